@@ -1,0 +1,209 @@
+//! What a run gives: the one form in which both worlds' results are kept, compared, drawn and written.
+//!
+//! Field names carry their unit, because this is where types end (`report.json`). `None`, written as `null`, stands for
+//! what was not measured. Times of a run count from its start.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// All runs of one scenario, as `report.json` holds them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Seed of the first run; the n-th uses `seed + n`.
+    pub seed: u64,
+    /// Version of Equipoise that made it.
+    pub version: String,
+    /// The scenario's own words on what it shows.
+    pub description: String,
+    /// The scenario file, whole.
+    pub scenario_text: String,
+    /// Start of the part that counts for the means, in seconds.
+    pub warm_up_s: f64,
+    /// Planned length of a run, in seconds.
+    pub duration_s: f64,
+    /// Steps of load and of capacity, for the charts.
+    pub steps: Vec<Step>,
+    /// The runs, simulated ones first, each world's in the order of their seeds.
+    pub runs: Vec<Run>,
+}
+
+/// A planned change of a link's rate or of a source's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// When, in seconds; 0 for the initial value.
+    pub at_s: f64,
+    /// The link or flow that changes.
+    pub name: String,
+    /// Whether it is a link (a capacity) or a flow (a load).
+    pub kind: StepKind,
+    /// The rate from then on, in bit/s of IP packets.
+    pub rate_bps: u64,
+}
+
+/// What a [`Step`] changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// A link's capacity.
+    Capacity,
+    /// A background source's load.
+    Load,
+}
+
+/// The world that a run took place in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum World {
+    /// The simulator.
+    Sim,
+    /// Real sockets.
+    Live,
+}
+
+/// One run of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Where it ran.
+    pub world: World,
+    /// Its seed.
+    pub seed: u64,
+    /// How long it really lasted, in seconds.
+    pub lasted_s: f64,
+    /// Whether it lasted as long as planned.
+    pub complete: bool,
+    /// What the delays were measured with: "simulated time", "kernel receive timestamps" and so on.
+    pub clock: String,
+    /// Moments in which the machine itself stood still (live runs).
+    pub stalls: Vec<Stall>,
+    /// One entry a flow, in the scenario's order.
+    pub flows: Vec<FlowResult>,
+    /// One entry a link, in the scenario's order: its forward direction.
+    pub links: Vec<LinkResult>,
+}
+
+/// A time in which the machine ran nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stall {
+    /// Since the run's start, in seconds.
+    pub start_s: f64,
+    /// Since the run's start, in seconds.
+    pub end_s: f64,
+}
+
+/// What one flow did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// The flow's name.
+    pub name: String,
+    /// The controller's name; `null` for background traffic.
+    pub controller: Option<String>,
+    /// Media packets sent in the whole run.
+    pub packets_sent: u64,
+    /// Different media packets received.
+    pub packets_received: u64,
+    /// Sent and not received.
+    pub packets_lost: u64,
+    /// Mean sending rate after the warm-up, in bit/s of IP packets.
+    pub mean_rate_bps: Option<f64>,
+    /// One-way delay of the packets sent after the warm-up.
+    pub delay: DelayResult,
+    /// Target of the one-way delay, in seconds.
+    pub target_s: Option<f64>,
+    /// Mean squared error of the intervals' mean delays from the target, in s² (Waki 2013, Eq. 18).
+    pub mse_s2: Option<f64>,
+    /// Coefficient of variation of the intervals' mean delays (Waki 2013, Eq. 21).
+    pub cv: Option<f64>,
+    /// Largest distance of an interval's mean delay from the target, in seconds (Waki 2013, Eq. 22).
+    pub jitter_s: Option<f64>,
+    /// Median of the intervals' mean delays, the warm-up and the three intervals after each step left out, in seconds.
+    pub settled_delay_s: Option<f64>,
+    /// Datagrams that the flow's two ends dropped, by reason; reasons that did not occur are left out.
+    pub ignored: BTreeMap<String, u64>,
+    /// How often the sender began a new schedule instead of catching up.
+    pub pacing_resets: u64,
+    /// How often three reports in a row were missing.
+    pub reports_missing: u64,
+    /// How often each reason decided the rate.
+    pub decisions: BTreeMap<String, u64>,
+    /// The control intervals.
+    pub intervals: Vec<IntervalResult>,
+    /// Distribution of the one-way delay after the warm-up.
+    pub histogram: Vec<HistogramBin>,
+}
+
+/// Statistics of a set of one-way delays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelayResult {
+    /// Mean, in seconds.
+    pub mean_s: Option<f64>,
+    /// Variance (divisor n − 1), in s².
+    pub variance_s2: Option<f64>,
+    /// Median, in seconds.
+    pub p50_s: Option<f64>,
+    /// 95th percentile, in seconds.
+    pub p95_s: Option<f64>,
+    /// 99th percentile, in seconds.
+    pub p99_s: Option<f64>,
+    /// Largest, in seconds.
+    pub max_s: Option<f64>,
+}
+
+/// The packets sent in one control interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IntervalResult {
+    /// Start, in seconds since the run's.
+    pub start_s: f64,
+    /// End, in seconds since the run's start.
+    pub end_s: f64,
+    /// Sending rate, in bit/s of IP packets.
+    pub rate_bps: f64,
+    /// Mean one-way delay, in seconds.
+    pub delay_mean_s: Option<f64>,
+    /// Variance of the one-way delay, in s².
+    pub delay_variance_s2: Option<f64>,
+    /// Median one-way delay, in seconds.
+    pub delay_p50_s: Option<f64>,
+    /// 95th percentile of the one-way delay, in seconds.
+    pub delay_p95_s: Option<f64>,
+    /// 99th percentile of the one-way delay, in seconds.
+    pub delay_p99_s: Option<f64>,
+    /// Largest one-way delay, in seconds.
+    pub delay_max_s: Option<f64>,
+    /// Packets sent.
+    pub packets: u64,
+    /// Of these, packets that never arrived.
+    pub packets_lost: u64,
+    /// The machine stood still for a part of it.
+    pub stalled: bool,
+}
+
+/// A bar of the delay's distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistogramBin {
+    /// Lower edge, in seconds.
+    pub from_s: f64,
+    /// Upper edge, in seconds.
+    pub to_s: f64,
+    /// Packets between the edges.
+    pub packets: u64,
+}
+
+/// What one link did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkResult {
+    /// The link's name.
+    pub name: String,
+    /// Share of the time in which a packet was in service, 0 to 1.
+    pub utilisation: Option<f64>,
+    /// Packets that found the queue full.
+    pub packets_dropped: u64,
+    /// Packets accepted.
+    pub packets_forwarded: u64,
+    /// Waiting packets, averaged over time.
+    pub mean_queue_packets: Option<f64>,
+    /// The most packets that ever waited at once.
+    pub max_queue_packets: u64,
+}

@@ -1,0 +1,92 @@
+//! Statistics → a sending rate.
+//!
+//! The middle step of the loop. A *law* is a bare equation; a [`Controller`] feeds a law with [`Feedback`] and says how
+//! fast to send. Neither parses, queues, paces or logs.
+
+use alloc::boxed::Box;
+
+use crate::measure::DelaySummary;
+use crate::units::{Instant, Rate, SenderClock, Span};
+
+/// A rate control algorithm: feedback in, allowance out.
+pub trait Controller: Send {
+    /// Takes what the far end has told.
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback);
+
+    /// How fast the session may send from now on.
+    fn allowance(&self) -> Allowance;
+
+    /// No feedback came for three intervals (Waki 2013, Sec. 5.1). Nothing changes unless the algorithm says so.
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {}
+
+    /// What the algorithm can say of its last decision.
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::default()
+    }
+
+    /// The one-way delay that the algorithm tries to hold, if it has one.
+    fn target_delay(&self) -> Option<Span> {
+        None
+    }
+}
+
+/// A controller on the heap, as a session holds it.
+pub type BoxedController = Box<dyn Controller>;
+
+/// What the far end tells of the packets that were sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Feedback {
+    /// The summary of a whole report interval.
+    Interval(IntervalSummary),
+}
+
+/// What happened to the packets of one report interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IntervalSummary {
+    /// One-way delay; `None` for too few samples.
+    pub delay: Option<DelaySummary>,
+    /// Share of the packets that were lost, 0 to 1.
+    pub fraction_lost: f64,
+    /// Offered load of the bottleneck as a share of its capacity, where a world knows it (Waki 2013, Sec. 6.1.2).
+    pub path_load: Option<f64>,
+}
+
+/// How fast a session may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Rate of IP packets.
+    pub rate: Rate,
+}
+
+/// A controller's own account of its last decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Why the rate is what it is; `None` before the first decision.
+    pub reason: Option<Reason>,
+    /// The change of rate that the bare law asked for, in bit/s; `None` where it was not computed.
+    pub law_step_bps: Option<f64>,
+    /// AP's coefficient of response b, in 1/(s·Mbit/s); `None` for other laws.
+    pub response: Option<f64>,
+}
+
+/// Why a rate is what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The law's own step was taken.
+    Law,
+    /// A step up was cut to a share of the headroom that the variance implies.
+    HeadroomGuard,
+    /// The delay was far above the target: the rate was halved instead of stepped.
+    FarAboveTarget,
+    /// The step was cut by the lower or upper limit of the rate.
+    RateLimit,
+    /// The rate was kept: too few samples, or samples without sense.
+    NoStatistics,
+    /// The rate was kept: no variance was seen, so the law has no step.
+    NoVariance,
+    /// Three reports in a row did not come.
+    ReportsMissing,
+    /// The algorithm does not react.
+    Fixed,
+}

@@ -1,0 +1,27 @@
+//! End-to-end rate control for real-time media: **measure → control → pace**.
+//!
+//! This crate is the pure heart of Equipoise. It reads no clock, opens no socket and draws no random number of its own:
+//! time, packets and seeds come in as arguments, decisions go out. The simulator and the sockets are thin adapters
+//! round it, so both run the very same control code.
+//!
+//! - [`units`]: instants, spans, rates and sizes.
+//! - [`wire`]: bytes to meaning and back: RTP and RTCP.
+//! - [`measure`]: packets sent and arrived → statistics of an interval.
+//! - [`control`]: statistics → a sending rate.
+//! - [`pace`]: a rate, or a model of traffic → departure times.
+//! - [`link`]: the model of a bottleneck, which the simulator and the emulator share.
+//! - [`session`]: the loop closed over RTP and RTCP.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod control;
+pub mod link;
+pub mod measure;
+pub mod pace;
+pub mod session;
+pub mod units;
+pub mod wire;

@@ -1,0 +1,146 @@
+use alloc::collections::VecDeque;
+
+use super::Moments;
+use crate::units::{Instant, SenderClock, Span};
+
+/// Mean and variance of the one-way delays of an interval's packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DelaySummary {
+    /// Mean one-way delay, in seconds; relative where the clocks are not synchronised, and then possibly negative.
+    pub mean_s: f64,
+    /// Variance (divisor n − 1), in s²; zero or more.
+    pub variance_s2: f64,
+    /// Packets that went into it; two or more.
+    pub samples: u64,
+}
+
+/// One-way delays by time of sending, so that an interval can be cut out afterwards.
+///
+/// A receiver learns only from the sender report where the interval of the present rate began (Waki 2013, Eq. 13, 14),
+/// when its packets are already there. The meter therefore keeps runs of packets in the order of arrival, each run with
+/// its moments and its earliest and latest sending time. Memory is fixed: below [`DelayMeter::RUNS`] packets an interval
+/// is cut exactly; above, neighbouring runs are joined in pairs, and the cut is as fine as a run. No allocation after
+/// the first interval.
+#[derive(Clone, Debug, Default)]
+pub struct DelayMeter {
+    runs: VecDeque<Run>,
+    /// Packets that a run takes before the next is opened.
+    run_length: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    earliest: Instant<SenderClock>,
+    latest: Instant<SenderClock>,
+    delay_s: Moments,
+}
+
+impl DelayMeter {
+    /// Runs that are kept: at 15 Mbit/s and 1000-byte packets, two seconds are cut to the very packet.
+    pub const RUNS: usize = 4096;
+
+    /// A meter without a packet.
+    pub fn new() -> Self {
+        Self { runs: VecDeque::new(), run_length: 1 }
+    }
+
+    /// A packet that left at `sent` took `delay`.
+    pub fn push(&mut self, sent: Instant<SenderClock>, delay: Span) {
+        if self.runs.len() >= Self::RUNS {
+            self.join_pairs();
+        }
+        let delay_s = delay.as_secs_f64();
+        match self.runs.back_mut() {
+            Some(run) if run.delay_s.count() < self.run_length => {
+                run.earliest = run.earliest.min(sent);
+                run.latest = run.latest.max(sent);
+                run.delay_s.push(delay_s);
+            }
+            _ => self.runs.push_back(Run { earliest: sent, latest: sent, delay_s: [delay_s].into_iter().collect() }),
+        }
+    }
+
+    /// The summary of all packets that left after `cut`; `None` where they are fewer than two.
+    pub fn summary_after(&self, cut: Instant<SenderClock>) -> Option<DelaySummary> {
+        let mut all = Moments::EMPTY;
+        self.runs.iter().filter(|run| run.earliest > cut).for_each(|run| all.merge(&run.delay_s));
+        Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
+    }
+
+    /// Forgets the packets that left at or before `cut`.
+    pub fn forget_until(&mut self, cut: Instant<SenderClock>) {
+        self.runs.retain(|run| run.latest > cut);
+        if self.runs.len() < Self::RUNS / 4 {
+            self.run_length = 1;
+        }
+    }
+
+    fn join_pairs(&mut self) {
+        let half = self.runs.len() / 2;
+        for index in 0..half {
+            let (Some(&first), Some(&second)) = (self.runs.get(2 * index), self.runs.get(2 * index + 1)) else { break };
+            let mut joined = first;
+            joined.earliest = first.earliest.min(second.earliest);
+            joined.latest = first.latest.max(second.latest);
+            joined.delay_s.merge(&second.delay_s);
+            if let Some(slot) = self.runs.get_mut(index) {
+                *slot = joined;
+            }
+        }
+        self.runs.truncate(half);
+        self.run_length = self.run_length.saturating_mul(2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(millis: u64) -> Instant<SenderClock> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn only_packets_after_the_cut_count_wherever_they_stand_in_the_order_of_arrival() {
+        let mut meter = DelayMeter::new();
+        for (sent, delay) in [(10, 5), (30, 7), (20, 100), (40, 9)] {
+            meter.push(at(sent), Span::from_millis(delay));
+        }
+        let summary = meter.summary_after(at(20)).expect("two packets left after 20 ms");
+        assert_eq!(summary.samples, 2);
+        assert!((summary.mean_s - 0.008).abs() < 1e-12);
+        assert!((summary.variance_s2 - 2e-6).abs() < 1e-15);
+        assert_eq!(meter.summary_after(at(30)), None, "a single packet has no variance");
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_moments_of_a_flood_are_still_right() {
+        let mut meter = DelayMeter::new();
+        let packets = 10 * DelayMeter::RUNS as u64;
+        (0..packets).for_each(|i| meter.push(at(i), Span::from_millis((i % 3) as i64)));
+        assert!(meter.runs.len() <= DelayMeter::RUNS);
+        let whole: Moments = (1..packets).map(|i| (i % 3) as f64 / 1e3).collect();
+        let summary = meter.summary_after(at(0)).expect("many packets");
+        assert!((summary.mean_s - whole.mean().unwrap()).abs() < 1e-6);
+        assert!((summary.variance_s2 / whole.variance().unwrap() - 1.0).abs() < 1e-3);
+        meter.forget_until(at(packets));
+        assert_eq!((meter.runs.len(), meter.run_length), (0, 1), "the next interval is cut exactly again");
+    }
+
+    proptest! {
+        #[test]
+        fn below_the_bound_the_cut_is_exact(sends in proptest::collection::vec((0u64..1000, -50i64..500), 0..300), cut in 0u64..1000) {
+            let mut meter = DelayMeter::new();
+            sends.iter().for_each(|&(sent, delay)| meter.push(at(sent), Span::from_millis(delay)));
+            let kept: Moments = sends.iter().filter(|&&(sent, _)| sent > cut).map(|&(_, d)| d as f64 / 1e3).collect();
+            let summary = meter.summary_after(at(cut));
+            prop_assert_eq!(summary.map_or(0, |s| s.samples), if kept.count() < 2 { 0 } else { kept.count() });
+            if let Some(summary) = summary {
+                prop_assert!((summary.mean_s - kept.mean().unwrap()).abs() < 1e-12);
+                prop_assert!((summary.variance_s2 - kept.variance().unwrap()).abs() < 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Packets sent and arrived → statistics of an interval.
+//!
+//! The first step of the loop. Meters take packets one at a time in bounded memory and say "too few samples" as a
+//! value; they know nothing of wire formats or of what a controller will make of their results.
+
+mod clock_map;
+mod delay;
+mod jitter;
+mod moments;
+mod sequence;
+
+pub use clock_map::ClockMap;
+pub use delay::{DelayMeter, DelaySummary};
+pub use jitter::InterarrivalJitter;
+pub use moments::Moments;
+pub use sequence::{Arrival, LossInterval, SequenceTracker};

@@ -1,0 +1,178 @@
+use crate::units::{Instant, Rate, Size, Span};
+
+/// Spaces packets evenly at a rate.
+///
+/// Each departure puts the next one `size / rate` later, counted from when the packet was *due*, so that small lateness
+/// does not slow the stream. A sender that is late by more than one such gap starts a new schedule from now: it never
+/// bursts to catch up, because a burst of its own making is just the variance that a delay-based controller measures.
+#[derive(Clone, Debug)]
+pub struct Pacer<C> {
+    rate: Rate,
+    last: Option<Departure<C>>,
+}
+
+#[derive(Clone, Debug)]
+struct Departure<C> {
+    /// Where the packet belonged in the schedule.
+    due: Instant<C>,
+    size: Size,
+    /// Fraction of a nanosecond by which the schedule is ahead of `due`, in bit·ns/s at the rate of the departure.
+    carry: u64,
+}
+
+/// The pacer's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness<C> {
+    /// A packet may leave.
+    Now,
+    /// Not before this moment, which is later than the `now` asked with.
+    At(Instant<C>),
+    /// Not at all while the rate is zero.
+    Never,
+}
+
+impl<C> Pacer<C> {
+    /// A pacer whose first packet may leave at once.
+    pub const fn new(rate: Rate) -> Self {
+        Self { rate, last: None }
+    }
+
+    /// The present rate.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Sets the rate; it already holds for the gap behind the packet that left last.
+    pub fn set_rate(&mut self, rate: Rate) {
+        if rate != self.rate {
+            self.rate = rate;
+            if let Some(last) = &mut self.last {
+                last.carry = 0;
+            }
+        }
+    }
+
+    /// May a packet leave at `now`?
+    pub fn poll(&self, now: Instant<C>) -> Readiness<C> {
+        match self.next_due() {
+            Some((due, _)) if due > now => Readiness::At(due),
+            Some(_) => Readiness::Now,
+            None if self.last.is_none() && self.rate > Rate::ZERO => Readiness::Now,
+            None => Readiness::Never,
+        }
+    }
+
+    /// A packet of `size` left at `now`. Returns how late it was, where that made the schedule start anew.
+    pub fn on_departure(&mut self, now: Instant<C>, size: Size) -> Option<Span> {
+        let (due, carry) = self.next_due().unwrap_or((now, 0));
+        let late = now - due;
+        let gap = self.rate.time_to_send(size).unwrap_or(Span::MAX);
+        let anew = late > gap;
+        self.last = Some(if anew || late < Span::ZERO {
+            Departure { due: now, size, carry: 0 }
+        } else {
+            Departure { due, size, carry }
+        });
+        anew.then_some(late)
+    }
+
+    /// When the packet behind the last one is due, and the fraction left over.
+    fn next_due(&self) -> Option<(Instant<C>, u64)> {
+        let last = self.last.as_ref()?;
+        let work = u128::from(last.size.as_bits()) * 1_000_000_000 + u128::from(last.carry);
+        let rate = u128::from(self.rate.as_bps());
+        let gap = i64::try_from(work.checked_div(rate)?).unwrap_or(i64::MAX);
+        Some((last.due + Span::from_nanos(gap), (work % rate) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::units::SenderClock;
+
+    type At = Instant<SenderClock>;
+    const PACKET: Size = Size::from_bytes(1000);
+
+    /// Sends `count` packets, each exactly when the pacer allows; the time of the last.
+    fn run(pacer: &mut Pacer<SenderClock>, mut now: At, count: usize) -> At {
+        for _ in 0..count {
+            if let Readiness::At(due) = pacer.poll(now) {
+                now = due;
+            }
+            pacer.on_departure(now, PACKET);
+        }
+        now
+    }
+
+    #[test]
+    fn forty_seconds_at_a_rate_that_does_not_divide_end_on_the_nanosecond() {
+        let mut pacer = Pacer::new(Rate::from_bps(15_000_000));
+        assert_eq!(run(&mut pacer, At::ZERO, 75_001), At::ZERO + Span::from_secs(40));
+    }
+
+    #[test]
+    fn a_late_sender_starts_anew_and_does_not_burst() {
+        let mut pacer = Pacer::new(Rate::from_bps(8_000_000));
+        run(&mut pacer, At::ZERO, 2);
+        let stalled = At::ZERO + Span::from_millis(70);
+        assert_eq!(pacer.poll(stalled), Readiness::Now);
+        assert_eq!(pacer.on_departure(stalled, PACKET), Some(Span::from_millis(68)));
+        assert_eq!(pacer.poll(stalled), Readiness::At(stalled + Span::from_millis(1)));
+    }
+
+    #[test]
+    fn a_little_lateness_does_not_slow_the_stream() {
+        let mut pacer = Pacer::new(Rate::from_bps(8_000_000));
+        pacer.on_departure(At::ZERO, PACKET);
+        assert_eq!(pacer.on_departure(At::from_nanos(1_050_000), PACKET), None);
+        assert_eq!(pacer.poll(At::from_nanos(1_050_000)), Readiness::At(At::from_nanos(2_000_000)));
+    }
+
+    #[test]
+    fn a_new_rate_holds_for_the_gap_that_is_running() {
+        let mut pacer = Pacer::new(Rate::from_bps(100_000));
+        pacer.on_departure(At::ZERO, PACKET);
+        pacer.set_rate(Rate::from_bps(8_000_000));
+        assert_eq!(pacer.poll(At::ZERO), Readiness::At(At::from_nanos(1_000_000)));
+        pacer.set_rate(Rate::ZERO);
+        assert_eq!(pacer.poll(At::ZERO), Readiness::Never);
+    }
+
+    proptest! {
+        /// Whatever the rates and the lateness: never more in a window than the highest rate allows, plus one packet
+        /// that was due before it and one that starts a new schedule.
+        #[test]
+        fn no_window_ever_sees_a_burst(
+            moves in proptest::collection::vec((1u64..20, 0u64..5_000_000), 1..200),
+        ) {
+            let mut pacer = Pacer::new(Rate::from_bps(1_000_000));
+            let mut now = At::ZERO;
+            let mut previous: Option<At> = None;
+            for (mbps, late) in moves {
+                pacer.set_rate(Rate::from_bps(mbps * 1_000_000));
+                let due = match pacer.poll(now) { Readiness::At(due) => due, _ => now };
+                now = due + Span::from_nanos(late as i64);
+                let gap = Rate::from_bps(mbps * 1_000_000).time_to_send(PACKET).unwrap();
+                if let Some(previous) = previous {
+                    // A packet that is late by less than a gap may be followed early by no more than that lateness.
+                    prop_assert!(now - previous >= Span::ZERO);
+                }
+                let anew = pacer.on_departure(now, PACKET);
+                match pacer.poll(now) {
+                    Readiness::At(next) => {
+                        prop_assert!(next > now);
+                        prop_assert!(next - now <= gap);
+                        prop_assert!(anew.is_none() || next - now >= gap - Span::from_nanos(1));
+                    }
+                    // Only a lateness of just one gap makes the next packet due at once.
+                    Readiness::Now => prop_assert!(Span::from_nanos(late as i64) >= gap - Span::from_nanos(1)),
+                    Readiness::Never => prop_assert!(false, "the rate is above zero"),
+                }
+                previous = Some(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::units::{Instant, Rate, Schedule, Size, Span};
+
+/// A model of background traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// Exponential gaps between packets.
+    Poisson,
+    /// Even gaps.
+    Constant,
+    /// Even gaps during exponentially long bursts, silence of exponential length between them.
+    ///
+    /// The source's rate is the rate within a burst; its mean is `rate · on / (on + off)`.
+    OnOff {
+        /// Mean length of a burst; above zero.
+        on: Span,
+        /// Mean length of a silence; above zero.
+        off: Span,
+    },
+}
+
+/// When the packets of a background stream leave, drawn from its own seeded random numbers.
+///
+/// The same seed and stream number give the same departures in every world and on every machine: gaps are drawn by
+/// inversion, `-ln(1 - u) · mean`, with `libm`'s logarithm.
+#[derive(Clone, Debug)]
+pub struct Source<C> {
+    traffic: Traffic,
+    rate: Schedule<Rate>,
+    packet: Size,
+    origin: Instant<C>,
+    random: Pcg64Mcg,
+    /// Exact time of the next departure since the origin, in nanoseconds.
+    next_ns: f64,
+    /// End of the running burst (on-off only).
+    burst_end_ns: f64,
+    exhausted: bool,
+}
+
+impl<C> Source<C> {
+    /// A source of `packet`-sized packets that starts at `origin`, where its schedule of rates starts too.
+    ///
+    /// `seed` is the run's, `stream` tells this source's random numbers from every other's.
+    pub fn new(traffic: Traffic, rate: Schedule<Rate>, packet: Size, origin: Instant<C>, (seed, stream): (u64, u64)) -> Self {
+        // Two independent words for the 128-bit state, by the finaliser of SplitMix64, so that neighbouring seeds and
+        // streams share nothing.
+        let state = u128::from(mix(seed)) << 64 | u128::from(mix(stream ^ mix(seed)));
+        let random = Pcg64Mcg::from_seed((state | 1).to_le_bytes());
+        let mut source =
+            Self { traffic, rate, packet, origin, random, next_ns: 0.0, burst_end_ns: 0.0, exhausted: false };
+        source.draw_next();
+        source
+    }
+
+    /// When the next packet leaves; `None` when no more will.
+    pub fn next_departure(&self) -> Option<Instant<C>> {
+        (!self.exhausted).then(|| self.origin + Span::from_nanos(libm::round(self.next_ns) as i64))
+    }
+
+    /// The next packet has left: draws the one behind it.
+    pub fn advance(&mut self) {
+        self.draw_next();
+    }
+
+    /// The size of every packet, IP header included.
+    pub const fn packet_size(&self) -> Size {
+        self.packet
+    }
+
+    fn draw_next(&mut self) {
+        // A gap is a span of work: it is used up at the rate of the moment, so a step takes hold in mid-gap.
+        let mut work = match self.traffic {
+            Traffic::Poisson => self.exponential(self.packet.as_bits() as f64),
+            Traffic::Constant | Traffic::OnOff { .. } => self.packet.as_bits() as f64,
+        };
+        loop {
+            let now = Span::from_nanos(self.next_ns as i64);
+            let rate = self.rate.at(now).as_bps_f64() / 1e9;
+            let until = self.rate.next_step(now).map_or(f64::INFINITY, |step| step.as_nanos() as f64);
+            let gap = if rate > 0.0 { work / rate } else { f64::INFINITY };
+            if self.next_ns + gap <= until && gap.is_finite() {
+                self.next_ns += gap;
+                break;
+            }
+            if until.is_infinite() {
+                self.exhausted = true;
+                return;
+            }
+            work -= (until - self.next_ns) * rate;
+            self.next_ns = until;
+        }
+        if let Traffic::OnOff { on, off } = self.traffic {
+            while self.next_ns > self.burst_end_ns {
+                let silence = self.exponential(off.as_nanos() as f64);
+                let burst = self.exponential(on.as_nanos() as f64);
+                self.next_ns = self.next_ns.max(self.burst_end_ns) + silence;
+                self.burst_end_ns = self.next_ns + burst;
+            }
+        }
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        // 53 random bits: u in [0, 1), so that 1 - u is never zero.
+        let u = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        -libm::log(1.0 - u) * mean
+    }
+}
+
+/// SplitMix64's finaliser (Steele 2014, Fig. 15): every bit of the input moves every bit of the result.
+const fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::measure::Moments;
+    use crate::units::SenderClock;
+
+    const PACKET: Size = Size::from_bytes(1000);
+
+    fn source(traffic: Traffic, rate: Schedule<Rate>, stream: u64) -> Source<SenderClock> {
+        Source::new(traffic, rate, PACKET, Instant::ZERO, (1, stream))
+    }
+
+    fn departures(source: &mut Source<SenderClock>, until: Span) -> Vec<u64> {
+        let mut times = Vec::new();
+        while let Some(at) = source.next_departure().filter(|at| *at < Instant::ZERO + until) {
+            times.push(at.as_nanos());
+            source.advance();
+        }
+        times
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_an_exponential() {
+        let times = departures(&mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(9_000_000)), 1), Span::from_secs(200));
+        let gaps: Moments = times.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e9).collect();
+        let mean = gaps.mean().unwrap();
+        assert!((mean * 1125.0 - 1.0).abs() < 0.01, "225 000 gaps: one per cent is five standard errors");
+        assert!((gaps.standard_deviation().unwrap() / mean - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn constant_gaps_are_even_and_follow_a_step_in_mid_gap() {
+        let rate = Schedule::new(Rate::from_bps(8_000_000), vec![(Span::from_micros(2500), Rate::from_bps(4_000_000))]);
+        let times = departures(&mut source(Traffic::Constant, rate, 1), Span::from_millis(8));
+        assert_eq!(times, [1_000_000, 2_000_000, 3_500_000, 5_500_000, 7_500_000]);
+    }
+
+    #[test]
+    fn on_off_reaches_its_mean_rate() {
+        let traffic = Traffic::OnOff { on: Span::from_millis(50), off: Span::from_millis(150) };
+        let times = departures(&mut source(traffic, Schedule::constant(Rate::from_bps(8_000_000)), 3), Span::from_secs(400));
+        let rate = times.len() as f64 / 400.0;
+        assert!((rate / 250.0 - 1.0).abs() < 0.06, "a quarter of 1000 packets/s, found {rate}");
+    }
+
+    #[test]
+    fn a_source_whose_rate_falls_to_zero_ends() {
+        let rate = Schedule::new(Rate::from_bps(8_000_000), vec![(Span::from_millis(10), Rate::ZERO)]);
+        let mut source = source(Traffic::Constant, rate, 1);
+        assert_eq!(departures(&mut source, Span::from_secs(1)).len(), 10);
+        assert_eq!(source.next_departure(), None);
+    }
+
+    #[test]
+    fn seeds_and_streams_give_the_same_or_unrelated_departures() {
+        let draw = |stream| departures(&mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(1_000_000)), stream), Span::from_secs(1));
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        assert_eq!(draw(1).first(), Some(&GOLDEN_FIRST_DEPARTURE), "other numbers would change every published result");
+    }
+
+    const GOLDEN_FIRST_DEPARTURE: u64 = 17_465_564;
+}

@@ -1,0 +1,19 @@
+//! The one place where a number gets or loses its unit.
+//!
+//! Everything above this module speaks [`Instant`], [`Span`], [`Rate`] and [`Size`]; bare numbers appear only in the
+//! constructors and accessors, whose names carry the unit. Arithmetic saturates: it neither panics nor wraps, because
+//! times and sizes also come from the network.
+
+mod instant;
+mod parse;
+mod rate;
+mod schedule;
+mod size;
+mod span;
+
+pub use instant::{Instant, ReceiverClock, SenderClock};
+pub use parse::UnitError;
+pub use rate::Rate;
+pub use schedule::Schedule;
+pub use size::Size;
+pub use span::Span;

@@ -1,0 +1,53 @@
+use alloc::vec::Vec;
+
+use super::Span;
+
+/// A value that changes in steps over a run: a link's rate, a source's load.
+///
+/// Times are spans since the run's start; a step holds from its time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule<T> {
+    initial: T,
+    steps: Vec<(Span, T)>,
+}
+
+impl<T: Copy> Schedule<T> {
+    /// A value that never changes.
+    pub const fn constant(value: T) -> Self {
+        Self { initial: value, steps: Vec::new() }
+    }
+
+    /// A value that starts at `initial` and takes each step's value from the step's time on.
+    ///
+    /// Steps are brought into the order of their times; of two at one time the later in the list holds.
+    pub fn new(initial: T, mut steps: Vec<(Span, T)>) -> Self {
+        steps.sort_by_key(|&(at, _)| at);
+        Self { initial, steps }
+    }
+
+    /// The value at `elapsed` after the run's start.
+    pub fn at(&self, elapsed: Span) -> T {
+        let passed = self.steps.partition_point(|&(at, _)| at <= elapsed);
+        passed.checked_sub(1).and_then(|last| self.steps.get(last)).map_or(self.initial, |&(_, value)| value)
+    }
+
+    /// The first step strictly after `elapsed`, if there is one.
+    pub fn next_step(&self, elapsed: Span) -> Option<Span> {
+        self.steps.get(self.steps.partition_point(|&(at, _)| at <= elapsed)).map(|&(at, _)| at)
+    }
+
+    /// The value before any step.
+    pub const fn initial(&self) -> T {
+        self.initial
+    }
+
+    /// The steps in the order of their times.
+    pub fn steps(&self) -> &[(Span, T)] {
+        &self.steps
+    }
+
+    /// Every value that the schedule takes: the initial one, then the steps'.
+    pub fn values(&self) -> impl Iterator<Item = T> {
+        core::iter::once(self.initial).chain(self.steps.iter().map(|&(_, value)| value))
+    }
+}

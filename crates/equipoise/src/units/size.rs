@@ -1,0 +1,66 @@
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, Sub};
+use core::str::FromStr;
+
+use super::parse::{self, UnitError};
+
+/// A number of bytes; of IP packets, header included, unless said otherwise. Arithmetic saturates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Size(u64);
+
+impl Size {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// What IPv4 and UDP add to a datagram's payload: 20 + 8 bytes (RFC 791, Sec. 3.1; RFC 768).
+    pub const IPV4_UDP: Self = Self(28);
+
+    /// A size of `bytes` bytes.
+    pub const fn from_bytes(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// Bytes.
+    pub const fn as_bytes(self) -> u64 {
+        self.0
+    }
+
+    /// Bits; saturates.
+    pub const fn as_bits(self) -> u64 {
+        self.0.saturating_mul(8)
+    }
+}
+
+impl Add for Size {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Size {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+/// Reads `"1000 B"`, `"1.5 kB"` (1500 bytes), `"64 KiB"` (65 536 bytes), `"2 MB"`.
+impl FromStr for Size {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse::unsigned(text, parse::SIZE).map(Self)
+    }
+}
