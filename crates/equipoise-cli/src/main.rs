@@ -1,1 +1,57 @@
-fn main() {}
+//! The `equipoise` command: arguments, printing, exit codes, nothing else.
+
+mod args;
+mod commands;
+mod error;
+mod output;
+mod table;
+
+use std::error::Error as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use commands::Outcome;
+use error::CliError;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(&cli.command) {
+        Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn dispatch(command: &Command) -> Result<Outcome, CliError> {
+    match command {
+        Command::Demo(demo) => commands::demo(demo),
+        Command::Sim(run) => commands::sim(run),
+        Command::Live(run) => commands::live(run),
+        Command::Check { file } => commands::check(file),
+        Command::Controllers => Ok(commands::controllers()),
+        Command::Completions { shell } => Ok(commands::completions(*shell)),
+    }
+}
+
+/// Prints the error with all that caused it, then what could be done.
+fn complain(error: &CliError) {
+    let mut lines = format!("error: {error}\n");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        for line in cause.to_string().lines() {
+            lines.push_str(&format!("  {line}\n"));
+        }
+        source = cause.source();
+    }
+    if let Some(hint) = error.hint() {
+        lines.push_str(&format!("hint: {hint}\n"));
+    }
+    // Without standard error there is nowhere left to say so.
+    let _ = anstream::stderr().write_all(lines.as_bytes());
+}

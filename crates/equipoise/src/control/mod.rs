@@ -3,7 +3,18 @@
 //! The middle step of the loop. A *law* is a bare equation; a [`Controller`] feeds a law with [`Feedback`] and says how
 //! fast to send. Neither parses, queues, paces or logs.
 
+mod aimd;
+pub mod ap;
+mod catalogue;
+mod cbr;
+mod limits;
+
 use alloc::boxed::Box;
+
+pub use aimd::Aimd;
+pub use catalogue::{ConfigError, Entry, Kind, Parameter, Parameters, Value, entries, find};
+pub use cbr::Cbr;
+pub use limits::RateLimits;
 
 use crate::measure::DelaySummary;
 use crate::units::{Instant, Rate, SenderClock, Span};
@@ -77,16 +88,35 @@ pub enum Reason {
     Law,
     /// A step up was cut to a share of the headroom that the variance implies.
     HeadroomGuard,
+    /// The step was cut to doubling or halving the rate.
+    StepGuard,
     /// The delay was far above the target: the rate was halved instead of stepped.
     FarAboveTarget,
     /// The step was cut by the lower or upper limit of the rate.
     RateLimit,
     /// The rate was kept: too few samples, or samples without sense.
     NoStatistics,
-    /// The rate was kept: no variance was seen, so the law has no step.
+    /// The delay did not vary at all, so that the law has no step.
     NoVariance,
-    /// Three reports in a row did not come.
+    /// Three reports in a row did not come: the rate was halved.
     ReportsMissing,
     /// The algorithm does not react.
     Fixed,
+}
+
+impl Reason {
+    /// The reason in lower-case words joined by hyphens.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Law => "law",
+            Self::HeadroomGuard => "headroom-guard",
+            Self::StepGuard => "step-guard",
+            Self::FarAboveTarget => "far-above-target",
+            Self::RateLimit => "rate-limit",
+            Self::NoStatistics => "no-statistics",
+            Self::NoVariance => "no-variance",
+            Self::ReportsMissing => "reports-missing",
+            Self::Fixed => "fixed",
+        }
+    }
 }

@@ -54,8 +54,7 @@ impl SequenceTracker {
     pub fn new(first: u16) -> Self {
         // Starting in cycle 1 keeps a packet from before the first representable.
         let base = u64::from(first) + (1 << 16);
-        let mut tracker =
-            Self { base, highest: base, restart_at: None, seen: [0; 16], received: 1, reported: (0, 0) };
+        let mut tracker = Self { base, highest: base, restart_at: None, seen: [0; 16], received: 1, reported: (0, 0) };
         tracker.mark(0);
         tracker
     }

@@ -43,7 +43,13 @@ impl<C> Source<C> {
     /// A source of `packet`-sized packets that starts at `origin`, where its schedule of rates starts too.
     ///
     /// `seed` is the run's, `stream` tells this source's random numbers from every other's.
-    pub fn new(traffic: Traffic, rate: Schedule<Rate>, packet: Size, origin: Instant<C>, (seed, stream): (u64, u64)) -> Self {
+    pub fn new(
+        traffic: Traffic,
+        rate: Schedule<Rate>,
+        packet: Size,
+        origin: Instant<C>,
+        (seed, stream): (u64, u64),
+    ) -> Self {
         // Two independent words for the 128-bit state, by the finaliser of SplitMix64, so that neighbouring seeds and
         // streams share nothing.
         let state = u128::from(mix(seed)) << 64 | u128::from(mix(stream ^ mix(seed)));
@@ -142,7 +148,10 @@ mod tests {
 
     #[test]
     fn poisson_gaps_have_the_mean_and_the_spread_of_an_exponential() {
-        let times = departures(&mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(9_000_000)), 1), Span::from_secs(200));
+        let times = departures(
+            &mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(9_000_000)), 1),
+            Span::from_secs(200),
+        );
         let gaps: Moments = times.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e9).collect();
         let mean = gaps.mean().unwrap();
         assert!((mean * 1125.0 - 1.0).abs() < 0.01, "225 000 gaps: one per cent is five standard errors");
@@ -159,7 +168,8 @@ mod tests {
     #[test]
     fn on_off_reaches_its_mean_rate() {
         let traffic = Traffic::OnOff { on: Span::from_millis(50), off: Span::from_millis(150) };
-        let times = departures(&mut source(traffic, Schedule::constant(Rate::from_bps(8_000_000)), 3), Span::from_secs(400));
+        let times =
+            departures(&mut source(traffic, Schedule::constant(Rate::from_bps(8_000_000)), 3), Span::from_secs(400));
         let rate = times.len() as f64 / 400.0;
         assert!((rate / 250.0 - 1.0).abs() < 0.06, "a quarter of 1000 packets/s, found {rate}");
     }
@@ -174,7 +184,12 @@ mod tests {
 
     #[test]
     fn seeds_and_streams_give_the_same_or_unrelated_departures() {
-        let draw = |stream| departures(&mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(1_000_000)), stream), Span::from_secs(1));
+        let draw = |stream| {
+            departures(
+                &mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(1_000_000)), stream),
+                Span::from_secs(1),
+            )
+        };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
         assert_eq!(draw(1).first(), Some(&GOLDEN_FIRST_DEPARTURE), "other numbers would change every published result");

@@ -111,12 +111,14 @@ pub(super) const SIZE: Kind = Kind {
 
 /// Units to print in, largest first, with their size in the base unit.
 pub(super) const SPAN_UNITS: &[(u64, &str)] = &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-pub(super) const RATE_UNITS: &[(u64, &str)] = &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")];
+pub(super) const RATE_UNITS: &[(u64, &str)] =
+    &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")];
 
 /// The quantity in base units, rounded to a whole number within ±2⁶³.
 pub(super) fn signed(text: &str, kind: Kind) -> Result<i128, UnitError> {
     let trimmed = text.trim();
-    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_'))).unwrap_or(trimmed.len());
+    let split =
+        trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_'))).unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(split);
     let unit = unit.trim_start();
     let value: f64 = number.replace('_', "").parse().map_err(|_| UnitError::NoNumber {
@@ -145,7 +147,12 @@ pub(super) fn unsigned(text: &str, kind: Kind) -> Result<u64, UnitError> {
 }
 
 /// Prints `value` base units in the largest unit of which there is at least one, exactly, without trailing zeros.
-pub(super) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, negative: bool, units: &[(u64, &str)]) -> fmt::Result {
+pub(super) fn write_scaled(
+    f: &mut fmt::Formatter<'_>,
+    value: u64,
+    negative: bool,
+    units: &[(u64, &str)],
+) -> fmt::Result {
     let sign = if negative { "-" } else { "" };
     let (scale, unit) = if value == 0 {
         // Zero seconds rather than zero nanoseconds: the unit that people write it in.

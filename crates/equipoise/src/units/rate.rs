@@ -45,7 +45,8 @@ impl Rate {
 
     /// How long `size` takes at this rate, rounded to the nearest nanosecond; saturates. `None` at rate zero.
     pub fn time_to_send(self, size: Size) -> Option<Span> {
-        let nanos = (u128::from(size.as_bits()) * 1_000_000_000 + u128::from(self.0 / 2)).checked_div(u128::from(self.0))?;
+        let nanos =
+            (u128::from(size.as_bits()) * 1_000_000_000 + u128::from(self.0 / 2)).checked_div(u128::from(self.0))?;
         Some(Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
     }
 }

@@ -8,3 +8,21 @@
 //!
 //! [`Sender`] paces media at the rate of a controller and asks for reports; [`Receiver`] measures and answers;
 //! [`Background`] sends media on a traffic model's schedule and listens to nobody.
+//!
+//! Requests and their answers are reduced-size RTCP (RFC 5506): a single SR, a single RR, each with a profile-specific
+//! extension. At the interval of RFC 3550, Sec. 6.2 a full compound with a CNAME goes out beside them. The report
+//! interval itself is agreed between the ends, as early feedback is under RFC 4585.
+
+mod background;
+mod compound;
+mod outbox;
+mod receiver;
+mod sender;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use background::Background;
+pub use receiver::{Receiver, ReceiverConfig};
+pub use sender::{Sender, SenderConfig};
+pub use stream::{SessionError, StreamConfig};

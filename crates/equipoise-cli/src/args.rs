@@ -1,0 +1,121 @@
+//! What the command line can say.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// End-to-end rate control for real-time media.
+#[derive(Debug, Parser)]
+#[command(
+    name = "equipoise",
+    version,
+    about = "End-to-end rate control for real-time media: one scenario, simulated and on real sockets",
+    after_help = EXAMPLES,
+    after_long_help = AFTER_LONG_HELP,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  equipoise demo                                      # 40 s live on loopback, then simulated, then a report
+  equipoise sim scenarios/demo.toml --runs 30         # thirty seeds, all cores
+  equipoise live scenarios/demo.toml --report r.html  # real packets through an emulated bottleneck";
+
+const AFTER_LONG_HELP: &str = "Examples:
+  equipoise demo                                      # 40 s live on loopback, then simulated, then a report
+  equipoise sim scenarios/demo.toml --runs 30         # thirty seeds, all cores
+  equipoise live scenarios/demo.toml --report r.html  # real packets through an emulated bottleneck
+
+Exit codes:
+  0    all went well
+  1    a run failed
+  2    the command line is wrong
+  3    the scenario cannot be read or is wrong
+  4    the network or a right to use it is missing
+  5    an output file cannot be written
+  130  interrupted; the report of what was run is written";
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Hold a live session at its target delay, simulate the same, and lay the two over each other
+    #[command(after_help = "Examples:
+  equipoise demo
+  equipoise demo --short --out /tmp/demo")]
+    Demo(Demo),
+    /// Run a scenario in the simulator
+    #[command(after_help = "Examples:
+  equipoise sim scenarios/demo.toml
+  equipoise sim scenarios/demo.toml --seed 7 --runs 100 --json runs.json --quiet
+  equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s")]
+    Sim(Run),
+    /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
+    #[command(after_help = "Examples:
+  equipoise live scenarios/demo.toml
+  equipoise live scenarios/demo.toml --report report.html --json report.json")]
+    Live(Run),
+    /// Parse a scenario and say what it would do, without running it
+    #[command(after_help = "Example:
+  equipoise check scenarios/demo.toml")]
+    Check {
+        /// The scenario file
+        file: PathBuf,
+    },
+    /// List every controller with its parameters: unit, default, range, source
+    Controllers,
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:
+  equipoise completions bash > ~/.local/share/bash-completion/completions/equipoise")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// Options of the demo.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Folder for report.html and report.json; made if it does not exist
+    #[arg(long, value_name = "DIR", default_value = "equipoise-demo")]
+    pub(crate) out: PathBuf,
+    /// Ten seconds instead of forty: shows that it works, too short to judge by
+    #[arg(long)]
+    pub(crate) short: bool,
+    /// Seed of the background traffic, in both worlds [default: the scenario's]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Options of a run in either world.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The scenario file
+    pub(crate) file: PathBuf,
+    /// Seed of the first run; further runs count on from it [default: the scenario's]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// How many runs, each with its own seed
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: u32,
+    /// Threads for simulated runs; the results do not depend on it [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Write the results as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}

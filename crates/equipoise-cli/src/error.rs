@@ -1,0 +1,61 @@
+//! What can go wrong, by class: each class has its exit code, listed in `--help`.
+
+use std::io;
+use std::path::PathBuf;
+
+use equipoise_lab::live::LiveError;
+use equipoise_lab::scenario::ScenarioError;
+use equipoise_lab::sim::SimError;
+use thiserror::Error;
+
+/// Why the command failed.
+#[derive(Debug, Error)]
+pub(crate) enum CliError {
+    /// The scenario cannot be read or is wrong.
+    #[error("{}", file.display())]
+    Scenario {
+        /// The scenario's file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: ScenarioError,
+    },
+    /// The simulator refused the scenario.
+    #[error("the simulated run failed")]
+    Sim(#[from] SimError),
+    /// The real world refused.
+    #[error("the live run failed")]
+    Live(#[from] LiveError),
+    /// An output file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The interrupt cannot be caught.
+    #[error("cannot catch Ctrl-C")]
+    Signal(#[from] ctrlc::Error),
+}
+
+impl CliError {
+    /// The exit code of the error's class.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Sim(_) | Self::Signal(_) => 1,
+            Self::Scenario { .. } => 3,
+            Self::Live(_) => 4,
+            Self::Output { .. } => 5,
+        }
+    }
+
+    /// What one could do about it.
+    pub(crate) const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Scenario { .. } => Some("`equipoise check FILE` explains a scenario without running it"),
+            Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
+            Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
+            Self::Sim(_) | Self::Signal(_) => None,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Files that are promised before a run and filled after it.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::CliError;
+
+/// A file that will be written whole or not at all.
+///
+/// It is opened beside its place before the run begins, so that a wrong path is said at once, and moved into its place
+/// when its content is there. Dropped before that, it leaves nothing behind.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// Standard output.
+    Stdout,
+    /// A file under a preliminary name.
+    File {
+        /// Where it will stand.
+        path: PathBuf,
+        /// Where it is being written; `None` once it is in its place.
+        part: Option<PathBuf>,
+        /// The open file.
+        file: File,
+    },
+}
+
+impl Output {
+    /// Opens the file for `path`; `-` stands for standard output.
+    pub(crate) fn promise(path: &Path) -> Result<Self, CliError> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stdout);
+        }
+        let failed = |source: io::Error| CliError::Output { path: path.to_path_buf(), source };
+        if path.is_dir() {
+            return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
+        }
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = File::create(&part).map_err(failed)?;
+        Ok(Self::File { path: path.to_path_buf(), part: Some(part), file })
+    }
+
+    /// Fills the file and puts it in its place.
+    pub(crate) fn fulfil(mut self, content: &str) -> Result<(), CliError> {
+        match &mut self {
+            Self::Stdout => io::stdout()
+                .write_all(content.as_bytes())
+                .map_err(|source| CliError::Output { path: PathBuf::from("-"), source }),
+            Self::File { path, part, file } => {
+                let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
+                let moved = written.and_then(|()| part.as_ref().map_or(Ok(()), |part| fs::rename(part, &*path)));
+                moved.map_err(|source| CliError::Output { path: path.clone(), source })?;
+                *part = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Self::File { part: Some(part), .. } = self {
+            // Best effort: there is nobody left to tell, and a leftover `.part` says itself what it is.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_that_is_dropped_leaves_nothing_and_one_that_is_fulfilled_leaves_the_file() {
+        let folder = std::env::temp_dir().join(format!("equipoise-output-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        let path = folder.join("out.json");
+        drop(Output::promise(&path).expect("writable"));
+        assert_eq!(fs::read_dir(&folder).expect("readable").count(), 0);
+        Output::promise(&path).expect("writable").fulfil("{}").expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "{}");
+        assert!(Output::promise(&folder).is_err(), "a folder is no file");
+        assert!(Output::promise(&folder.join("missing/out.json")).is_err());
+        fs::remove_dir_all(&folder).expect("removable");
+    }
+}

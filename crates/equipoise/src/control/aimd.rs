@@ -1,0 +1,95 @@
+use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use crate::units::{Instant, Rate, SenderClock, Span};
+
+/// Additive increase, multiplicative decrease on the mean one-way delay.
+///
+/// Source: Waki 2013, Eq. 17: `a + A` while the mean delay is below the target, `B a` otherwise.
+/// Reading: the rate begins at the lowest and is kept where an interval has too few samples; missing reports halve it,
+/// as the report exchange is the same as AP's.
+#[derive(Clone, Debug)]
+pub struct Aimd {
+    target: Span,
+    limits: RateLimits,
+    increase: Rate,
+    decrease: f64,
+    rate: Rate,
+    snapshot: Snapshot,
+}
+
+impl Aimd {
+    /// Holds the delay below `target`; adds `increase` an interval, multiplies by `decrease` (between 0 and 1).
+    pub const fn new(target: Span, limits: RateLimits, increase: Rate, decrease: f64) -> Self {
+        let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
+        Self { target, limits, increase, decrease, rate: limits.min(), snapshot }
+    }
+
+    fn decide(&mut self, rate: Rate, reason: Reason, law_step_bps: Option<f64>) {
+        self.rate = rate;
+        self.snapshot = Snapshot { reason: Some(reason), law_step_bps, response: None };
+    }
+}
+
+impl Controller for Aimd {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+        let Some(mean_s) = interval.delay.map(|delay| delay.mean_s).filter(|mean| mean.is_finite()) else {
+            return self.decide(self.rate, Reason::NoStatistics, None);
+        };
+        let bps = self.rate.as_bps_f64();
+        // Eq. 17.
+        let next =
+            if mean_s < self.target.as_secs_f64() { bps + self.increase.as_bps_f64() } else { self.decrease * bps };
+        let (rate, cut) = self.limits.clamp(next);
+        self.decide(rate, RateLimits::reason(Reason::Law, cut), Some(next - bps));
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+
+    fn target_delay(&self) -> Option<Span> {
+        Some(self.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::IntervalSummary;
+    use crate::measure::DelaySummary;
+
+    fn after(controller: &mut Aimd, mean_s: f64) -> f64 {
+        let delay = Some(DelaySummary { mean_s, variance_s2: 1e-6, samples: 100 });
+        controller.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
+        controller.allowance().rate.as_mbps_f64()
+    }
+
+    #[test]
+    fn it_adds_below_the_target_and_halves_at_it_within_the_limits() {
+        let limits = RateLimits::new(Rate::from_bps(100_000), Rate::from_bps(1_000_000)).expect("in order");
+        let mut aimd = Aimd::new(Span::from_micros(8200), limits, Rate::from_bps(400_000), 0.5);
+        let rates = [8e-3, 8e-3, 8e-3, 8.2e-3, 9e-3, 9e-3, 9e-3].map(|mean| after(&mut aimd, mean));
+        for (found, expected) in rates.iter().zip([0.5, 0.9, 1.0, 0.5, 0.25, 0.125, 0.1]) {
+            assert!((found - expected).abs() < 1e-9, "{rates:?}");
+        }
+        assert_eq!(aimd.snapshot().reason, Some(Reason::RateLimit));
+    }
+
+    #[test]
+    fn no_statistics_keep_the_rate_and_missing_reports_halve_it() {
+        let limits = RateLimits::new(Rate::from_bps(100_000), Rate::from_bps(1_000_000)).expect("in order");
+        let mut aimd = Aimd::new(Span::from_micros(8200), limits, Rate::from_bps(400_000), 0.5);
+        after(&mut aimd, 8e-3);
+        after(&mut aimd, f64::NAN);
+        assert_eq!(aimd.allowance().rate, Rate::from_bps(500_000));
+        aimd.on_timeout(Instant::ZERO);
+        assert_eq!(aimd.allowance().rate, Rate::from_bps(250_000));
+    }
+}

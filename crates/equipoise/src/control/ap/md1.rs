@@ -1,0 +1,98 @@
+//! The M/D/1 queue in closed form: what AP's coefficient of response follows from.
+//!
+//! Source: Waki 2013, Sec. 4.1. Poisson arrivals at λ packets/s, a deterministic service of 1/μ seconds; the time in
+//! the system is waiting and service together. Reading: Eq. 6 is misprinted in the text, its first term wants the third
+//! moment of the service; Eq. 8 is right.
+
+use crate::units::Size;
+
+/// Mean time in the system in seconds, for `0 <= lambda < mu`, both in packets/s.
+///
+/// Source: Waki 2013, Eq. 7: `(2μ - λ) / (2μ(μ - λ))`.
+pub fn mean_time(lambda: f64, mu: f64) -> f64 {
+    (2.0 * mu - lambda) / (2.0 * mu * (mu - lambda))
+}
+
+/// Variance of the time in the system in s², for `0 <= lambda < mu`, both in packets/s.
+///
+/// Source: Waki 2013, Eq. 8: `λ(4μ - λ) / (12 μ²(μ - λ)²)`.
+pub fn variance(lambda: f64, mu: f64) -> f64 {
+    lambda * (4.0 * mu - lambda) / (12.0 * mu * mu * (mu - lambda) * (mu - lambda))
+}
+
+/// Coefficient of response b at load `rho`, in 1/(s·Mbit/s), for packets of `packet`.
+///
+/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s.
+/// Reading: `rho` is kept between [`LEAST_LOAD`] and 1: below, b grows without bound and steps vanish; above, there is
+/// no steady queue to speak of.
+pub fn response(rho: f64, packet: Size) -> f64 {
+    let rho = if rho.is_nan() { LEAST_LOAD } else { rho.clamp(LEAST_LOAD, 1.0) };
+    6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)
+}
+
+/// The least load at which [`response`] is taken (ours): 0.05, where b is twelve times its value at 0.8.
+pub const LEAST_LOAD: f64 = 0.05;
+
+/// Rate left over at the bottleneck in Mbit/s, as a variance in s² tells it.
+///
+/// Source: Waki 2013, Eq. 9 and 12: the slope of the mean delay is `1 / (2(μ - λ)²)` and it is `b σ²`, hence
+/// `μ - λ = 1 / sqrt(2 b σ²)` packets/s. `response` is b in 1/(s·Mbit/s), `packet` the size that b was converted with.
+pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {
+    1.0 / libm::sqrt(2.0 * packets_per_s_per_mbps(packet) * response * variance_s2)
+}
+
+/// Packets/s that make one Mbit/s.
+fn packets_per_s_per_mbps(packet: Size) -> f64 {
+    1e6 / packet.as_bits().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PACKET: Size = Size::from_bytes(1000);
+    const MU: f64 = 1875.0;
+
+    fn close(found: f64, expected: f64, tolerance: f64) {
+        assert!((found / expected - 1.0).abs() < tolerance, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn golden_values_at_load_0_8_and_0_9() {
+        close(mean_time(0.8 * MU, MU), 1.6e-3, 1e-9);
+        close(variance(0.8 * MU, MU), 1.517_037e-6, 1e-6);
+        close(mean_time(0.9 * MU, MU), 2.933_333e-3, 1e-6);
+        close(variance(0.9 * MU, MU), 6.613_333e-6, 1e-6);
+    }
+
+    #[test]
+    fn golden_values_of_the_response() {
+        close(response(0.6, PACKET), 367.647, 2e-6);
+        close(response(0.75, PACKET), 307.692, 2e-6);
+        close(response(0.9, PACKET), 268.817, 2e-6);
+        let steps: u32 = 3000;
+        let mean =
+            (0..steps).map(|i| response(0.6 + 0.3 * (f64::from(i) + 0.5) / f64::from(steps), PACKET)).sum::<f64>();
+        close(mean / f64::from(steps), 311.16, 1e-4);
+    }
+
+    proptest! {
+        /// Eq. 11 is the derivative of Eq. 7 divided by Eq. 8, found here by differences.
+        #[test]
+        fn the_response_times_the_variance_is_the_slope_of_the_mean(rho in 0.06f64..0.98) {
+            let (lambda, h) = (rho * MU, 1e-3);
+            let slope = (mean_time(lambda + h, MU) - mean_time(lambda - h, MU)) / (2.0 * h);
+            let per_packet = response(rho, PACKET) / 125.0;
+            prop_assert!((per_packet * variance(lambda, MU) / slope - 1.0).abs() < 1e-4);
+        }
+
+        #[test]
+        fn the_headroom_is_what_is_left_of_the_capacity(rho in 0.06f64..0.99) {
+            let lambda = rho * MU;
+            let found = headroom_mbps(response(rho, PACKET), variance(lambda, MU), PACKET);
+            prop_assert!((found / ((MU - lambda) / 125.0) - 1.0).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use super::{ConfigError, Reason};
+use crate::units::Rate;
+
+/// The lowest and the highest rate that an application can live with: `a_min` and `a_max` of Waki 2013, Sec. 5.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimits {
+    min: Rate,
+    max: Rate,
+}
+
+impl RateLimits {
+    /// Limits from `min` to `max`.
+    ///
+    /// # Errors
+    /// [`ConfigError::MinAboveMax`] where there is no rate between them; [`ConfigError::ZeroRate`] where `min` is zero,
+    /// at which a session would never hear of its path again.
+    pub fn new(min: Rate, max: Rate) -> Result<Self, ConfigError> {
+        if min > max {
+            return Err(ConfigError::MinAboveMax { min, max });
+        }
+        if min == Rate::ZERO {
+            return Err(ConfigError::ZeroRate);
+        }
+        Ok(Self { min, max })
+    }
+
+    /// The lowest rate.
+    pub const fn min(&self) -> Rate {
+        self.min
+    }
+
+    /// The highest rate.
+    pub const fn max(&self) -> Rate {
+        self.max
+    }
+
+    /// `bps` brought between the limits (Waki 2013, Eq. 16), and whether a limit cut it. NaN gives the lowest rate.
+    pub(super) fn clamp(&self, bps: f64) -> (Rate, bool) {
+        let rate = Rate::from_bps_f64(bps.max(0.0)).unwrap_or(self.min);
+        let clamped = rate.clamp(self.min, self.max);
+        (clamped, clamped != rate)
+    }
+
+    /// Half of `rate`, not below the lowest: the answer to three missing reports (Waki 2013, Sec. 5.1).
+    pub(super) fn halve(&self, rate: Rate) -> Rate {
+        rate.halved().max(self.min)
+    }
+
+    /// The reason for a rate that came about by `reason` unless a limit had the last word.
+    pub(super) fn reason(reason: Reason, cut: bool) -> Reason {
+        if cut { Reason::RateLimit } else { reason }
+    }
+}

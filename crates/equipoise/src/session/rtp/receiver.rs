@@ -1,0 +1,240 @@
+use alloc::string::String;
+
+use super::compound::CompoundTimer;
+use super::outbox::Outbox;
+use super::stream::{SessionError, StreamConfig, check_cname};
+use crate::measure::{Arrival, ClockMap, DelayMeter, InterarrivalJitter, LossInterval, SequenceTracker};
+use crate::session::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
+use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
+use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
+use crate::wire::rtp::RtpPacket;
+use crate::wire::{DelayReport, NtpTime, ReportRequest, is_rtcp};
+
+/// What a receiver is made of.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// Its own synchronisation source, for its reports.
+    pub ssrc: u32,
+    /// Canonical name for SDES; at most [`StreamConfig::MAX_CNAME`] bytes.
+    pub cname: String,
+    /// The sender's synchronisation source, as agreed beforehand; packets of any other are foreign.
+    pub sender_ssrc: u32,
+    /// How the two clocks relate.
+    pub clocks: ClockMap,
+    /// Seed of the spread of compound packets (RFC 3550, Sec. 6.3.1).
+    pub seed: u64,
+}
+
+/// The receiving end of a session: measures one-way delay and loss, and answers each request with a report.
+///
+/// Source: Waki 2013, Sec. 5.1. The packets that count are those received so far that left after the rate of the
+/// interval took hold, which is when the last report reached the sender: `t + 2(r - t)`, with t the time that the
+/// request carries and r - t the way of the request sent at t (Eq. 13), or, where that was lost, of this one (Eq. 14).
+pub struct Receiver {
+    config: ReceiverConfig,
+    tracker: Option<SequenceTracker>,
+    delays: DelayMeter,
+    jitter: InterarrivalJitter,
+    /// The newest sender report: when it left and when it came.
+    last_sr: Option<SrTimes>,
+    /// The newest one that was a request.
+    last_request: Option<SrTimes>,
+    reports: u8,
+    compound: CompoundTimer<ReceiverClock>,
+    handled: Instant<ReceiverClock>,
+    ended: bool,
+    outbox: Outbox,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SrTimes {
+    ntp: NtpTime,
+    sent: Instant<SenderClock>,
+    arrived: Instant<ReceiverClock>,
+    way: Span,
+}
+
+/// No honest packet is further from its sending than a report can say (±128 s); clocks that disagree by more are wrong.
+const PLAUSIBLE_DELAY: Span = Span::from_secs(100);
+
+impl Receiver {
+    /// A receiver that waits for its sender.
+    ///
+    /// # Errors
+    /// [`SessionError::Cname`] where the canonical name is too long.
+    pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
+        check_cname(&config.cname)?;
+        Ok(Self {
+            compound: CompoundTimer::new(config.seed),
+            config,
+            tracker: None,
+            delays: DelayMeter::new(),
+            jitter: InterarrivalJitter::default(),
+            last_sr: None,
+            last_request: None,
+            reports: 0,
+            handled: Instant::ZERO,
+            ended: false,
+            outbox: Outbox::default(),
+        })
+    }
+
+    fn on_datagram(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
+        let taken = if is_rtcp(datagram) { self.on_rtcp(now, datagram) } else { self.on_media(now, datagram) };
+        if let Err(reason) = taken {
+            self.outbox.ignore(reason);
+        }
+    }
+
+    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
+        let header = RtpPacket::parse(datagram).map_err(|_| Ignored::Malformed)?.header;
+        if header.ssrc != self.config.sender_ssrc {
+            return Err(Ignored::Foreign);
+        }
+        // Packets of this session carry their sending time; one that does not is not of this session.
+        let ntp = header.send_time.ok_or(Ignored::Foreign)?;
+        let (sent, delay) = self.timed(now, ntp)?;
+        let arrival = match &mut self.tracker {
+            Some(tracker) => tracker.push(header.sequence),
+            empty => {
+                *empty = Some(SequenceTracker::new(header.sequence));
+                Arrival::Restarted(u64::from(header.sequence) + (1 << 16))
+            }
+        };
+        let sequence = match arrival {
+            Arrival::New(sequence) | Arrival::Restarted(sequence) => sequence,
+            Arrival::Duplicate => return Err(Ignored::Duplicate),
+            Arrival::Invalid => return Err(Ignored::Implausible),
+        };
+        self.delays.push(sent, delay);
+        self.jitter.push(delay);
+        let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP;
+        self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
+        Ok(())
+    }
+
+    /// When a packet left by its own account, and how long it took.
+    fn timed(&self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<(Instant<SenderClock>, Span), Ignored> {
+        let sent = ntp.to_instant_near(self.config.clocks.to_sender(now));
+        let delay = self.config.clocks.one_way_delay(sent, now);
+        if delay.abs() > PLAUSIBLE_DELAY { Err(Ignored::Implausible) } else { Ok((sent, delay)) }
+    }
+
+    fn on_rtcp(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
+        for packet in rtcp::parse_compound(datagram).map_err(|_| Ignored::Malformed)? {
+            match packet {
+                RtcpPacket::SenderReport(report) => self.on_sender_report(now, &report)?,
+                RtcpPacket::Goodbye(goodbye) if goodbye.ssrcs().any(|ssrc| ssrc == self.config.sender_ssrc) => {
+                    self.ended = true;
+                    self.outbox.event(Event::Ended { by_peer: true });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn on_sender_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), Ignored> {
+        if report.ssrc != self.config.sender_ssrc {
+            return Err(Ignored::Foreign);
+        }
+        let (sent, way) = self.timed(now, report.ntp)?;
+        if let Some(last) = &self.last_sr {
+            if last.ntp == report.ntp {
+                return Err(Ignored::Duplicate);
+            }
+            if sent < last.sent {
+                return Err(Ignored::Late);
+            }
+        }
+        let times = SrTimes { ntp: report.ntp, sent, arrived: now, way };
+        if self.last_sr.replace(times).is_none() {
+            self.compound.restart(now);
+        }
+        if report.extension.is_empty() {
+            return Ok(());
+        }
+        let request = ReportRequest::parse(report.extension).map_err(|_| Ignored::Malformed)?;
+        self.answer(request, times);
+        Ok(())
+    }
+
+    fn answer(&mut self, request: ReportRequest, times: SrTimes) {
+        // Eq. 13 where the request that the interval began with did arrive, Eq. 14 otherwise.
+        let previous = self.last_request.filter(|previous| previous.ntp == request.interval_start);
+        let way = previous.map_or(times.way, |previous| previous.way).max(Span::ZERO);
+        let interval_start = request.interval_start.to_instant_near(times.sent);
+        let delay = self.delays.summary_after(interval_start + way + way);
+        // The next request will carry this one's time or a later one.
+        self.delays.forget_until(times.sent);
+        self.last_request = Some(times);
+        self.reports = self.reports.wrapping_add(1);
+        let extension = DelayReport { number: self.reports, delay }.to_bytes();
+        let loss = self.tracker.as_mut().map(SequenceTracker::report);
+        let block = self.report_block(times.arrived, loss);
+        let ssrc = self.config.ssrc;
+        self.outbox.control(|out| rtcp::encode_receiver_report(ssrc, &[block], &extension, out));
+        self.outbox.event(Event::ReportSent { delay });
+    }
+
+    fn report_block(&self, now: Instant<ReceiverClock>, loss: Option<LossInterval>) -> ReportBlock {
+        let loss = loss.unwrap_or(LossInterval { fraction_lost: 0, cumulative_lost: 0, extended_highest: 0 });
+        let held = self.last_sr.map_or(Span::ZERO, |sr| now - sr.arrived).max(Span::ZERO);
+        ReportBlock {
+            ssrc: self.config.sender_ssrc,
+            fraction_lost: loss.fraction_lost,
+            cumulative_lost: loss.cumulative_lost,
+            extended_highest: loss.extended_highest,
+            jitter: (self.jitter.as_secs_f64() * f64::from(StreamConfig::MEDIA_CLOCK_HZ)) as u32,
+            last_sr: self.last_sr.map_or(0, |sr| sr.ntp.middle()),
+            delay_since_last_sr: (held.as_secs_f64() * 65_536.0) as u32,
+        }
+    }
+
+    /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
+    fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
+        // The losses since the last answer belong to the next one: this block is made from a copy.
+        let loss = self.tracker.clone().map(|mut tracker| tracker.report());
+        let block = self.report_block(now, loss);
+        let config = &self.config;
+        self.outbox.control(|out| {
+            rtcp::encode_receiver_report(config.ssrc, &[block], &[], out);
+            rtcp::encode_cname(config.ssrc, &config.cname, out);
+            if goodbye {
+                rtcp::encode_goodbye(config.ssrc, out);
+            }
+        });
+    }
+}
+
+impl Endpoint for Receiver {
+    type Clock = ReceiverClock;
+
+    fn handle(&mut self, now: Instant<ReceiverClock>, input: Input<'_>) {
+        if self.ended {
+            return;
+        }
+        self.handled = self.handled.max(now);
+        match input {
+            Input::Datagram(datagram) => self.on_datagram(now, datagram),
+            Input::Stop => {
+                self.send_compound(now, true);
+                self.ended = true;
+                self.outbox.event(Event::Ended { by_peer: false });
+            }
+            Input::Timer | Input::PathLoad(_) => {}
+        }
+        if !self.ended && self.compound.fires(self.handled) {
+            self.send_compound(self.handled, false);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Output<'_>> {
+        self.outbox.poll()
+    }
+
+    fn wake(&self) -> Option<Wake<ReceiverClock>> {
+        let at = self.compound.due().filter(|_| !self.ended)?;
+        Some(Wake { at, reason: WakeReason::Report })
+    }
+}

@@ -1,0 +1,52 @@
+use thiserror::Error;
+
+/// Why bytes are not what they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// The bytes end before the field does.
+    #[error("{field} at byte {offset} needs {need} bytes, {have} are left")]
+    Truncated {
+        /// The field that was being read.
+        field: &'static str,
+        /// Where it begins.
+        offset: usize,
+        /// Its length.
+        need: usize,
+        /// What is there.
+        have: usize,
+    },
+    /// The version is not that of RTP.
+    #[error("version {found} at byte {offset}, where RTP and RTCP have 2")]
+    Version {
+        /// The version found.
+        found: u8,
+        /// Where it stands.
+        offset: usize,
+    },
+    /// The padding is longer than the packet, zero, or not on the last packet of a compound.
+    #[error("padding of {found} bytes does not fit into {have}")]
+    Padding {
+        /// The padding found.
+        found: usize,
+        /// What there was room for.
+        have: usize,
+    },
+    /// An extension has not the length of this form.
+    #[error("{extension} has {found} bytes, where it has {need}")]
+    ExtensionLength {
+        /// The extension.
+        extension: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length it should have.
+        need: usize,
+    },
+    /// The statistics of a delay report make no sense.
+    #[error("a delay report of {samples} samples with variance bits {variance_bits:#010x}")]
+    Statistics {
+        /// The count of samples found.
+        samples: u32,
+        /// The variance as found.
+        variance_bits: u32,
+    },
+}

@@ -1,0 +1,80 @@
+use crate::units::{Instant, SenderClock};
+
+/// A 64-bit NTP timestamp: seconds since 1900 in the upper 32 bits, their fraction in the lower.
+///
+/// Source: RFC 5905, Sec. 6. The seconds wrap every 136 years, next in 2036, so that only a reference tells the era.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NtpTime(u64);
+
+/// Seconds from 1900, where NTP counts from, to 1970 (RFC 5905, Fig. 4).
+const UNIX_EPOCH_S: u64 = 2_208_988_800;
+const NANOS_PER_S: u64 = 1_000_000_000;
+const NANOS_PER_ERA: i128 = (1i128 << 32) * NANOS_PER_S as i128;
+
+impl NtpTime {
+    /// The timestamp with these bits.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The bits as they go over the network, upper word first.
+    pub const fn as_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The timestamp of a moment; its fraction is rounded to the nearest 2⁻³² s.
+    pub fn from_instant(at: Instant<SenderClock>) -> Self {
+        let nanos = u128::from(at.as_nanos()).saturating_add(u128::from(UNIX_EPOCH_S) * u128::from(NANOS_PER_S));
+        let bits = (nanos << 32).saturating_add(u128::from(NANOS_PER_S / 2)) / u128::from(NANOS_PER_S);
+        Self(bits as u64)
+    }
+
+    /// The moment nearest to `reference` that has this timestamp, to the nanosecond.
+    ///
+    /// A timestamp made from an instant gives that very instant back while the reference is within 68 years of it. What
+    /// lies before the clock's zero or beyond its end saturates.
+    pub fn to_instant_near(self, reference: Instant<SenderClock>) -> Instant<SenderClock> {
+        let in_era = (u128::from(self.0).saturating_mul(u128::from(NANOS_PER_S)).saturating_add(1 << 31) >> 32) as i128;
+        let first = in_era.saturating_sub(i128::from(UNIX_EPOCH_S).saturating_mul(i128::from(NANOS_PER_S)));
+        let distance = i128::from(reference.as_nanos()).saturating_sub(first).saturating_add(NANOS_PER_ERA / 2);
+        let at = first.saturating_add(distance.div_euclid(NANOS_PER_ERA).saturating_mul(NANOS_PER_ERA));
+        Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// The middle 32 bits: seconds modulo 65 536 and their fraction in 1/65 536 s (RFC 3550, Sec. 4).
+    pub const fn middle(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn known_moments() {
+        assert_eq!(NtpTime::from_instant(Instant::ZERO).as_bits(), 0x83AA_7E80_0000_0000);
+        // Half a second later, and the middle of that.
+        let half = NtpTime::from_instant(Instant::from_nanos(500_000_000));
+        assert_eq!((half.as_bits(), half.middle()), (0x83AA_7E80_8000_0000, 0x7E80_8000));
+    }
+
+    #[test]
+    fn the_wrap_of_2036_is_seen_through() {
+        // 7 February 2036, 06:28:16 UTC is the first second of era 1.
+        let wrap = Instant::from_nanos(((1u64 << 32) - UNIX_EPOCH_S) * NANOS_PER_S);
+        assert_eq!(NtpTime::from_instant(wrap).as_bits(), 0);
+        assert_eq!(NtpTime::from_bits(0).to_instant_near(wrap), wrap);
+    }
+
+    proptest! {
+        #[test]
+        fn an_instant_comes_back_to_the_nanosecond(nanos in 0u64..(1 << 63), years in -60i64..60) {
+            let at = Instant::from_nanos(nanos);
+            let reference = Instant::from_nanos(nanos.saturating_add_signed(years * 31_557_600 * 1_000_000_000));
+            prop_assert_eq!(NtpTime::from_instant(at).to_instant_near(reference), at);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! RTP packets (RFC 3550, Sec. 5.1) with their sending time in a header extension (RFC 6051, Sec. 3.3; RFC 8285).
+
+use alloc::vec::Vec;
+
+use super::reader::Reader;
+use super::{NtpTime, WireError};
+
+/// What the header of a media packet says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RtpHeader {
+    /// The marker bit, whose meaning is the payload type's.
+    pub marker: bool,
+    /// Payload type, 0 to 127.
+    pub payload_type: u8,
+    /// Sequence number; it wraps.
+    pub sequence: u16,
+    /// Sampling time in ticks of the media clock; it wraps.
+    pub timestamp: u32,
+    /// Synchronisation source.
+    pub ssrc: u32,
+    /// When the packet left, where the 64-bit NTP extension says so.
+    pub send_time: Option<NtpTime>,
+}
+
+/// A media packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtpPacket<'a> {
+    /// Its header.
+    pub header: RtpHeader,
+    /// The media, without padding.
+    pub payload: &'a [u8],
+}
+
+/// Version 2 in the two upper bits (RFC 3550, Sec. 5.1).
+const VERSION: u8 = 0x80;
+const PADDING: u8 = 0x20;
+const EXTENSION: u8 = 0x10;
+const CSRC_COUNT: u8 = 0x0F;
+const MARKER: u8 = 0x80;
+/// Profile of one-byte extension elements (RFC 8285, Sec. 4.2).
+const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
+/// Identifier after which no element is read (RFC 8285, Sec. 4.2).
+const STOP: u8 = 15;
+
+impl RtpHeader {
+    /// Identifier of the sending time among the extension's elements, unless agreed otherwise (RFC 8285, Sec. 4.2).
+    pub const NTP_EXTENSION_ID: u8 = 1;
+
+    /// Length of the header in bytes: 12, and 16 more with a sending time.
+    pub const fn encoded_len(&self) -> usize {
+        if self.send_time.is_some() { 28 } else { 12 }
+    }
+
+    /// Appends the header.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let extension = if self.send_time.is_some() { EXTENSION } else { 0 };
+        let marker = if self.marker { MARKER } else { 0 };
+        out.extend_from_slice(&[VERSION | extension, marker | (self.payload_type & !MARKER)]);
+        out.extend_from_slice(&self.sequence.to_be_bytes());
+        out.extend_from_slice(&self.timestamp.to_be_bytes());
+        out.extend_from_slice(&self.ssrc.to_be_bytes());
+        if let Some(time) = self.send_time {
+            out.extend_from_slice(&ONE_BYTE_ELEMENTS.to_be_bytes());
+            // Three words: element header, eight bytes, three bytes of padding. The length field counts from zero.
+            out.extend_from_slice(&[0, 3, Self::NTP_EXTENSION_ID << 4 | 7]);
+            out.extend_from_slice(&time.as_bits().to_be_bytes());
+            out.extend_from_slice(&[0; 3]);
+        }
+    }
+}
+
+impl<'a> RtpPacket<'a> {
+    /// Reads a whole datagram.
+    ///
+    /// Contributing sources and extension elements that are not ours are passed over.
+    ///
+    /// # Errors
+    /// [`WireError`] for another version, for what is cut short, and for padding that does not fit.
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(datagram, 0);
+        let first = reader.u8("RTP version")?;
+        if first & 0xC0 != VERSION {
+            return Err(WireError::Version { found: first >> 6, offset: 0 });
+        }
+        let second = reader.u8("RTP payload type")?;
+        let mut header = RtpHeader {
+            marker: second & MARKER != 0,
+            payload_type: second & !MARKER,
+            sequence: reader.u16("RTP sequence number")?,
+            timestamp: reader.u32("RTP timestamp")?,
+            ssrc: reader.u32("RTP SSRC")?,
+            send_time: None,
+        };
+        reader.bytes(usize::from(first & CSRC_COUNT).saturating_mul(4), "CSRC list")?;
+        if first & EXTENSION != 0 {
+            let profile = reader.u16("header extension profile")?;
+            let words = usize::from(reader.u16("header extension length")?);
+            let data = reader.bytes(words.saturating_mul(4), "header extension")?;
+            if profile == ONE_BYTE_ELEMENTS {
+                header.send_time = find_send_time(data);
+            }
+        }
+        let payload = if first & PADDING == 0 { reader.rest() } else { without_padding(reader.rest())? };
+        Ok(Self { header, payload })
+    }
+}
+
+/// What stands before the padding, whose last byte is its length.
+fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
+    let found = usize::from(padded.last().copied().unwrap_or(0));
+    let wrong = WireError::Padding { found, have: padded.len() };
+    let payload = padded.len().checked_sub(found).filter(|_| found > 0).ok_or(wrong)?;
+    padded.get(..payload).ok_or(wrong)
+}
+
+/// The sending time among one-byte elements (RFC 8285, Sec. 4.2); what is cut short ends the search.
+fn find_send_time(mut data: &[u8]) -> Option<NtpTime> {
+    while let Some((&first, rest)) = data.split_first() {
+        let (id, length) = (first >> 4, usize::from(first & 0x0F).saturating_add(1));
+        match id {
+            // A padding byte stands alone.
+            0 => data = rest,
+            STOP => return None,
+            _ => {
+                let (element, after) = rest.split_at_checked(length)?;
+                if id == RtpHeader::NTP_EXTENSION_ID {
+                    return element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)));
+                }
+                data = after;
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encoded(header: &RtpHeader, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        header.encode(&mut out);
+        assert_eq!(out.len(), header.encoded_len());
+        out.extend_from_slice(payload);
+        out
+    }
+
+    #[test]
+    fn the_example_of_the_book() {
+        let header = RtpHeader {
+            marker: true,
+            payload_type: 96,
+            sequence: 0x1234,
+            timestamp: 0x0001_5F90,
+            ssrc: 0x0E5F_0001,
+            send_time: Some(NtpTime::from_bits(0xEE9A_3C00_8000_0000)),
+        };
+        let bytes = [
+            0x90, 0xE0, 0x12, 0x34, 0x00, 0x01, 0x5F, 0x90, 0x0E, 0x5F, 0x00, 0x01, 0xBE, 0xDE, 0x00, 0x03, 0x17, 0xEE,
+            0x9A, 0x3C, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        ];
+        assert_eq!(encoded(&header, &[]), bytes);
+    }
+
+    #[test]
+    fn foreign_elements_contributors_and_padding_are_passed_over() {
+        // CSRC count 1, extension of two words: a foreign element of two bytes, a padding byte, then half of ours.
+        let mut bytes = vec![0xB1, 0x60, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0xBE, 0xDE, 0, 4];
+        bytes.extend_from_slice(&[0x21, 0xAA, 0xBB, 0x00, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
+        bytes.extend_from_slice(&[7, 7, 0, 2]);
+        let packet = RtpPacket::parse(&bytes).expect("well formed");
+        assert_eq!(packet.header.send_time, Some(NtpTime::from_bits(0x0102_0304_0506_0708)));
+        assert_eq!(packet.payload, [7, 7]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert!(matches!(RtpPacket::parse(&[]), Err(WireError::Truncated { field: "RTP version", .. })));
+        assert_eq!(RtpPacket::parse(&[0x40; 12]), Err(WireError::Version { found: 1, offset: 0 }));
+        let mut padded = vec![0xA0, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(RtpPacket::parse(&padded), Err(WireError::Padding { found: 0, have: 0 }));
+        padded.push(9);
+        assert_eq!(RtpPacket::parse(&padded), Err(WireError::Padding { found: 9, have: 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_comes_back(marker: bool, payload_type in 0u8..128, sequence: u16, timestamp: u32, ssrc: u32, time: Option<u64>, payload: Vec<u8>) {
+            let header = RtpHeader { marker, payload_type, sequence, timestamp, ssrc, send_time: time.map(NtpTime::from_bits) };
+            let bytes = encoded(&header, &payload);
+            prop_assert_eq!(RtpPacket::parse(&bytes), Ok(RtpPacket { header, payload: &payload }));
+            // The header cut short anywhere is refused, and nothing panics.
+            for end in 0..header.encoded_len() {
+                prop_assert!(RtpPacket::parse(&bytes[..end]).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_parse_or_do_not(bytes: Vec<u8>) {
+            if let Ok(packet) = RtpPacket::parse(&bytes) {
+                prop_assert!(packet.payload.len() <= bytes.len() - 12);
+            }
+        }
+    }
+}
