@@ -133,7 +133,9 @@ mod tests {
         #[test]
         fn below_the_bound_the_cut_is_exact(sends in proptest::collection::vec((0u64..1000, -50i64..500), 0..300), cut in 0u64..1000) {
             let mut meter = DelayMeter::new();
-            sends.iter().for_each(|&(sent, delay)| meter.push(at(sent), Span::from_millis(delay)));
+            for &(sent, delay) in &sends {
+                meter.push(at(sent), Span::from_millis(delay));
+            }
             let kept: Moments = sends.iter().filter(|&&(sent, _)| sent > cut).map(|&(_, d)| d as f64 / 1e3).collect();
             let summary = meter.summary_after(at(cut));
             prop_assert_eq!(summary.map_or(0, |s| s.samples), if kept.count() < 2 { 0 } else { kept.count() });

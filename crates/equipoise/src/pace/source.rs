@@ -50,7 +50,7 @@ impl<C> Source<C> {
         origin: Instant<C>,
         (seed, stream): (u64, u64),
     ) -> Self {
-        // Two independent words for the 128-bit state, by the finaliser of SplitMix64, so that neighbouring seeds and
+        // Two independent words for the 128-bit state, by the finaliser of `SplitMix64`, so that neighbouring seeds and
         // streams share nothing.
         let state = u128::from(mix(seed)) << 64 | u128::from(mix(stream ^ mix(seed)));
         let random = Pcg64Mcg::from_seed((state | 1).to_le_bytes());
@@ -114,7 +114,7 @@ impl<C> Source<C> {
     }
 }
 
-/// SplitMix64's finaliser (Steele 2014, Fig. 15): every bit of the input moves every bit of the result.
+/// The finaliser of `SplitMix64` (Steele 2014, Fig. 15): every bit of the input moves every bit of the result.
 const fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -9,6 +9,8 @@ pub struct NtpTime(u64);
 /// Seconds from 1900, where NTP counts from, to 1970 (RFC 5905, Fig. 4).
 const UNIX_EPOCH_S: u64 = 2_208_988_800;
 const NANOS_PER_S: u64 = 1_000_000_000;
+/// Nanoseconds from 1900 to 1970.
+const UNIX_EPOCH_NS: u64 = UNIX_EPOCH_S * NANOS_PER_S;
 const NANOS_PER_ERA: i128 = (1i128 << 32) * NANOS_PER_S as i128;
 
 impl NtpTime {
@@ -24,8 +26,8 @@ impl NtpTime {
 
     /// The timestamp of a moment; its fraction is rounded to the nearest 2⁻³² s.
     pub fn from_instant(at: Instant<SenderClock>) -> Self {
-        let nanos = u128::from(at.as_nanos()).saturating_add(u128::from(UNIX_EPOCH_S) * u128::from(NANOS_PER_S));
-        let bits = (nanos << 32).saturating_add(u128::from(NANOS_PER_S / 2)) / u128::from(NANOS_PER_S);
+        let nanos = u128::from(at.as_nanos()).saturating_add(u128::from(UNIX_EPOCH_NS));
+        let bits = (nanos << 32).saturating_add(u128::from(NANOS_PER_S / 2)).div_euclid(u128::from(NANOS_PER_S));
         Self(bits as u64)
     }
 
@@ -35,7 +37,7 @@ impl NtpTime {
     /// lies before the clock's zero or beyond its end saturates.
     pub fn to_instant_near(self, reference: Instant<SenderClock>) -> Instant<SenderClock> {
         let in_era = (u128::from(self.0).saturating_mul(u128::from(NANOS_PER_S)).saturating_add(1 << 31) >> 32) as i128;
-        let first = in_era.saturating_sub(i128::from(UNIX_EPOCH_S).saturating_mul(i128::from(NANOS_PER_S)));
+        let first = in_era.saturating_sub(i128::from(UNIX_EPOCH_NS));
         let distance = i128::from(reference.as_nanos()).saturating_sub(first).saturating_add(NANOS_PER_ERA / 2);
         let at = first.saturating_add(distance.div_euclid(NANOS_PER_ERA).saturating_mul(NANOS_PER_ERA));
         Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))

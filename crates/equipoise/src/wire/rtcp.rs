@@ -105,7 +105,7 @@ pub struct Goodbye<'a> {
 }
 
 /// The packets of a datagram, each of them known to be well formed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Compound<'a> {
     reader: Reader<'a>,
 }
@@ -289,7 +289,9 @@ impl ReportBlock {
         let lost = self.cumulative_lost.clamp(-0x80_0000, 0x7F_FFFF).cast_unsigned() & 0x00FF_FFFF;
         let losses = u32::from(self.fraction_lost) << 24 | lost;
         let words = [self.ssrc, losses, self.extended_highest, self.jitter, self.last_sr, self.delay_since_last_sr];
-        words.iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
+        for word in words {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
     }
 }
 
@@ -346,7 +348,7 @@ fn packet(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&
     let length = out.len().saturating_sub(start);
     out.resize(start.saturating_add(length.next_multiple_of(4)), 0);
     // The length counts words from zero, so that the common header alone has length 0.
-    let words = (length.next_multiple_of(4) / 4).saturating_sub(1) as u16;
+    let words = length.div_ceil(4).saturating_sub(1) as u16;
     if let Some(field) = out.get_mut(start.saturating_add(2)..start.saturating_add(4)) {
         field.copy_from_slice(&words.to_be_bytes());
     }

@@ -93,8 +93,9 @@ impl Ap {
         let headroom = share * md1::headroom_mbps(response, delay.variance_s2, self.config.packet);
         let (step, reason) = if step > headroom { (headroom, Reason::HeadroomGuard) } else { (step, Reason::Law) };
         let next = now + step;
-        let bounded = next.clamp(now / 2.0, now * 2.0);
-        (bounded, if bounded < next || bounded > next { Reason::StepGuard } else { reason })
+        let (least, most) = (now / 2.0, now * 2.0);
+        let reason = if (least..=most).contains(&next) { reason } else { Reason::StepGuard };
+        (next.clamp(least, most), reason)
     }
 
     fn on_interval(&mut self, interval: &IntervalSummary) {

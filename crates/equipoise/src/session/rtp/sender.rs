@@ -28,7 +28,7 @@ pub struct SenderConfig {
 /// Source: Waki 2013, Sec. 5.1. A request carries the time of the one before, so that the receiver can cut out the
 /// packets of the present rate. If none of the last three requests has been answered when the next is due, the
 /// controller is told, the request is skipped, and the one an interval later carries the time of the skipped one, so
-/// that only packets of the lower rate count. (The text's "t_i + 1 + I" is garbled; this is the reading.)
+/// that only packets of the lower rate count. (The text's `t_i + 1 + I` is garbled; this is the reading.)
 ///
 /// Reading: a report that arrives after a later request went out is applied as long as none newer was; so an interval
 /// may be shorter than the round trip.
