@@ -1,1 +1,48 @@
-//! Skeleton.
+//! The virtual world of Equipoise: links, hosts and a clock that jumps from event to event.
+//!
+//! The hosts are the heart's own state machines and the links its own model of a bottleneck; this crate only moves
+//! datagrams between them in simulated time. It reads no clock, no file and no random number: the same world gives the
+//! same events, to the nanosecond, wherever it runs. Memory does not grow with simulated time.
+//!
+//! ```
+//! use equipoise::control::Cbr;
+//! use equipoise::link::{LinkConfig, QueueLimit};
+//! use equipoise::measure::ClockMap;
+//! use equipoise::session::Event;
+//! use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+//! use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+//! use equipoise_sim::{Flow, FlowId, NearEnd, Side, Time, World};
+//!
+//! let mut world = World::new();
+//! let link = LinkConfig {
+//!     rate: Schedule::constant(Rate::from_bps(15_000_000)),
+//!     propagation_delay: Span::from_millis(5),
+//!     queue: QueueLimit::Packets(1000),
+//! };
+//! let (there, back) = (world.add_link(link.clone())?, world.add_link(link)?);
+//! let stream =
+//!     StreamConfig { ssrc: 1, payload_type: 96, packet_size: Size::from_bytes(1000), cname: "sender".into() };
+//! let sender = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+//! let receiver =
+//!     ReceiverConfig { ssrc: 2, cname: "receiver".into(), sender_ssrc: 1, clocks: ClockMap::SYNCHRONISED, seed: 1 };
+//! world.add_flow(Flow {
+//!     near: NearEnd::Sender(Sender::new(sender, Box::new(Cbr::new(Rate::from_bps(3_000_000))))?),
+//!     far: Receiver::new(receiver)?,
+//!     forward: vec![there],
+//!     backward: vec![back],
+//! })?;
+//! let mut received = 0;
+//! world.run(Time::from_nanos(1_000_000_000), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
+//!     received += u64::from(matches!(event, Event::MediaReceived { .. }));
+//! });
+//! assert_eq!(received, 373, "375 packets a second, less the two that are still under way");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod packets;
+mod queue;
+mod world;
+
+pub use queue::EventQueue;
+pub use world::{Flow, FlowError, FlowId, LinkId, NearEnd, Observer, Side, SimClock, Time, World};

@@ -51,6 +51,12 @@ impl<C> Clone for Instant<C> {
     }
 }
 impl<C> Copy for Instant<C> {}
+/// The clock's zero.
+impl<C> Default for Instant<C> {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
 impl<C> PartialEq for Instant<C> {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0

@@ -24,7 +24,7 @@
 //! As printed, the law runs away wherever the target asks for a high load or the interval is short: the delay's curve
 //! over the rate is convex, so a step up, which follows its tangent, overshoots; beyond the capacity the queue only
 //! grows, its variance is that of a ramp, and the step down nearly vanishes. Three guards, each with its own
-//! [`Reason`], bound the step; [`Guards::Off`] gives the law as printed.
+//! [`Reason`](super::Reason), bound the step; [`Guards::Off`] gives the law as printed.
 //!
 //! 1. A step up takes at most a share of the headroom that the variance implies ([`md1::headroom_mbps`]).
 //! 2. A mean delay above twice the target halves the rate.

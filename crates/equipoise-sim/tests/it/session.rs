@@ -1,0 +1,78 @@
+//! The heart's RTP session, run by the simulated world.
+
+use equipoise::pace::Traffic;
+use equipoise::session::Event;
+use equipoise::units::Schedule;
+use equipoise_sim::{FlowError, FlowId, Side, Time, World};
+
+use crate::support::{at, background, constant, link, mbps};
+
+#[test]
+fn reports_are_asked_for_answered_and_applied_over_the_links() {
+    let mut world = World::new();
+    let there = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
+    let back = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
+    world.add_flow(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
+    let mut applied = Vec::new();
+    let mut ended = 0;
+    let mut observer = |now: Time, _: FlowId, side: Side, event: &Event| match event {
+        Event::ReportApplied { number, delay, round_trip, .. } => {
+            assert_eq!(side, Side::Near);
+            applied.push((now, *number, delay.expect("many packets"), *round_trip));
+        }
+        Event::Ended { .. } => ended += 1,
+        _ => {}
+    };
+    world.run(at(10.5), &mut observer);
+    world.stop(&mut observer);
+    world.run(at(11.0), &mut observer);
+    assert_eq!(applied.iter().map(|(_, number, ..)| *number).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    for (_, _, delay, round_trip) in applied {
+        // 1000 bytes at 15 Mbit/s take 533.3 µs, and nothing else is on the way but a report now and then.
+        assert!((delay.mean_s - 5.533_4e-3).abs() < 2e-6, "{delay:?}");
+        assert!((round_trip.as_millis_f64() - 10.07).abs() < 0.6, "{round_trip}");
+    }
+    assert_eq!(ended, 2, "the goodbye ends both sides");
+}
+
+/// The load that the world tells is that of the fullest link on the way, background and media together.
+#[test]
+fn the_path_load_is_told_after_each_request() {
+    use equipoise::control::{Allowance, Controller, Feedback};
+    use equipoise::units::{Instant, SenderClock};
+    use std::sync::{Arc, Mutex};
+
+    struct Listening(Arc<Mutex<Vec<f64>>>);
+    impl Controller for Listening {
+        fn on_feedback(&mut self, _: Instant<SenderClock>, feedback: &Feedback) {
+            let Feedback::Interval(interval) = feedback else { panic!("only intervals are told") };
+            self.0.lock().expect("no panic elsewhere").extend(interval.path_load);
+        }
+        fn allowance(&self) -> Allowance {
+            Allowance { rate: mbps(3.0) }
+        }
+    }
+
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let mut world = World::new();
+    let wide = world.add_link(link(Schedule::constant(mbps(100.0)), 1000)).expect("valid");
+    let narrow = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
+    let flow = crate::support::session(Box::new(Listening(Arc::clone(&heard))), vec![wide, narrow], vec![]);
+    world.add_flow(flow).expect("links of this world");
+    let cross = background(Traffic::Constant, Schedule::constant(mbps(9.0)), 1, vec![narrow]);
+    world.add_flow(cross).expect("a link of this world");
+    world.run(at(5.5), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+    let heard = heard.lock().expect("no panic elsewhere");
+    assert_eq!(heard.len(), 5);
+    assert!(heard.iter().all(|load| (load - 0.8).abs() < 0.005), "{heard:?}");
+}
+
+#[test]
+fn a_path_over_a_foreign_link_is_refused() {
+    let mut other = World::new();
+    let config = link(Schedule::constant(mbps(15.0)), 1);
+    let foreign = other.add_link(config).expect("valid");
+    let mut world = World::new();
+    let refused = world.add_flow(constant(mbps(1.0), vec![foreign], vec![]));
+    assert_eq!(refused.err(), Some(FlowError::UnknownLink { link: 0, links: 0 }));
+}

@@ -1,0 +1,93 @@
+//! Small worlds and what they were seen to do.
+
+use equipoise::control::{BoxedController, Cbr};
+use equipoise::link::{LinkConfig, QueueLimit};
+use equipoise::measure::{ClockMap, Moments};
+use equipoise::pace::{Source, Traffic};
+use equipoise::session::Event;
+use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+use equipoise_sim::{Flow, FlowId, LinkId, NearEnd, Observer, Side, Time, World};
+
+pub(crate) const PACKET: Size = Size::from_bytes(1000);
+pub(crate) const PROPAGATION: Span = Span::from_millis(5);
+
+pub(crate) fn mbps(mbps: f64) -> Rate {
+    Rate::from_bps_f64(mbps * 1e6).expect("not negative")
+}
+
+pub(crate) fn at(secs: f64) -> Time {
+    Time::ZERO + Span::from_secs_f64(secs).expect("a number")
+}
+
+pub(crate) fn link(rate: Schedule<Rate>, queue: u32) -> LinkConfig {
+    LinkConfig { rate, propagation_delay: PROPAGATION, queue: QueueLimit::Packets(queue) }
+}
+
+fn stream(ssrc: u32) -> StreamConfig {
+    StreamConfig { ssrc, payload_type: 96, packet_size: PACKET, cname: format!("{ssrc}@test") }
+}
+
+fn receiver(ssrc: u32) -> Receiver {
+    let config = ReceiverConfig {
+        ssrc: ssrc + 1,
+        cname: format!("{}@test", ssrc + 1),
+        sender_ssrc: ssrc,
+        clocks: ClockMap::SYNCHRONISED,
+        seed: 1,
+    };
+    Receiver::new(config).expect("a valid configuration")
+}
+
+pub(crate) fn background(traffic: Traffic, rate: Schedule<Rate>, seed: u64, forward: Vec<LinkId>) -> Flow {
+    let ssrc = 10 * (forward.len() as u32 + 1);
+    let source = Source::new(traffic, rate, PACKET, Instant::ZERO, (seed, u64::from(ssrc)));
+    let near = NearEnd::Background(Background::new(stream(ssrc), source).expect("a valid configuration"));
+    Flow { near, far: receiver(ssrc), forward, backward: Vec::new() }
+}
+
+pub(crate) fn constant(rate: Rate, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
+    session(Box::new(Cbr::new(rate)), forward, backward)
+}
+
+pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
+    let config = SenderConfig { stream: stream(7), report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+    let near = NearEnd::Sender(Sender::new(config, controller).expect("a valid configuration"));
+    Flow { near, far: receiver(7), forward, backward }
+}
+
+/// What was sent, received, and how long it took beyond propagation.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) time_in_system_s: Moments,
+    /// Everything, as text: two equal logs are two equal runs.
+    pub(crate) log: Option<String>,
+}
+
+impl Observer for Seen {
+    fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event) {
+        match event {
+            Event::MediaSent { .. } => self.sent += 1,
+            Event::MediaReceived { delay, .. } => {
+                self.received += 1;
+                self.time_in_system_s.push((*delay - PROPAGATION).as_secs_f64());
+            }
+            _ => {}
+        }
+        if let Some(log) = &mut self.log {
+            log.push_str(&format!("{now:?} {flow:?} {side:?} {event:?}\n"));
+        }
+    }
+}
+
+/// A world of one link and one background flow over it, run for so long.
+pub(crate) fn single(traffic: Traffic, rate: Schedule<Rate>, link: LinkConfig, seed: u64, secs: f64) -> (Seen, World) {
+    let mut world = World::new();
+    let only = world.add_link(link).expect("a valid link");
+    world.add_flow(background(traffic, rate, seed, vec![only])).expect("a link of this world");
+    let mut seen = Seen::default();
+    world.run(at(secs), &mut seen);
+    (seen, world)
+}
