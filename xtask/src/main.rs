@@ -1,1 +1,93 @@
-fn main() {}
+//! Every habit of the project as a subcommand: `./x NAME`, or `cargo xtask NAME`.
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
+
+mod ci;
+mod cites;
+mod error;
+mod fuzz;
+mod generate;
+mod process;
+mod smoke;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use error::Error;
+use workspace::Workspace;
+
+const HELP: &str = include_str!("../help.txt");
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match dispatch(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                eprintln!("  {cause}");
+                source = cause.source();
+            }
+            ExitCode::from(if matches!(error, Error::Usage { .. }) { 2 } else { 1 })
+        }
+    }
+}
+
+fn dispatch(words: &[&str]) -> Result<(), Error> {
+    let workspace = Workspace::find()?;
+    match words {
+        [] | ["help" | "-h" | "--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        ["demo", arguments @ ..] => demo(&workspace, arguments),
+        ["test"] => test::run(&workspace),
+        ["lint"] => lint(&workspace),
+        ["cites"] => cites::run(&workspace),
+        ["generate"] => generate::write(&workspace),
+        ["generate", "--check"] => generate::check(&workspace),
+        ["scenarios"] => scenarios(&workspace),
+        ["smoke"] => smoke::run(&workspace),
+        ["bench"] => workspace.cargo(["bench", "--workspace"]).run(),
+        ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) if seconds > 0 => fuzz::run(&workspace, seconds),
+            _ => Err(Error::Usage { found: words.join(" ") }),
+        },
+        ["ci"] => ci::run(&workspace),
+        _ => Err(Error::Usage { found: words.join(" ") }),
+    }
+}
+
+/// Builds the release command and becomes it, so that Ctrl-C and the exit code are its own.
+fn demo(workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
+    let run = ["run", "--release", "--package", "equipoise-cli", "--bin", "equipoise", "--", "demo"];
+    let manifest = workspace.path("Cargo.toml");
+    // From the caller's folder, so that `--out` means what it says.
+    workspace.cargo(run).option("--manifest-path", &manifest).arguments(arguments).in_callers_folder().become_it()
+}
+
+fn lint(workspace: &Workspace) -> Result<(), Error> {
+    workspace.cargo(["fmt", "--all", "--check"]).run()?;
+    workspace.cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]).run()?;
+    workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
+    // Libraries only: the command's documentation is its help, and it shares its name with the heart.
+    workspace.cargo(["doc", "--workspace", "--no-deps", "--lib"]).variable("RUSTDOCFLAGS", "-D warnings").run()?;
+    cites::run(workspace)
+}
+
+fn scenarios(workspace: &Workspace) -> Result<(), Error> {
+    let command = workspace.build_command()?;
+    let files = workspace.files("scenarios", "toml")?;
+    if files.is_empty() {
+        return Err(Error::NothingToCheck { folder: "scenarios" });
+    }
+    for file in &files {
+        process::Process::new(&command).argument("check").argument(file).run()?;
+    }
+    println!("{} scenarios are well formed", files.len());
+    Ok(())
+}

@@ -1,1 +1,32 @@
-//! Skeleton.
+//! The real world of Equipoise: clocks, UDP sockets, threads, and an emulated bottleneck between them.
+//!
+//! Everything that decides lives in the heart, [`equipoise`]. This crate only tells it what happened and when, and does
+//! what it asks:
+//!
+//! - [`Clock`]: one time for all of the host, which never steps.
+//! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
+//! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
+//! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, for runs on one machine.
+//! - [`Watchdog`]: notes when the machine itself stood still.
+//!
+//! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
+//! packets is often shorter than that.
+#![forbid(unsafe_code)]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("equipoise-net needs Linux: it relies on SO_TIMESTAMPNS, ppoll and absolute clock_nanosleep");
+
+mod clock;
+mod driver;
+mod emulator;
+mod error;
+mod socket;
+mod thread;
+mod watchdog;
+
+pub use clock::{Clock, HostClock, Time};
+pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
+pub use emulator::{Emulator, EmulatorReport, Lateness, LoadProbe, Route};
+pub use error::NetError;
+pub use socket::{Received, Socket, SocketStats, TimestampSource};
+pub use watchdog::{Stall, Stalls, Watchdog};

@@ -1,0 +1,179 @@
+//! What each subcommand does.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+use equipoise::control::{self, Kind};
+use equipoise_lab::result::{Report, Run as RunResult};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::{Progress, live as live_world, report, sim as sim_world};
+
+use crate::args::{Cli, Demo, Run};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{self, Table};
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It did all it was asked.
+    Complete,
+    /// Ctrl-C cut it short; what was run is written.
+    Interrupted,
+}
+
+/// `equipoise demo`.
+pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
+    let text = if options.short { equipoise_lab::DEMO_SHORT } else { equipoise_lab::DEMO };
+    let scenario = parse(Path::new("the demo's scenario"), text)?;
+    let seed = options.seed.unwrap_or(scenario.seed);
+    fs::create_dir_all(&options.out).map_err(|source| CliError::Output { path: options.out.clone(), source })?;
+    let html_path = options.out.join("report.html");
+    let html = Output::promise(&html_path)?;
+    let json = Output::promise(&options.out.join("report.json"))?;
+    let stop = catch_interrupt()?;
+    say(options.quiet, &format!("{}\n", scenario.description));
+    let live = run_live(&scenario, seed, &stop, options.quiet)?;
+    let mut runs = sim_world::simulate_many(&scenario, seed, 1, None, &|_| {})?;
+    runs.push(live);
+    let report = Report::new(&scenario, seed, runs);
+    html.fulfil(&report::html(&report))?;
+    json.fulfil(&report.to_json())?;
+    say(options.quiet, &format!("\n{}\nreport: {}\n", table::summary(&report.runs), html_path.display()));
+    Ok(outcome(&stop))
+}
+
+/// `equipoise sim`.
+pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
+    let (scenario, outputs) = prepare(options)?;
+    let seed = options.seed.unwrap_or(scenario.seed);
+    let table = Table::new(options.quiet, "simulated");
+    let threads = options.threads.map(usize::from);
+    let runs = sim_world::simulate_many(&scenario, seed, options.runs, threads, &|share| table.progress(share))?;
+    table.finish();
+    outputs.fulfil(&Report::new(&scenario, seed, runs), options.quiet)?;
+    Ok(Outcome::Complete)
+}
+
+/// `equipoise live`.
+pub(crate) fn live(options: &Run) -> Result<Outcome, CliError> {
+    let (scenario, outputs) = prepare(options)?;
+    let seed = options.seed.unwrap_or(scenario.seed);
+    let stop = catch_interrupt()?;
+    let mut runs = Vec::new();
+    for number in 0..u64::from(options.runs) {
+        runs.push(run_live(&scenario, seed.wrapping_add(number), &stop, options.quiet)?);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    outputs.fulfil(&Report::new(&scenario, seed, runs), options.quiet)?;
+    Ok(outcome(&stop))
+}
+
+/// `equipoise check`.
+pub(crate) fn check(file: &Path) -> Result<Outcome, CliError> {
+    let scenario = read(file)?;
+    say(false, &scenario.explain());
+    Ok(Outcome::Complete)
+}
+
+/// `equipoise controllers`.
+pub(crate) fn controllers() -> Outcome {
+    let mut text = String::new();
+    for entry in control::entries() {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}\n  {}\n  source: {}", entry.name, entry.summary, entry.source);
+        for parameter in entry.parameters {
+            let unit = match parameter.kind {
+                Kind::Number { unit: "" } => "a ratio".to_owned(),
+                Kind::Number { unit } => unit.to_owned(),
+                Kind::Rate => "a rate, such as \"3 Mbit/s\"".to_owned(),
+                Kind::Span => "a time, such as \"8.2 ms\"".to_owned(),
+                Kind::Choice(words) => words.join(" or "),
+            };
+            let default = parameter.default.map_or("required".to_owned(), |default| format!("default {default}"));
+            let range = parameter.range.map_or(String::new(), |(min, max)| format!(", {min} to {max}"));
+            let _ = writeln!(text, "    {:15} {unit}; {default}{range}", parameter.name);
+            let _ = writeln!(text, "    {:15} {} ({})", "", parameter.meaning, parameter.source);
+        }
+        text.push('\n');
+    }
+    say(false, text.trim_end_matches('\n'));
+    say(false, "\n");
+    Outcome::Complete
+}
+
+/// `equipoise completions`.
+pub(crate) fn completions(shell: Shell) -> Outcome {
+    clap_complete::generate(shell, &mut Cli::command(), "equipoise", &mut io::stdout());
+    Outcome::Complete
+}
+
+/// The files that a run was asked for.
+struct Outputs {
+    json: Option<Output>,
+    html: Option<Output>,
+}
+
+impl Outputs {
+    fn fulfil(self, results: &Report, quiet: bool) -> Result<(), CliError> {
+        // Where the results themselves go to standard output, the table would spoil them.
+        let json_to_stdout = matches!(self.json, Some(Output::Stdout));
+        say(quiet || json_to_stdout, &table::summary(&results.runs));
+        if let Some(html) = self.html {
+            html.fulfil(&report::html(results))?;
+        }
+        self.json.map_or(Ok(()), |json| json.fulfil(&results.to_json()))
+    }
+}
+
+/// Reads the scenario and opens all outputs, so that whatever is wrong is said before the run begins.
+fn prepare(options: &Run) -> Result<(Scenario, Outputs), CliError> {
+    let scenario = read(&options.file)?;
+    let json = options.json.as_deref().map(Output::promise).transpose()?;
+    let html = options.report.as_deref().map(Output::promise).transpose()?;
+    Ok((scenario, Outputs { json, html }))
+}
+
+fn read(file: &Path) -> Result<Scenario, CliError> {
+    Scenario::read(file).map_err(|source| CliError::Scenario { file: file.to_path_buf(), source })
+}
+
+fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {
+    Scenario::parse(text).map_err(|source| CliError::Scenario { file: name.to_path_buf(), source })
+}
+
+fn run_live(scenario: &Scenario, seed: u64, stop: &AtomicBool, quiet: bool) -> Result<RunResult, CliError> {
+    let mut table = Table::new(quiet, "live");
+    let run = live_world::run(scenario, seed, stop, &mut |progress| match progress {
+        Progress::Share(share) => table.progress(share),
+        Progress::Interval(row) => table.row(row),
+    })?;
+    table.finish();
+    Ok(run)
+}
+
+fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+    Ok(stop)
+}
+
+fn outcome(stop: &AtomicBool) -> Outcome {
+    if stop.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Complete }
+}
+
+/// Prints to standard output; a reader that has gone away is no reason to fail.
+fn say(quiet: bool, text: &str) {
+    if !quiet {
+        let _ = io::stdout().write_all(text.as_bytes());
+    }
+}

@@ -1,0 +1,262 @@
+//! From what was written to what can be run: parse, don't validate.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::str::FromStr;
+
+use equipoise::control;
+use equipoise::link::{FifoLink, LinkConfig, QueueLimit};
+use equipoise::pace::Traffic;
+use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span, UnitError};
+use toml::{Spanned, Value};
+
+use super::error::{Problem, ScenarioError};
+use super::raw::{RawFlow, RawLink, RawScenario, RawSource, RawStep};
+use super::{ControllerChoice, Flow, FlowKind, Link, Scenario};
+
+/// Bounds that keep a typing error from asking for the impossible.
+const MOST_LINKS: usize = 64;
+const MOST_FLOWS: usize = 256;
+const MOST_NAME: usize = 40;
+/// Headers of RTP with its sending time take 56 bytes; below this, media would be the smaller part.
+const SMALLEST_PACKET: Size = Size::from_bytes(100);
+/// An Ethernet frame's payload, so that nothing is fragmented.
+const LARGEST_PACKET: Size = Size::from_bytes(1500);
+/// The shortest report interval in a scenario: two packets at 1.6 Mbit/s.
+const SHORTEST_INTERVAL: Span = Span::from_millis(10);
+
+/// Checks the text of a scenario.
+pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
+    let raw: RawScenario = toml::from_str(text)?;
+    let check = Check { text };
+    let duration = check.positive("duration", &raw.duration)?;
+    let warm_up = match &raw.warm_up {
+        None => Span::ZERO,
+        Some(value) => {
+            let warm_up = check.not_negative("warm_up", value)?;
+            check.that(warm_up < duration, "warm_up", value, || Problem::WarmUpTooLong { duration })?;
+            warm_up
+        }
+    };
+    check.count("link", raw.link.len(), MOST_LINKS)?;
+    check.count("flow", raw.flow.len(), MOST_FLOWS)?;
+    check.name(&raw.name)?;
+    check.unique("link", raw.link.iter().map(|link| &link.name))?;
+    check.unique("flow", raw.flow.iter().map(|flow| &flow.name))?;
+    let links = raw.link.iter().map(|link| check.link(link, duration)).collect::<Result<Vec<_>, _>>()?;
+    let mut scenario = Scenario {
+        name: raw.name.into_inner(),
+        description: raw.description,
+        text: text.to_owned(),
+        duration,
+        warm_up,
+        seed: raw.seed.unwrap_or(1),
+        links,
+        flows: Vec::new(),
+    };
+    scenario.flows = raw.flow.iter().map(|flow| check.flow(flow, &scenario)).collect::<Result<_, _>>()?;
+    Ok(scenario)
+}
+
+/// The text, for the lines and values that errors name.
+struct Check<'t> {
+    text: &'t str,
+}
+
+impl Check<'_> {
+    fn wrong(&self, key: &str, span: Range<usize>, problem: Problem) -> ScenarioError {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let value = self.text.get(span).unwrap_or_default().to_owned();
+        ScenarioError::Wrong { line: before.matches('\n').count() + 1, key: key.to_owned(), value, problem }
+    }
+
+    fn that<T>(
+        &self,
+        right: bool,
+        key: &str,
+        at: &Spanned<T>,
+        problem: impl FnOnce() -> Problem,
+    ) -> Result<(), ScenarioError> {
+        if right { Ok(()) } else { Err(self.wrong(key, at.span(), problem())) }
+    }
+
+    fn count(&self, what: &'static str, found: usize, most: usize) -> Result<(), ScenarioError> {
+        if (1..=most).contains(&found) {
+            return Ok(());
+        }
+        Err(ScenarioError::Wrong {
+            line: self.text.lines().count(),
+            key: format!("[[{what}]]"),
+            value: format!("{found} sections"),
+            problem: Problem::HowMany { what, most },
+        })
+    }
+
+    /// A quantity: a text with its unit. A bare number is taken for a text, so that the error asks for its unit.
+    fn quantity<T: FromStr<Err = UnitError>>(&self, key: &str, value: &Spanned<Value>) -> Result<T, ScenarioError> {
+        let text = match value.get_ref() {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        text.parse().map_err(|problem: UnitError| self.wrong(key, value.span(), problem.into()))
+    }
+
+    fn not_negative(&self, key: &str, value: &Spanned<Value>) -> Result<Span, ScenarioError> {
+        let span = self.quantity(key, value)?;
+        self.that(span >= Span::ZERO, key, value, || Problem::Negative)?;
+        Ok(span)
+    }
+
+    fn positive(&self, key: &str, value: &Spanned<Value>) -> Result<Span, ScenarioError> {
+        let span = self.quantity(key, value)?;
+        self.that(span > Span::ZERO, key, value, || Problem::NotPositive)?;
+        Ok(span)
+    }
+
+    fn name(&self, name: &Spanned<String>) -> Result<(), ScenarioError> {
+        let length = name.get_ref().chars().count();
+        self.that((1..=MOST_NAME).contains(&length), "name", name, || Problem::NameLength { most: MOST_NAME })
+    }
+
+    fn unique<'a>(
+        &self,
+        what: &'static str,
+        names: impl Iterator<Item = &'a Spanned<String>>,
+    ) -> Result<(), ScenarioError> {
+        let mut seen = std::collections::BTreeSet::new();
+        for name in names {
+            self.name(name)?;
+            self.that(seen.insert(name.get_ref().clone()), "name", name, || Problem::NameTaken { what })?;
+        }
+        Ok(())
+    }
+
+    fn schedule(&self, rate: &Spanned<Value>, steps: &[RawStep], ends: Span) -> Result<Schedule<Rate>, ScenarioError> {
+        let initial = self.quantity("rate", rate)?;
+        let mut checked: Vec<(Span, Rate)> = Vec::new();
+        for step in steps {
+            let at = self.positive("at", &step.at)?;
+            self.that(at < ends, "at", &step.at, || Problem::AfterTheEnd { duration: ends })?;
+            if let Some(&(previous, _)) = checked.last() {
+                self.that(at > previous, "at", &step.at, || Problem::StepOrder { previous })?;
+            }
+            checked.push((at, self.quantity("rate", &step.rate)?));
+        }
+        Ok(Schedule::new(initial, checked))
+    }
+
+    fn link(&self, raw: &RawLink, duration: Span) -> Result<Link, ScenarioError> {
+        let config = LinkConfig {
+            rate: self.schedule(&raw.rate, &raw.steps, duration)?,
+            propagation_delay: self.not_negative("delay", &raw.delay)?,
+            queue: self.quantity::<QueueLimit>("queue", &raw.queue)?,
+        };
+        FifoLink::<SenderClock>::new(config.clone(), Instant::ZERO)
+            .map_err(|problem| self.wrong("rate", raw.rate.span(), problem.into()))?;
+        Ok(Link { name: raw.name.get_ref().clone(), config })
+    }
+
+    fn flow(&self, raw: &RawFlow, scenario: &Scenario) -> Result<Flow, ScenarioError> {
+        let path = self.path(raw, scenario)?;
+        let packet_size: Size = self.quantity("packet_size", &raw.packet_size)?;
+        let (min, max) = (SMALLEST_PACKET, LARGEST_PACKET);
+        let fits = (min..=max).contains(&packet_size);
+        self.that(fits, "packet_size", &raw.packet_size, || Problem::PacketSize { min, max })?;
+        let start = match &raw.start {
+            None => Span::ZERO,
+            Some(value) => {
+                let start = self.not_negative("start", value)?;
+                let duration = scenario.duration;
+                self.that(start < duration, "start", value, || Problem::AfterTheEnd { duration })?;
+                start
+            }
+        };
+        let kind = match (&raw.controller, &raw.source, &raw.report_interval) {
+            (Some(controller), None, Some(interval)) => {
+                self.session(raw, controller, interval, scenario.propagation_delay(&path))?
+            }
+            (Some(_), None, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
+            (None, Some(source), None) => self.background(source, scenario.duration - start)?,
+            _ => return Err(self.wrong("name", raw.name.span(), Problem::ControllerOrSource)),
+        };
+        Ok(Flow { name: raw.name.get_ref().clone(), path, packet_size, start, kind })
+    }
+
+    fn path(&self, raw: &RawFlow, scenario: &Scenario) -> Result<Vec<usize>, ScenarioError> {
+        let mut path = Vec::new();
+        for name in &raw.path {
+            let Some(link) = scenario.links.iter().position(|link| link.name == *name.get_ref()) else {
+                let known = scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(self.wrong("path", name.span(), Problem::UnknownLink { known }));
+            };
+            self.that(!path.contains(&link), "path", name, || Problem::LinkTwice)?;
+            path.push(link);
+        }
+        self.that(!path.is_empty(), "name", &raw.name, || Problem::EmptyPath)?;
+        Ok(path)
+    }
+
+    fn session(
+        &self,
+        raw: &RawFlow,
+        controller: &BTreeMap<String, Spanned<Value>>,
+        interval: &Spanned<Value>,
+        propagation: Span,
+    ) -> Result<FlowKind, ScenarioError> {
+        let report_interval = self.quantity("report_interval", interval)?;
+        let min = SHORTEST_INTERVAL;
+        self.that(report_interval >= min, "report_interval", interval, || Problem::ReportInterval { min })?;
+        let controller = self.controller(raw, controller)?;
+        let built = controller.build(LARGEST_PACKET);
+        let target = built.map_err(|problem| self.wrong("controller", raw.name.span(), problem.into()))?.target_delay();
+        if let (Some(found), Some(given)) = (target, raw.controller.as_ref().and_then(|given| given.get("target"))) {
+            self.that(found > propagation, "target", given, || Problem::TargetBelowPropagation { propagation })?;
+        }
+        Ok(FlowKind::Session { controller, report_interval, target })
+    }
+
+    fn controller(
+        &self,
+        raw: &RawFlow,
+        given: &BTreeMap<String, Spanned<Value>>,
+    ) -> Result<ControllerChoice, ScenarioError> {
+        let known = || control::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+        let Some(name) = given.get("name") else {
+            return Err(self.wrong("controller", raw.name.span(), Problem::NoControllerName { known: known() }));
+        };
+        let entry = name.get_ref().as_str().and_then(control::find);
+        let entry =
+            entry.ok_or_else(|| self.wrong("name", name.span(), Problem::UnknownController { known: known() }))?;
+        let mut texts = Vec::new();
+        for (key, value) in given.iter().filter(|(key, _)| *key != "name") {
+            let text = match value.get_ref() {
+                Value::String(text) => text.clone(),
+                Value::Integer(number) => number.to_string(),
+                Value::Float(number) => number.to_string(),
+                _ => return Err(self.wrong(key, value.span(), Problem::NotAParameter)),
+            };
+            texts.push((key.as_str(), text));
+        }
+        let texts: Vec<_> = texts.iter().map(|(key, text)| (*key, text.as_str())).collect();
+        let parameters = entry.parse(&texts).map_err(|problem| {
+            let at = given.get(problem.parameter()).unwrap_or(name).span();
+            self.wrong(&problem.parameter().to_owned(), at, problem.into())
+        })?;
+        Ok(ControllerChoice { entry, parameters })
+    }
+
+    fn background(&self, raw: &RawSource, lasts: Span) -> Result<FlowKind, ScenarioError> {
+        let rate = self.schedule(&raw.rate, &raw.steps, lasts)?;
+        let traffic = match (raw.kind.get_ref().as_str(), &raw.on, &raw.off) {
+            ("poisson", None, None) => Traffic::Poisson,
+            ("constant", None, None) => Traffic::Constant,
+            ("on-off", Some(on), Some(off)) => {
+                Traffic::OnOff { on: self.positive("on", on)?, off: self.positive("off", off)? }
+            }
+            ("on-off", ..) => return Err(self.wrong("kind", raw.kind.span(), Problem::NoBursts)),
+            ("poisson" | "constant", ..) => return Err(self.wrong("kind", raw.kind.span(), Problem::NeedlessBursts)),
+            _ => return Err(self.wrong("kind", raw.kind.span(), Problem::UnknownTraffic)),
+        };
+        Ok(FlowKind::Background { traffic, rate })
+    }
+}

@@ -1,0 +1,149 @@
+use std::io;
+
+use equipoise::control::ConfigError;
+use equipoise::link::LinkError;
+use equipoise::units::{Size, Span, UnitError};
+use thiserror::Error;
+
+/// Why a scenario cannot be run.
+#[derive(Debug, Error)]
+pub enum ScenarioError {
+    /// The file cannot be read.
+    #[error("the file cannot be read")]
+    Read(#[from] io::Error),
+    /// The text is not TOML, or has a key that no scenario has, or lacks one that every scenario has.
+    #[error("{0}")]
+    Syntax(#[from] toml::de::Error),
+    /// A value is wrong.
+    #[error("line {line}: {key} = {value}: {problem}")]
+    Wrong {
+        /// Line of the value, from 1.
+        line: usize,
+        /// The key it belongs to.
+        key: String,
+        /// The value as it is written.
+        value: String,
+        /// What is wrong with it and what would be right.
+        problem: Problem,
+    },
+}
+
+/// What is wrong with a value.
+#[derive(Debug, Error)]
+pub enum Problem {
+    /// It is not a quantity of the right kind.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// The controller cannot be made like that.
+    #[error(transparent)]
+    Controller(#[from] ConfigError),
+    /// The link cannot be like that.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The time must be above zero.
+    #[error("must be above zero")]
+    NotPositive,
+    /// The time must not be negative.
+    #[error("must not be negative")]
+    Negative,
+    /// The warm-up leaves nothing to measure.
+    #[error("must be below the duration, {duration}")]
+    WarmUpTooLong {
+        /// The duration.
+        duration: Span,
+    },
+    /// A flow starts when all is over, or a step comes then.
+    #[error("must be before the end of the run at {duration}")]
+    AfterTheEnd {
+        /// The duration.
+        duration: Span,
+    },
+    /// A step comes before the one above it.
+    #[error("must be after the step before it, at {previous}")]
+    StepOrder {
+        /// Time of the step before.
+        previous: Span,
+    },
+    /// The name is taken.
+    #[error("there is another {what} of this name; give each its own")]
+    NameTaken {
+        /// A link or a flow.
+        what: &'static str,
+    },
+    /// The name is empty or too long for a table.
+    #[error("a name has 1 to {most} characters")]
+    NameLength {
+        /// The most characters.
+        most: usize,
+    },
+    /// A path goes over a link that is not there.
+    #[error("there is no such link; there are: {known}")]
+    UnknownLink {
+        /// The links that there are.
+        known: String,
+    },
+    /// A path goes over a link twice.
+    #[error("the path already goes over this link; a path takes each link once")]
+    LinkTwice,
+    /// A path goes nowhere.
+    #[error("a path takes at least one link")]
+    EmptyPath,
+    /// The packets are too small for the session's headers or too large for an Ethernet frame.
+    #[error("must be between {min}, which holds the headers, and {max}, which fits a frame")]
+    PacketSize {
+        /// The smallest packet.
+        min: Size,
+        /// The largest packet.
+        max: Size,
+    },
+    /// A flow is both or neither of a controlled session and background traffic.
+    #[error("a flow has either `controller` and `report_interval`, or `source`")]
+    ControllerOrSource,
+    /// A controlled session does not say how often it reports.
+    #[error("a flow with a `controller` needs a `report_interval`, such as \"1 s\"")]
+    NoReportInterval,
+    /// Reports would come too often to mean anything.
+    #[error("must be {min} or more")]
+    ReportInterval {
+        /// The shortest interval.
+        min: Span,
+    },
+    /// There is no controller of this name.
+    #[error("there is no such controller; there are: {known}")]
+    UnknownController {
+        /// The controllers that there are.
+        known: String,
+    },
+    /// The controller has no name.
+    #[error("a controller needs a `name`: {known}")]
+    NoControllerName {
+        /// The controllers that there are.
+        known: String,
+    },
+    /// A controller's parameter is a list or a table.
+    #[error("a parameter is a text with its unit, or a plain number")]
+    NotAParameter,
+    /// There is no traffic model of this name.
+    #[error("there is no such traffic; use poisson, constant or on-off")]
+    UnknownTraffic,
+    /// An on-off source does not say how long its bursts and silences are.
+    #[error("an on-off source needs `on` and `off`, the mean lengths of its bursts and silences")]
+    NoBursts,
+    /// A source that does not burst says how long its bursts are.
+    #[error("only an on-off source has `on` and `off`")]
+    NeedlessBursts,
+    /// The target can never be reached.
+    #[error("is below the path's propagation delay of {propagation}; the target must be above it")]
+    TargetBelowPropagation {
+        /// Sum over the links of the path.
+        propagation: Span,
+    },
+    /// There is nothing to run.
+    #[error("a scenario has 1 to {most} `[[{what}]]` sections")]
+    HowMany {
+        /// `link` or `flow`.
+        what: &'static str,
+        /// The most there may be.
+        most: usize,
+    },
+}

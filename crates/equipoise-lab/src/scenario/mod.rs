@@ -1,0 +1,174 @@
+//! A scenario: links, flows, load steps, a seed. Both worlds run it.
+//!
+//! The file is TOML. Every quantity is a text with its unit; unknown keys are refused; every error names line, key,
+//! value and what would be right. What comes out of [`Scenario::parse`] can be run as it is.
+
+mod check;
+mod error;
+mod explain;
+mod raw;
+
+use std::fs;
+use std::path::Path;
+
+use equipoise::control::{BoxedController, ConfigError, Entry, Parameters};
+use equipoise::link::LinkConfig;
+use equipoise::pace::Traffic;
+use equipoise::units::{Rate, Schedule, Size, Span};
+
+pub use error::{Problem, ScenarioError};
+
+/// A scenario that can be run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it shows, in its author's words.
+    pub description: String,
+    /// The file, whole.
+    pub text: String,
+    /// Length of a run.
+    pub duration: Span,
+    /// What is left out of the means at the beginning.
+    pub warm_up: Span,
+    /// Seed of the first run.
+    pub seed: u64,
+    /// The links, each with two directions of the same kind.
+    pub links: Vec<Link>,
+    /// The flows.
+    pub flows: Vec<Flow>,
+}
+
+/// A link by its name.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// What either direction is.
+    pub config: LinkConfig,
+}
+
+/// A flow: a controlled session or background traffic.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// The links that its media pass, in order, by their place in [`Scenario::links`]; reports come back over the other
+    /// direction of the same links.
+    pub path: Vec<usize>,
+    /// Size of its IP packets.
+    pub packet_size: Size,
+    /// When it starts.
+    pub start: Span,
+    /// What it sends.
+    pub kind: FlowKind,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug)]
+pub enum FlowKind {
+    /// Media at the rate of a controller.
+    Session {
+        /// The controller.
+        controller: ControllerChoice,
+        /// Time between two requests for a report.
+        report_interval: Span,
+        /// The one-way delay that the controller tries to hold.
+        target: Option<Span>,
+    },
+    /// Packets on a traffic model's schedule.
+    Background {
+        /// The model.
+        traffic: Traffic,
+        /// Its rate over time, counted from the flow's start.
+        rate: Schedule<Rate>,
+    },
+}
+
+/// A controller of the catalogue with values for its parameters.
+#[derive(Clone, Debug)]
+pub struct ControllerChoice {
+    /// The entry in the catalogue.
+    pub entry: &'static Entry,
+    /// A value for every parameter.
+    pub parameters: Parameters,
+}
+
+impl ControllerChoice {
+    /// A fresh controller for packets of `packet`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where the parameters are not the entry's, which [`Scenario::parse`] rules out.
+    pub fn build(&self, packet: Size) -> Result<BoxedController, ConfigError> {
+        self.entry.build(&self.parameters, packet)
+    }
+}
+
+impl Flow {
+    /// The target delay of a session that has one.
+    pub const fn target(&self) -> Option<Span> {
+        match self.kind {
+            FlowKind::Session { target, .. } => target,
+            FlowKind::Background { .. } => None,
+        }
+    }
+
+    /// The report interval of a session.
+    pub const fn report_interval(&self) -> Option<Span> {
+        match self.kind {
+            FlowKind::Session { report_interval, .. } => Some(report_interval),
+            FlowKind::Background { .. } => None,
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] for a file that cannot be read, and as [`Scenario::parse`].
+    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        Self::parse(&fs::read_to_string(path)?)
+    }
+
+    /// Checks the text of a scenario file.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] for the first thing that is wrong.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        check::scenario(text)
+    }
+
+    /// The scenario in words: what would run, and how loaded the links would be.
+    pub fn explain(&self) -> String {
+        explain::explain(self)
+    }
+
+    /// Sum of the propagation delays over a path.
+    pub fn propagation_delay(&self, path: &[usize]) -> Span {
+        path.iter()
+            .filter_map(|&link| self.links.get(link))
+            .fold(Span::ZERO, |sum, link| sum + link.config.propagation_delay)
+    }
+
+    /// The interval in which flows without reports are summed up: the first session's, or a second.
+    pub fn metric_interval(&self) -> Span {
+        self.flows.iter().find_map(Flow::report_interval).unwrap_or(Span::from_secs(1))
+    }
+
+    /// Times at which the capacity of a link of `path` changes, or the load of a background flow over one of them.
+    pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
+        let capacity = path.iter().filter_map(|&link| self.links.get(link)).flat_map(|link| {
+            link.config.rate.steps().iter().map(|&(at, _)| at)
+        });
+        let sharing = self.flows.iter().filter(|flow| flow.path.iter().any(|link| path.contains(link)));
+        let load = sharing.flat_map(|flow| match &flow.kind {
+            FlowKind::Background { rate, .. } => rate.steps().iter().map(|&(at, _)| flow.start + at).collect(),
+            FlowKind::Session { .. } => Vec::new(),
+        });
+        let mut steps: Vec<_> = capacity.chain(load).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps
+    }
+}

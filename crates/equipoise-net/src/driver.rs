@@ -1,0 +1,277 @@
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::session::{Endpoint, Event, Ignored, Input, Output, Transmit, Wake, WakeReason};
+use equipoise::units::Span;
+
+use crate::socket::{MAX_PAYLOAD, wait};
+use crate::thread::{STOP_CHECK, Worker};
+use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
+
+/// How long before a media packet is due the driver stops sleeping, at most. Timers wake some 50 µs late.
+const SPIN_AT_MOST: Span = Span::from_micros(100);
+
+/// The driver spins for no more than one part in so many of the gap between media packets. Ours: two senders and what
+/// they talk through have to fit on two processors.
+const SPIN_SHARE: i64 = 10;
+
+/// Datagrams read in a row before timers get their turn.
+const BATCH: usize = 64;
+
+/// Sees what an endpoint does, on the endpoint's thread; slow observers make late senders.
+///
+/// Any closure over a time and an event is one.
+pub trait Observer {
+    /// The endpoint did or saw something, when it was handled at `now`.
+    fn on_event(&mut self, now: Time, event: &Event);
+
+    /// The endpoint is about to be given `input`. What it then sends and tells follows from it alone.
+    fn on_input(&mut self, _now: Time, _input: &Input<'_>) {}
+
+    /// The endpoint sends.
+    fn on_transmit(&mut self, _now: Time, _transmit: &Transmit<'_>) {}
+
+    /// Offered load of the bottleneck as a share of its capacity, where the observer knows it.
+    ///
+    /// Asked whenever the endpoint has requested a report; the answer is handed to it at once.
+    fn path_load(&mut self, _now: Time) -> Option<f64> {
+        None
+    }
+}
+
+impl<F: FnMut(Time, &Event)> Observer for F {
+    fn on_event(&mut self, now: Time, event: &Event) {
+        self(now, event);
+    }
+}
+
+/// Where an endpoint lives.
+#[derive(Debug)]
+pub struct Host {
+    /// Name of its thread; the system shows the first 15 bytes.
+    pub name: String,
+    /// What it talks through.
+    pub socket: Socket,
+    /// Whom it talks to; datagrams from others do not reach it.
+    pub peer: SocketAddr,
+}
+
+/// What is left of an endpoint at its end.
+#[derive(Debug)]
+pub struct Finished<E, O> {
+    /// The endpoint itself.
+    pub endpoint: E,
+    /// What observed it.
+    pub observer: O,
+    /// What its host counted.
+    pub stats: HostStats,
+}
+
+/// What an endpoint's host counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostStats {
+    /// Datagrams that did not come from the peer.
+    pub foreign: u64,
+    /// What its socket lost.
+    pub socket: SocketStats,
+    /// Where its arrival times came from.
+    pub timestamps: TimestampSource,
+}
+
+/// An endpoint on its thread. It is told to stop, at the latest, when this is dropped.
+#[derive(Debug)]
+pub struct Running<E, O> {
+    worker: Worker<Result<Finished<E, O>, NetError>>,
+}
+
+impl<E, O> Running<E, O> {
+    /// Asks the endpoint to end its session, without waiting for it.
+    pub fn request_stop(&self) {
+        self.worker.request_stop();
+    }
+
+    /// Whether the endpoint has ended, by itself or not.
+    pub fn is_finished(&self) -> bool {
+        self.worker.is_finished()
+    }
+
+    /// Waits until the endpoint has ended by itself: its peer said goodbye, or its host failed.
+    ///
+    /// # Errors
+    /// What made its host fail, if something did.
+    pub fn join(self) -> Result<Finished<E, O>, NetError> {
+        self.worker.join()?
+    }
+
+    /// Ends the session; the endpoint says goodbye to its peer.
+    ///
+    /// # Errors
+    /// What made its host fail, if something did.
+    pub fn stop(self) -> Result<Finished<E, O>, NetError> {
+        self.request_stop();
+        self.join()
+    }
+}
+
+/// Runs `endpoint` on a thread of its own until it ends or is stopped.
+///
+/// Datagrams are handled at the time they arrived, timers at the time it is. The endpoint's clock is taken to agree with
+/// the host's: it has no other.
+///
+/// # Errors
+/// [`NetError::Spawn`] where there is no thread to be had.
+pub fn run_endpoint<E, O>(endpoint: E, host: Host, observer: O) -> Result<Running<E, O>, NetError>
+where
+    E: Endpoint + Send + 'static,
+    O: Observer + Send + 'static,
+{
+    let Host { name, socket, peer } = host;
+    let driver = Driver { endpoint, observer, socket, peer, foreign: 0, last_media: Time::ZERO, ended: false };
+    Ok(Running { worker: Worker::spawn(&name, move |stop| driver.run(stop))? })
+}
+
+/// The loop between a socket and an endpoint.
+struct Driver<E, O> {
+    endpoint: E,
+    observer: O,
+    socket: Socket,
+    peer: SocketAddr,
+    foreign: u64,
+    /// When the timer for media last rang.
+    last_media: Time,
+    ended: bool,
+}
+
+impl<E: Endpoint, O: Observer> Driver<E, O> {
+    fn run(mut self, stop: &AtomicBool) -> Result<Finished<E, O>, NetError> {
+        let mut buffer = vec![0; MAX_PAYLOAD];
+        // An endpoint may have something to say before anything happens: its first rate, for one.
+        self.poll(self.now())?;
+        while !self.ended {
+            if stop.load(Ordering::Relaxed) {
+                self.step(self.now(), Input::Stop)?;
+                break;
+            }
+            self.take_in(&mut buffer)?;
+            if !self.ended {
+                self.ring()?;
+                self.wait()?;
+            }
+        }
+        let (socket, timestamps) = (self.socket.stats(), self.socket.timestamps());
+        let stats = HostStats { foreign: self.foreign, socket, timestamps };
+        Ok(Finished { endpoint: self.endpoint, observer: self.observer, stats })
+    }
+
+    /// Hands over what has arrived.
+    fn take_in(&mut self, buffer: &mut [u8]) -> Result<(), NetError> {
+        for _ in 0..BATCH {
+            let Some(received) = self.socket.recv(buffer)? else { break };
+            if received.from == self.peer {
+                self.step(received.at, Input::Datagram(&buffer[..received.len]))?;
+            } else {
+                self.foreign += 1;
+                self.observer.on_event(received.at, &Event::Ignored(Ignored::Foreign));
+            }
+            if self.ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rings the endpoint's timer if its time has come.
+    fn ring(&mut self) -> Result<(), NetError> {
+        let now = self.now();
+        match self.endpoint.wake() {
+            Some(wake) if wake.at.assume_clock() <= now => {
+                if wake.reason == WakeReason::Media {
+                    self.last_media = now;
+                }
+                self.step(now, Input::Timer)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for a datagram, the endpoint's timer, or the next look at the stop flag.
+    fn wait(&self) -> Result<(), NetError> {
+        let (socket, clock) = (std::iter::once(&self.socket), self.socket.clock());
+        let check = self.now() + STOP_CHECK;
+        let Some(Wake { at, reason }) = self.endpoint.wake() else {
+            return wait(socket, clock, check);
+        };
+        let due: Time = at.assume_clock();
+        let spin = if reason == WakeReason::Media { spin_for(due - self.last_media) } else { Span::ZERO };
+        let until = due - spin;
+        if until > self.now() {
+            wait(socket, clock, until.min(check))?;
+        }
+        // A datagram or the check may have ended the wait: then the loop comes round again first.
+        if self.now() >= until {
+            while self.now() < due {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    /// One turn of the session: what happened, then all that the endpoint has to say to it.
+    fn step(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
+        self.observer.on_input(now, &input);
+        self.endpoint.handle(now.assume_clock(), input);
+        if self.poll(now)?
+            && let Some(load) = self.observer.path_load(now)
+        {
+            let input = Input::PathLoad(load);
+            self.observer.on_input(now, &input);
+            self.endpoint.handle(now.assume_clock(), input);
+            self.poll(now)?;
+        }
+        Ok(())
+    }
+
+    /// Does all that the endpoint asks; whether it has requested a report.
+    fn poll(&mut self, now: Time) -> Result<bool, NetError> {
+        let mut requested = false;
+        while let Some(output) = self.endpoint.poll() {
+            match output {
+                Output::Transmit(transmit) => {
+                    self.socket.send_to(self.peer, transmit.head, transmit.media)?;
+                    self.observer.on_transmit(now, &transmit);
+                }
+                Output::Event(event) => {
+                    requested |= matches!(event, Event::ReportRequested { .. });
+                    self.ended |= matches!(event, Event::Ended { .. });
+                    self.observer.on_event(now, &event);
+                }
+            }
+        }
+        Ok(requested)
+    }
+
+    fn now(&self) -> Time {
+        self.socket.clock().now()
+    }
+}
+
+/// How long to spin before a media packet that comes `gap` after the last.
+fn spin_for(gap: Span) -> Span {
+    let share = (gap / Span::from_nanos(SPIN_SHARE)).map_or(Span::ZERO, Span::from_nanos);
+    share.max(Span::ZERO).min(SPIN_AT_MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, a fast sender burns a whole processor.
+    #[test]
+    fn spinning_takes_a_small_share_of_the_gap() {
+        let micros = Span::from_micros;
+        assert_eq!(spin_for(micros(2667)), micros(100));
+        assert_eq!(spin_for(micros(500)), micros(50));
+        assert_eq!(spin_for(micros(0)), micros(0));
+        assert_eq!(spin_for(micros(-5)), micros(0));
+    }
+}

@@ -1,0 +1,84 @@
+use equipoise::units::Span;
+
+/// Width of a class, and how many there are: later than 100 ms is one class.
+const CLASS: Span = Span::from_micros(1);
+const CLASSES: usize = 100_000;
+
+/// How much later than ideal the emulator let datagrams go.
+///
+/// The percentiles are exact to 1 µs up to 100 ms; above they give the largest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lateness {
+    /// Median.
+    pub p50: Span,
+    /// 99th percentile.
+    pub p99: Span,
+    /// Largest.
+    pub max: Span,
+}
+
+/// Counts lateness in classes.
+#[derive(Clone, Debug)]
+pub(super) struct LatenessMeter {
+    classes: Vec<u64>,
+    count: u64,
+    max: Span,
+}
+
+impl LatenessMeter {
+    pub(super) fn new() -> Self {
+        Self { classes: vec![0; CLASSES], count: 0, max: Span::ZERO }
+    }
+
+    /// A datagram left so late.
+    pub(super) fn record(&mut self, late: Span) {
+        let class = (late / CLASS).and_then(|class| usize::try_from(class).ok()).unwrap_or(0);
+        // Beyond the last class a datagram only counts: a percentile that is not found below is the largest.
+        if let Some(class) = self.classes.get_mut(class) {
+            *class += 1;
+        }
+        self.count += 1;
+        self.max = self.max.max(late);
+    }
+
+    /// The percentiles; `None` before the first datagram.
+    pub(super) fn summary(&self) -> Option<Lateness> {
+        (self.count > 0).then(|| Lateness { p50: self.percentile(50), p99: self.percentile(99), max: self.max })
+    }
+
+    /// Upper edge of the class that holds the nearest-rank percentile.
+    fn percentile(&self, percent: u64) -> Span {
+        let rank = (self.count * percent).div_ceil(100);
+        let mut below = 0;
+        let class = self.classes.iter().position(|count| {
+            below += count;
+            below >= rank
+        });
+        class.map_or(self.max, |class| (CLASS * (class as i64 + 1)).min(self.max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_the_nearest_ranks() {
+        let mut meter = LatenessMeter::new();
+        assert_eq!(meter.summary(), None);
+        for micros in (1..=100).rev() {
+            meter.record(Span::from_nanos(micros * 1000 - 500));
+        }
+        let expected =
+            Lateness { p50: Span::from_micros(50), p99: Span::from_micros(99), max: Span::from_nanos(99_500) };
+        assert_eq!(meter.summary(), Some(expected));
+    }
+
+    #[test]
+    fn a_stall_beyond_the_classes_is_the_largest() {
+        let mut meter = LatenessMeter::new();
+        meter.record(Span::from_secs(3));
+        let three = Span::from_secs(3);
+        assert_eq!(meter.summary(), Some(Lateness { p50: three, p99: three, max: three }));
+    }
+}

@@ -1,0 +1,107 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use equipoise::link::FifoLink;
+use equipoise::units::Size;
+
+use crate::{HostClock, Time};
+
+/// Tells the offered load of a route's fullest forward link, from one question to the next.
+///
+/// It knows what no end can know; an endpoint that is given it (as [`Input::PathLoad`]) is an ideal to compare with, such
+/// as in Waki 2013, Sec. 6.1.2.
+///
+/// [`Input::PathLoad`]: equipoise::session::Input::PathLoad
+#[derive(Debug)]
+pub struct LoadProbe {
+    /// Idle copies of all links, for their capacity.
+    links: Arc<[FifoLink<HostClock>]>,
+    /// Bytes offered to each link since the emulator's start.
+    offered: Arc<[AtomicU64]>,
+    /// The links that count, each with the bytes seen at the last question.
+    seen: Vec<(usize, u64)>,
+    since: Time,
+}
+
+impl LoadProbe {
+    /// A probe of all `links`, which are idle and count from `origin`.
+    pub(super) fn new(origin: Time, links: Vec<FifoLink<HostClock>>) -> Self {
+        let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
+        let seen = (0..links.len()).map(|link| (link, 0)).collect();
+        Self { links: links.into(), offered, seen, since: origin }
+    }
+
+    /// The counters that the relay is to fill.
+    pub(super) fn offered(&self) -> Arc<[AtomicU64]> {
+        self.offered.clone()
+    }
+
+    /// A probe of some of the links, from the same origin.
+    pub(super) fn along(&self, links: &[usize]) -> Self {
+        let seen = links.iter().map(|&link| (link, 0)).collect();
+        Self { links: self.links.clone(), offered: self.offered.clone(), seen, since: self.since }
+    }
+
+    /// Offered bytes over capacity since the last question, or since the emulator's origin for the first; above 1 in
+    /// overload. Of several links the largest.
+    ///
+    /// `None` where no capacity has passed: no time, an outage, or no links.
+    pub fn load(&mut self, now: Time) -> Option<f64> {
+        let since = self.since;
+        self.since = since.max(now);
+        let mut largest: Option<f64> = None;
+        for (link, seen) in &mut self.seen {
+            let (Some(model), Some(offered)) = (self.links.get(*link), self.offered.get(*link)) else {
+                continue;
+            };
+            let offered = offered.load(Ordering::Relaxed);
+            let news = Size::from_bytes(offered - std::mem::replace(seen, offered));
+            if let Some(load) = model.load(since, now, news) {
+                largest = Some(largest.map_or(load, |other| other.max(load)));
+            }
+        }
+        largest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use equipoise::link::{LinkConfig, QueueLimit};
+    use equipoise::units::{Rate, Schedule, Span};
+
+    use super::*;
+
+    /// 8 and 4 Mbit/s: 1000 and 500 bytes a millisecond.
+    fn probe() -> LoadProbe {
+        let link = |mbps: u64| {
+            let rate = Schedule::constant(Rate::from_bps(mbps * 1_000_000));
+            let config = LinkConfig { rate, propagation_delay: Span::ZERO, queue: QueueLimit::Packets(1) };
+            FifoLink::new(config, Time::ZERO).unwrap()
+        };
+        LoadProbe::new(Time::ZERO, vec![link(8), link(4)])
+    }
+
+    fn millis(millis: i64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn the_load_is_of_the_fullest_link_since_the_last_question() {
+        let all = probe();
+        let mut both = all.along(&[0, 1]);
+        all.offered[0].store(5000, Ordering::Relaxed);
+        all.offered[1].store(4000, Ordering::Relaxed);
+        assert_eq!(both.load(millis(10)), Some(0.8));
+        assert_eq!(both.load(millis(10)), None, "no time has passed");
+        all.offered[0].store(17_000, Ordering::Relaxed);
+        assert_eq!(both.load(millis(20)), Some(1.2));
+    }
+
+    #[test]
+    fn other_routes_links_do_not_count() {
+        let all = probe();
+        all.offered[1].store(4000, Ordering::Relaxed);
+        assert_eq!(all.along(&[0]).load(millis(10)), Some(0.0));
+        assert_eq!(all.along(&[]).load(millis(10)), None);
+    }
+}

@@ -1,0 +1,115 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::units::Span;
+
+use crate::thread::Worker;
+use crate::{Clock, NetError, Time};
+
+/// How often the watchdog looks at the clock.
+const PERIOD: Span = Span::from_millis(1);
+
+/// A longer gap is a stall. Ours: a hundred times the usual lateness of a timer, below what moves a mean delay.
+const THRESHOLD: Span = Span::from_millis(5);
+
+/// How many stalls are kept; further ones are counted.
+const KEPT: usize = 10_000;
+
+/// A time in which the watchdog did not run though it should have, and probably nothing else did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// When it last ran before.
+    pub start: Time,
+    /// When it ran again.
+    pub end: Time,
+}
+
+/// What a watchdog saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stalls {
+    /// The stalls in the order of their times.
+    pub list: Vec<Stall>,
+    /// How many more there were than the list holds.
+    pub omitted: u64,
+}
+
+impl Stalls {
+    /// The watchdog ran at `previous` and then at `now`.
+    fn note(&mut self, previous: Time, now: Time) {
+        if now - previous <= THRESHOLD {
+            return;
+        }
+        if self.list.len() < KEPT {
+            self.list.push(Stall { start: previous, end: now });
+        } else {
+            self.omitted += 1;
+        }
+    }
+}
+
+/// A thread that wakes every millisecond and notes where it did not.
+///
+/// Virtual machines lose tens of milliseconds to their hosts and know nothing of it; a measurement over such a gap says
+/// little of the network.
+#[derive(Debug)]
+pub struct Watchdog {
+    worker: Worker<Stalls>,
+}
+
+impl Watchdog {
+    /// Starts to watch.
+    ///
+    /// # Errors
+    /// [`NetError::Spawn`] where there is no thread to be had.
+    pub fn start(clock: &Clock) -> Result<Self, NetError> {
+        let clock = clock.clone();
+        Ok(Self { worker: Worker::spawn("watchdog", move |stop| watch(&clock, stop))? })
+    }
+
+    /// Ends the thread; what it saw.
+    ///
+    /// # Errors
+    /// [`NetError::Panicked`] where the thread is no more.
+    pub fn stop(self) -> Result<Stalls, NetError> {
+        self.worker.request_stop();
+        self.worker.join()
+    }
+}
+
+fn watch(clock: &Clock, stop: &AtomicBool) -> Stalls {
+    let mut stalls = Stalls::default();
+    let mut previous = clock.now();
+    while !stop.load(Ordering::Relaxed) {
+        clock.sleep_until(previous + PERIOD);
+        let now = clock.now();
+        stalls.note(previous, now);
+        previous = now;
+    }
+    stalls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn only_a_gap_above_the_threshold_is_a_stall() {
+        let mut stalls = Stalls::default();
+        for (previous, now) in [(0, 1), (1, 6), (6, 76), (76, 77)] {
+            stalls.note(at(previous), at(now));
+        }
+        assert_eq!(stalls, Stalls { list: vec![Stall { start: at(6), end: at(76) }], omitted: 0 });
+    }
+
+    #[test]
+    fn a_machine_that_stalls_all_day_does_not_fill_the_memory() {
+        let mut stalls = Stalls::default();
+        for second in 0..KEPT as i64 + 7 {
+            stalls.note(at(1000 * second), at(1000 * second + 20));
+        }
+        assert_eq!((stalls.list.len(), stalls.omitted), (KEPT, 7));
+    }
+}

@@ -1,0 +1,58 @@
+//! The real world over the loopback interface: order and bounds that hold on a machine that stalls now and then.
+
+mod clock;
+mod driver;
+mod emulator;
+mod replay;
+mod rtp;
+mod socket;
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use equipoise::units::Span;
+use equipoise_net::{Clock, Received, Socket};
+
+/// Longer than any stall: what has not happened by then never will.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// A socket on a free port of 127.0.0.1, by a kernel that has had the time to turn its timestamps on.
+fn socket(clock: &Clock) -> Socket {
+    let socket = Socket::bind(any_port(), clock).expect("127.0.0.1 has a free port");
+    clock.sleep_until(clock.now() + Span::from_millis(100));
+    socket
+}
+
+fn any_port() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+/// Looks every millisecond until `done`; whether it was within [`PATIENCE`].
+fn eventually(clock: &Clock, mut done: impl FnMut() -> bool) -> bool {
+    let give_up = clock.now() + PATIENCE;
+    while !done() {
+        if clock.now() > give_up {
+            return false;
+        }
+        clock.sleep_until(clock.now() + Span::from_millis(1));
+    }
+    true
+}
+
+/// Waits for `count` datagrams; fewer only where no more come.
+fn receive(socket: &mut Socket, count: usize) -> Vec<(Received, Vec<u8>)> {
+    let clock = socket.clock().clone();
+    let mut buffer = [0; 2048];
+    let mut all = Vec::new();
+    eventually(&clock, || {
+        while let Some(received) = socket.recv(&mut buffer).expect("the socket receives") {
+            all.push((received, buffer[..received.len].to_vec()));
+        }
+        all.len() >= count
+    });
+    all
+}
+
+fn median(mut spans: Vec<Span>) -> Span {
+    spans.sort_unstable();
+    spans[spans.len() / 2]
+}

@@ -1,0 +1,106 @@
+//! A whole session: sender, emulated bottleneck, receiver.
+
+use equipoise::control::{self, BoxedController};
+use equipoise::link::{LinkConfig, QueueLimit};
+use equipoise::measure::ClockMap;
+use equipoise::session::Event;
+use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_net::{Clock, Emulator, Finished, Host, Observer, Route, Time, run_endpoint};
+
+use super::{eventually, median, socket};
+
+const PACKET: Size = Size::from_bytes(1000);
+
+/// An algorithm of the catalogue and its parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct Law(pub(crate) &'static str, pub(crate) &'static [(&'static str, &'static str)]);
+
+pub(crate) fn sender(start: Time, Law(name, parameters): Law) -> Sender {
+    let entry = control::find(name).expect("the catalogue has it");
+    let parameters = entry.parse(parameters).expect("the parameters are valid");
+    let controller: BoxedController = entry.build(&parameters, PACKET).expect("the parameters are valid");
+    let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size: PACKET, cname: "sender@test".to_string() };
+    let config = SenderConfig { stream, report_interval: Span::from_millis(50), start: start.assume_clock(), seed: 1 };
+    Sender::new(config, controller).expect("a valid configuration")
+}
+
+pub(crate) fn receiver() -> Receiver {
+    let config = ReceiverConfig {
+        ssrc: 2,
+        cname: "receiver@test".to_string(),
+        sender_ssrc: 1,
+        clocks: ClockMap::SYNCHRONISED,
+        seed: 2,
+    };
+    Receiver::new(config).expect("a valid configuration")
+}
+
+/// A session that is over.
+pub(crate) struct Session<S, R> {
+    /// When its first packet was due.
+    pub(crate) start: Time,
+    pub(crate) sent: Finished<Sender, S>,
+    pub(crate) received: Finished<Receiver, R>,
+}
+
+/// Runs a session for a second over a link of 15 Mbit/s and 10 ms each way, until the receiver has heard goodbye.
+pub(crate) fn run<S, R>(law: Law, sender_side: S, receiver_side: R) -> Session<S, R>
+where
+    S: Observer + Send + 'static,
+    R: Observer + Send + 'static,
+{
+    let clock = Clock::new();
+    let (near, far) = (socket(&clock), socket(&clock));
+    let rate = Schedule::constant(Rate::from_bps(15_000_000));
+    let link = LinkConfig { rate, propagation_delay: Span::from_millis(10), queue: QueueLimit::Packets(100) };
+    let route = Route { forward: vec![0], backward: vec![1], sender: near.address(), receiver: far.address() };
+    let start = clock.now() + Span::from_millis(20);
+    let emulator = Emulator::start(&clock, start, &[link.clone(), link], vec![route]).expect("a valid network");
+    let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
+    let far = Host { name: "receiver".to_string(), socket: far, peer: exit };
+    let near = Host { name: "sender".to_string(), socket: near, peer: entrance };
+    let receiving = run_endpoint(receiver(), far, receiver_side).expect("a thread");
+    let sending = run_endpoint(sender(start, law), near, sender_side).expect("a thread");
+    clock.sleep_until(start + Span::from_secs(1));
+    let sent = sending.stop().expect("the sender's host works");
+    assert!(eventually(&clock, || receiving.is_finished()), "the goodbye arrives");
+    let received = receiving.join().expect("the receiver's host works");
+    emulator.stop().expect("the emulator works");
+    Session { start, sent, received }
+}
+
+#[derive(Default)]
+struct Log(Vec<Event>);
+
+impl Observer for Log {
+    fn on_event(&mut self, _now: Time, event: &Event) {
+        self.0.push(*event);
+    }
+}
+
+#[test]
+fn a_session_measures_the_emulated_path() {
+    let Session { sent, received, .. } = run(Law("cbr", &[("rate", "3 Mbit/s")]), Log::default(), Log::default());
+    let media = sent.observer.0.iter().filter(|event| matches!(event, Event::MediaSent { .. })).count();
+    let delays: Vec<_> = received
+        .observer
+        .0
+        .iter()
+        .filter_map(|event| if let Event::MediaReceived { delay, .. } = event { Some(*delay) } else { None })
+        .collect();
+    assert_eq!(delays.len(), media, "what was sent before the goodbye arrives before it");
+    // 1000 bytes at 15 Mbit/s take 0.53 ms.
+    let (median, ideal) = (median(delays), Span::from_micros(10_533));
+    assert!((median - ideal).abs() <= Span::from_millis(1), "median {median}, ideal {ideal}");
+    let round_trips: Vec<_> = sent
+        .observer
+        .0
+        .iter()
+        .filter_map(|event| if let Event::ReportApplied { round_trip, .. } = event { Some(*round_trip) } else { None })
+        .collect();
+    assert!(round_trips.len() >= 8, "half of the reports of a second at least, not {}", round_trips.len());
+    assert!(round_trips.iter().all(|&round_trip| round_trip >= Span::from_millis(20)), "{round_trips:?}");
+    assert_eq!(received.observer.0.last(), Some(&Event::Ended { by_peer: true }));
+    assert_eq!((sent.stats.foreign, received.stats.foreign), (0, 0));
+}

@@ -1,0 +1,64 @@
+//! The sources that may be cited.
+
+/// Papers: handle, and what it stands for.
+pub(super) const PAPERS: &[(&str, &str)] = &[
+    (
+        "Asvarujanon 2014",
+        "N. Asvarujanon, K. Leibnitz, N. Wakamiya and M. Murata, *An attractor perturbation-based traffic distribution \
+         method and its practical experiments*, IEICE Proceeding Series, vol. 2, pp. 350-353",
+    ),
+    (
+        "Chan 1983",
+        "T. F. Chan, G. H. Golub and R. J. LeVeque, *Algorithms for computing the sample variance: analysis and \
+         recommendations*, The American Statistician, vol. 37, no. 3",
+    ),
+    (
+        "Kodama 2009",
+        "M. Kodama, *Increasing robustness to environmental changes for congestion control mechanisms*, Master's \
+         thesis, Osaka University",
+    ),
+    ("Steele 2014", "G. L. Steele, D. Lea and C. H. Flood, *Fast splittable pseudorandom number generators*, OOPSLA"),
+    (
+        "Subramanya 2003",
+        "M. Peng, S. R. Subramanya and J. Sarangapani, *Rate-based end-to-end congestion control of multimedia traffic \
+         in packet switched networks*, ITCC",
+    ),
+    (
+        "Tobe 1999",
+        "Y. Tobe, Y. Tamura, H. Nishino and H. Tokuda, *TCP-rate-probing-based adaptation for continuous media \
+         communications*",
+    ),
+    (
+        "Waki 2013",
+        "M. Waki, *A rate control mechanism with attractor perturbation model for stabilizing end-to-end delays*, \
+         Master's thesis, Osaka University",
+    ),
+    (
+        "Welford 1962",
+        "B. P. Welford, *Note on a method for calculating corrected sums of squares and products*, Technometrics, \
+         vol. 4, no. 3",
+    ),
+];
+
+/// RFCs: number and title.
+pub(super) const RFCS: &[(u32, &str)] = &[
+    (768, "User Datagram Protocol"),
+    (791, "Internet Protocol"),
+    (1122, "Requirements for Internet Hosts - Communication Layers"),
+    (3550, "RTP: A Transport Protocol for Real-Time Applications"),
+    (3551, "RTP Profile for Audio and Video Conferences with Minimal Control"),
+    (3611, "RTP Control Protocol Extended Reports (RTCP XR)"),
+    (4585, "Extended RTP Profile for Real-time Transport Control Protocol (RTCP)-Based Feedback (RTP/AVPF)"),
+    (5506, "Support for Reduced-Size Real-Time Transport Control Protocol (RTCP): Opportunities and Consequences"),
+    (5737, "IPv4 Address Blocks Reserved for Documentation"),
+    (5761, "Multiplexing RTP Data and Control Packets on a Single Port"),
+    (5905, "Network Time Protocol Version 4: Protocol and Algorithms Specification"),
+    (6051, "Rapid Synchronisation of RTP Flows"),
+    (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
+    (8285, "A General Mechanism for RTP Header Extensions"),
+    (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
+];
+
+/// Internet drafts with their version, and their titles.
+pub(super) const DRAFTS: &[(&str, &str)] =
+    &[("draft-holmer-rmcat-transport-wide-cc-extensions-01", "RTP Extensions for Transport-wide Congestion Control")];

@@ -1,0 +1,84 @@
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use thiserror::Error;
+
+/// Why a subcommand failed.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// There is no such subcommand, or not with these arguments.
+    #[error("`{found}` is not a command; `./x --help` lists them")]
+    Usage {
+        /// What was asked for.
+        found: String,
+    },
+    /// A program cannot be started.
+    #[error("cannot start `{command}`")]
+    Start {
+        /// The command line.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A program failed.
+    #[error("`{command}` failed: {status}")]
+    Failed {
+        /// The command line.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// A file or folder cannot be read or written.
+    #[error("cannot {verb} {}", path.display())]
+    File {
+        /// What was to be done.
+        verb: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Some cites are not known or not in the one form.
+    #[error("{count} cites are strangers or malformed; the known ones stand in xtask/src/cites/known.rs")]
+    Cites {
+        /// How many.
+        count: usize,
+    },
+    /// Generated pages differ from what would be generated.
+    #[error("{} stale; run `cargo xtask generate`", pages.join(", "))]
+    Stale {
+        /// The pages.
+        pages: Vec<String>,
+    },
+    /// A folder holds nothing that could be checked.
+    #[error("`{folder}` holds no file to check")]
+    NothingToCheck {
+        /// The folder.
+        folder: &'static str,
+    },
+    /// The report is no JSON.
+    #[error("{} is not well-formed JSON", path.display())]
+    Json {
+        /// The report.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The report lacks something.
+    #[error("{}: {missing}", path.display())]
+    Report {
+        /// The report.
+        path: PathBuf,
+        /// What it lacks.
+        missing: &'static str,
+    },
+    /// Fuzzing wants a tool.
+    #[error("fuzzing wants {tool}; install it with `{remedy}`")]
+    Tool {
+        /// What is missing.
+        tool: &'static str,
+        /// How to get it.
+        remedy: &'static str,
+    },
+}

@@ -1,0 +1,30 @@
+//! Every fuzz target for a while.
+
+use crate::error::Error;
+use crate::process::Process;
+use crate::workspace::Workspace;
+
+/// How long each target runs where nothing else is said.
+pub(crate) const DEFAULT_SECONDS: u32 = 60;
+
+/// Runs every target of `fuzz/` for `seconds`.
+pub(crate) fn run(workspace: &Workspace, seconds: u32) -> Result<(), Error> {
+    // Rustup's proxy, not the cargo that runs this program: only the proxy understands `+nightly`.
+    let cargo = |arguments: &[&str]| {
+        let proxy = Process::new("cargo").folder(workspace.path("")).arguments(["+nightly"]).arguments(arguments);
+        ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC"].into_iter().fold(proxy, Process::without)
+    };
+    if !cargo(&["--version"]).succeeds() {
+        return Err(Error::Tool { tool: "a nightly toolchain", remedy: "rustup toolchain install nightly" });
+    }
+    if !cargo(&["fuzz", "--version"]).succeeds() {
+        return Err(Error::Tool { tool: "cargo-fuzz", remedy: "cargo install cargo-fuzz" });
+    }
+    let targets = cargo(&["fuzz", "list"]).output()?;
+    let limit = format!("-max_total_time={seconds}");
+    for target in targets.lines() {
+        println!("\n== {target}, {seconds} s");
+        cargo(&["fuzz", "run", target, "--", &limit]).run()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use crate::error::Error;
+
+/// A program with its arguments, and the ways in which the subcommands run it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    program: OsString,
+    arguments: Vec<OsString>,
+    command: Command,
+}
+
+impl Process {
+    /// The program alone, in the caller's folder.
+    pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
+        Self { program: program.as_ref().to_owned(), arguments: Vec::new(), command: Command::new(program) }
+    }
+
+    /// One more argument.
+    pub(crate) fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// More arguments.
+    pub(crate) fn arguments<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// An option with its value, put behind the first argument: the place for cargo's own.
+    pub(crate) fn option(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        let at = self.arguments.len().min(1);
+        self.arguments.splice(at..at, [OsString::from(name), value.as_ref().to_owned()]);
+        self
+    }
+
+    /// Sets an environment variable.
+    pub(crate) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Removes an environment variable.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs in this folder.
+    pub(crate) fn folder(mut self, folder: impl AsRef<std::path::Path>) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Runs where the caller stands, not in the workspace's root.
+    pub(crate) fn in_callers_folder(mut self) -> Self {
+        self.command.current_dir(".");
+        self
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
+        self.command.args(&self.arguments);
+        let status = self.command.status().map_err(|source| self.start_error(source))?;
+        if status.success() { Ok(()) } else { Err(Error::Failed { command: self.line(), status }) }
+    }
+
+    /// Runs it to its end, handing every line of its standard output to `take`.
+    pub(crate) fn run_lines(mut self, mut take: impl FnMut(&str)) -> Result<(), Error> {
+        self.command.args(&self.arguments).stdout(Stdio::piped());
+        let mut child = self.command.spawn().map_err(|source| self.start_error(source))?;
+        if let Some(output) = child.stdout.take() {
+            let mut reader = BufReader::new(output);
+            let mut line = Vec::new();
+            // Lines need not be UTF-8: a test may print what it likes.
+            while reader.read_until(b'\n', &mut line).map_err(|source| self.start_error(source))? > 0 {
+                take(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+                line.clear();
+            }
+        }
+        let status = child.wait().map_err(|source| self.start_error(source))?;
+        if status.success() { Ok(()) } else { Err(Error::Failed { command: self.line(), status }) }
+    }
+
+    /// Runs it with no terminal in sight and returns its standard output.
+    pub(crate) fn output(mut self) -> Result<String, Error> {
+        self.command.args(&self.arguments).stdin(Stdio::null());
+        let output = self.command.output().map_err(|source| self.start_error(source))?;
+        if !output.status.success() {
+            return Err(Error::Failed { command: self.line(), status: output.status });
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Whether it can be run and succeeds; its output is thrown away.
+    pub(crate) fn succeeds(self) -> bool {
+        self.output().is_ok()
+    }
+
+    /// Becomes it; returns only where it cannot be started.
+    pub(crate) fn become_it(mut self) -> Result<(), Error> {
+        self.command.args(&self.arguments);
+        let source = self.command.exec();
+        Err(self.start_error(source))
+    }
+
+    fn start_error(&self, source: io::Error) -> Error {
+        Error::Start { command: self.line(), source }
+    }
+
+    fn line(&self) -> String {
+        let words: Vec<_> =
+            std::iter::once(&self.program).chain(&self.arguments).map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+}

@@ -1,0 +1,67 @@
+//! A short demo, and whether it left what it promises.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::workspace::{self, Workspace};
+
+/// Runs the README's demo command at its short length and looks into what it wrote.
+pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
+    let folder = std::env::temp_dir().join(format!("equipoise-smoke-{}", std::process::id()));
+    let ran = workspace.program("./x").arguments(["demo", "--short", "--out"]).argument(&folder).run();
+    let found = ran.and_then(|()| inspect(&folder));
+    // Whatever was found, the folder is ours and has served.
+    let removed = fs::remove_dir_all(&folder);
+    found?;
+    removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
+}
+
+fn inspect(folder: &std::path::Path) -> Result<(), Error> {
+    let (page, data) = (folder.join("report.html"), folder.join("report.json"));
+    if !workspace::read(&page)?.contains("</html>") {
+        return Err(Error::Report { path: page, missing: "the page does not end as HTML does" });
+    }
+    let text = workspace::read(&data)?;
+    let report: Value = serde_json::from_str(&text).map_err(|source| Error::Json { path: data.clone(), source })?;
+    let packets = judge(&report).map_err(|missing| Error::Report { path: data, missing })?;
+    println!("the report is there: {packets} media packets received in both worlds together");
+    Ok(())
+}
+
+/// The packets that were received over all runs; what is missing where a world is, or where it carried nothing.
+fn judge(report: &Value) -> Result<u64, &'static str> {
+    let runs = report["runs"].as_array().ok_or("it has no list `runs`")?;
+    let mut packets = 0;
+    for (world, missing) in [("sim", "it has no simulated run"), ("live", "it has no live run")] {
+        let run = runs.iter().find(|run| run["world"] == world).ok_or(missing)?;
+        let flows = run["flows"].as_array().ok_or("a run has no list `flows`")?;
+        if flows.is_empty() {
+            return Err("a run has no flow");
+        }
+        for flow in flows {
+            match flow["packets_received"].as_u64() {
+                Some(received) if received > 0 => packets += received,
+                _ => return Err("a flow received no packet"),
+            }
+        }
+    }
+    Ok(packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_wants_both_worlds_and_packets_in_every_flow() {
+        let run = |world: &str, received: u64| json!({"world": world, "flows": [{"packets_received": received}]});
+        assert_eq!(judge(&json!({"runs": [run("sim", 3), run("live", 4)]})), Ok(7));
+        assert_eq!(judge(&json!({"runs": [run("sim", 3)]})), Err("it has no live run"));
+        assert_eq!(judge(&json!({"runs": [run("sim", 3), run("live", 0)]})), Err("a flow received no packet"));
+        assert_eq!(judge(&json!({})), Err("it has no list `runs`"));
+    }
+}

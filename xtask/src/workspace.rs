@@ -1,0 +1,85 @@
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::process::Process;
+
+/// Where the project lies and where it is built.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Workspace {
+    /// The workspace that this program belongs to.
+    pub(crate) fn find() -> Result<Self, Error> {
+        // Cargo says at run time where the package lies; what was true when it was built may be another checkout.
+        let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let path = Path::new(&package).join("..");
+        let root = fs::canonicalize(&path).map_err(|source| Error::File { verb: "find", path, source })?;
+        // Children run in the root, the caller may stand elsewhere: a relative folder is to stay the caller's.
+        let target = match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(target) => {
+                let path = PathBuf::from(target);
+                std::path::absolute(&path).map_err(|source| Error::File { verb: "find", path, source })?
+            }
+            None => root.join("target"),
+        };
+        Ok(Self { root, target })
+    }
+
+    /// A path of the workspace.
+    pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// A path below the root as a person would write it.
+    pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+
+    /// The cargo that runs this program, in the root.
+    pub(crate) fn cargo<const N: usize>(&self, arguments: [&str; N]) -> Process {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        self.program(cargo).arguments(arguments)
+    }
+
+    /// Any program, in the root, with the workspace's target folder.
+    pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
+        Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target)
+    }
+
+    /// Builds the command as the tests do, and says where it is.
+    pub(crate) fn build_command(&self) -> Result<PathBuf, Error> {
+        self.cargo(["build", "--quiet", "--package", "equipoise-cli", "--bin", "equipoise"]).run()?;
+        Ok(self.target.join("debug/equipoise"))
+    }
+
+    /// All files below `folder` whose name ends in `.extension`, in order of their paths.
+    pub(crate) fn files(&self, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Error> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.path(folder)];
+        while let Some(path) = folders.pop() {
+            let unreadable = |source| Error::File { verb: "read", path: path.clone(), source };
+            for entry in fs::read_dir(&path).map_err(unreadable)? {
+                let entry = entry.map_err(unreadable)?;
+                let name = entry.file_name();
+                let is_built = name == "target" || name == "book";
+                if entry.path().is_dir() && !is_built && !name.to_string_lossy().starts_with('.') {
+                    folders.push(entry.path());
+                } else if entry.path().extension() == Some(OsStr::new(extension)) {
+                    found.push(entry.path());
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// Reads a text file.
+pub(crate) fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|source| Error::File { verb: "read", path: path.to_path_buf(), source })
+}
