@@ -154,7 +154,7 @@ fn run_live(scenario: &Scenario, seed: u64, stop: &AtomicBool, quiet: bool) -> R
     let mut table = Table::new(quiet, "live");
     let run = live_world::run(scenario, seed, stop, &mut |progress| match progress {
         Progress::Share(share) => table.progress(share),
-        Progress::Interval(row) => table.row(row),
+        Progress::Interval(row) => table.row(&row),
     })?;
     table.finish();
     Ok(run)

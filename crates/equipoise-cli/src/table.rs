@@ -78,7 +78,8 @@ fn millis(seconds: Option<f64>) -> String {
 
 /// The runs' main figures, one line a flow.
 pub(crate) fn summary(runs: &[Run]) -> String {
-    let mut text = String::from("world  seed  flow            rate        delay: mean      p95  settled   target    lost\n");
+    let mut text =
+        String::from("world  seed  flow            rate        delay: mean      p95  settled   target    lost\n");
     for run in runs {
         let world = match run.world {
             World::Sim => "sim ",
@@ -90,7 +91,10 @@ pub(crate) fn summary(runs: &[Run]) -> String {
         if !run.stalls.is_empty() {
             let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
             let count = run.stalls.len();
-            text.push_str(&format!("             the machine stood still {count} times, {:.0} ms in all\n", stood * 1e3));
+            text.push_str(&format!(
+                "             the machine stood still {count} times, {:.0} ms in all\n",
+                stood * 1e3
+            ));
         }
         if !run.complete {
             text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));

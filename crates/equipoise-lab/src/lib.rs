@@ -1,1 +1,37 @@
-//! Skeleton.
+//! One scenario in two worlds, and what comes of it.
+//!
+//! ```text
+//!                 ┌─ sim  ─┐
+//!   scenario ─────┤        ├──── record ──── result ──── report
+//!                 └─ live ─┘
+//! ```
+//!
+//! This is the only crate that knows the scenario and both worlds. [`scenario`] is the file, checked; [`sim`] and
+//! [`live`] run it with the same endpoints from the same seed; [`record`] sums up the events of either; [`result`] is
+//! the one form of results, and [`report`] draws them.
+#![forbid(unsafe_code)]
+
+mod ends;
+pub mod live;
+pub mod record;
+pub mod report;
+pub mod result;
+pub mod scenario;
+pub mod sim;
+
+pub use ends::EndsError;
+
+/// The scenario of the demo: the main job, forty seconds long.
+pub const DEMO: &str = include_str!("../../../scenarios/demo.toml");
+
+/// The demo in ten seconds, which show that it works and are too short to judge by.
+pub const DEMO_SHORT: &str = include_str!("../../../scenarios/demo-short.toml");
+
+/// How far a run has come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// This share of it is done, 0 to 1.
+    Share(f64),
+    /// A control interval of a session is over.
+    Interval(record::IntervalRow),
+}

@@ -5,7 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use equipoise::link::LinkStats;
+use equipoise::units::Span;
 use serde::{Deserialize, Serialize};
+
+use crate::scenario::{FlowKind, Scenario};
 
 /// All runs of one scenario, as `report.json` holds them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,10 +82,27 @@ pub struct Run {
     pub clock: String,
     /// Moments in which the machine itself stood still (live runs).
     pub stalls: Vec<Stall>,
+    /// What the emulated bottleneck says of itself (live runs).
+    pub emulator: Option<EmulatorResult>,
     /// One entry a flow, in the scenario's order.
     pub flows: Vec<FlowResult>,
     /// One entry a link, in the scenario's order: its forward direction.
     pub links: Vec<LinkResult>,
+}
+
+/// How well the emulated bottleneck did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EmulatorResult {
+    /// Datagrams from strangers, which were dropped.
+    pub packets_foreign: u64,
+    /// Datagrams dropped by the machine and not by a link: for want of memory, or at a socket.
+    pub packets_lost: u64,
+    /// Median of how much later than ideal datagrams left, in seconds.
+    pub late_p50_s: Option<f64>,
+    /// 99th percentile of the same, in seconds.
+    pub late_p99_s: Option<f64>,
+    /// Largest of the same, in seconds.
+    pub late_max_s: Option<f64>,
 }
 
 /// A time in which the machine ran nothing.
@@ -206,4 +227,63 @@ pub struct LinkResult {
     pub mean_queue_packets: Option<f64>,
     /// The most packets that ever waited at once.
     pub max_queue_packets: u64,
+}
+
+impl Report {
+    /// The runs of a scenario, the first of which has `seed`.
+    pub fn new(scenario: &Scenario, seed: u64, mut runs: Vec<Run>) -> Self {
+        runs.sort_by_key(|run| run.world);
+        Self {
+            scenario: scenario.name.clone(),
+            seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            description: scenario.description.trim().to_owned(),
+            scenario_text: scenario.text.clone(),
+            warm_up_s: scenario.warm_up.as_secs_f64(),
+            duration_s: scenario.duration.as_secs_f64(),
+            steps: steps(scenario),
+            runs,
+        }
+    }
+
+    /// The report as JSON, with a line break at its end.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("results are plain numbers and texts");
+        json.push('\n');
+        json
+    }
+}
+
+/// Initial values and steps of every link's capacity and every background flow's load.
+fn steps(scenario: &Scenario) -> Vec<Step> {
+    let capacities = scenario.links.iter().map(|link| (&link.name, StepKind::Capacity, Span::ZERO, &link.config.rate));
+    let loads = scenario.flows.iter().filter_map(|flow| match &flow.kind {
+        FlowKind::Background { rate, .. } => Some((&flow.name, StepKind::Load, flow.start, rate)),
+        FlowKind::Session { .. } => None,
+    });
+    let mut steps = Vec::new();
+    for (name, kind, start, rate) in capacities.chain(loads) {
+        let values = std::iter::once((Span::ZERO, rate.initial())).chain(rate.steps().iter().copied());
+        steps.extend(values.map(|(at, rate)| Step {
+            at_s: (start + at).as_secs_f64(),
+            name: name.clone(),
+            kind,
+            rate_bps: rate.as_bps(),
+        }));
+    }
+    steps
+}
+
+impl LinkResult {
+    /// What a link's counters say.
+    pub fn new(name: &str, stats: &LinkStats) -> Self {
+        Self {
+            name: name.to_owned(),
+            utilisation: stats.utilisation,
+            packets_dropped: stats.dropped,
+            packets_forwarded: stats.forwarded,
+            mean_queue_packets: stats.mean_queue,
+            max_queue_packets: stats.longest_queue as u64,
+        }
+    }
 }

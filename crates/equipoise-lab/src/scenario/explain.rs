@@ -15,7 +15,11 @@ pub(super) fn explain(scenario: &Scenario) -> String {
 
 fn describe(scenario: &Scenario, out: &mut String) -> std::fmt::Result {
     writeln!(out, "{}: {}", scenario.name, scenario.description.trim())?;
-    writeln!(out, "  runs for {}, the first {} left out of the means; seed {}", scenario.duration, scenario.warm_up, scenario.seed)?;
+    writeln!(
+        out,
+        "  runs for {}, the first {} left out of the means; seed {}",
+        scenario.duration, scenario.warm_up, scenario.seed
+    )?;
     writeln!(out, "links")?;
     for (number, link) in scenario.links.iter().enumerate() {
         let config = &link.config;
@@ -66,7 +70,9 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
             let model = match traffic {
                 Traffic::Poisson => "Poisson traffic".to_owned(),
                 Traffic::Constant => "constant bit rate".to_owned(),
-                Traffic::OnOff { on, off } => format!("bursts of {on} and silences of {off} in the mean, within a burst"),
+                Traffic::OnOff { on, off } => {
+                    format!("bursts of {on} and silences of {off} in the mean, within a burst")
+                }
             };
             writeln!(out, "    {model} of {}", rate.initial())?;
             for (at, rate) in rate.steps() {

@@ -158,9 +158,10 @@ impl Scenario {
 
     /// Times at which the capacity of a link of `path` changes, or the load of a background flow over one of them.
     pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
-        let capacity = path.iter().filter_map(|&link| self.links.get(link)).flat_map(|link| {
-            link.config.rate.steps().iter().map(|&(at, _)| at)
-        });
+        let capacity = path
+            .iter()
+            .filter_map(|&link| self.links.get(link))
+            .flat_map(|link| link.config.rate.steps().iter().map(|&(at, _)| at));
         let sharing = self.flows.iter().filter(|flow| flow.path.iter().any(|link| path.contains(link)));
         let load = sharing.flat_map(|flow| match &flow.kind {
             FlowKind::Background { rate, .. } => rate.steps().iter().map(|&(at, _)| flow.start + at).collect(),

@@ -7,4 +7,4 @@ mod pacer;
 mod source;
 
 pub use pacer::{Pacer, Readiness};
-pub use source::{Source, Traffic};
+pub use source::{Source, Traffic, stream_seed};

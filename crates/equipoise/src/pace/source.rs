@@ -50,9 +50,8 @@ impl<C> Source<C> {
         origin: Instant<C>,
         (seed, stream): (u64, u64),
     ) -> Self {
-        // Two independent words for the 128-bit state, by the finaliser of `SplitMix64`, so that neighbouring seeds and
-        // streams share nothing.
-        let state = u128::from(mix(seed)) << 64 | u128::from(mix(stream ^ mix(seed)));
+        let state = u128::from(stream_seed(seed, stream.wrapping_mul(2))) << 64
+            | u128::from(stream_seed(seed, stream.wrapping_mul(2).wrapping_add(1)));
         let random = Pcg64Mcg::from_seed((state | 1).to_le_bytes());
         let mut source =
             Self { traffic, rate, packet, origin, random, next_ns: 0.0, burst_end_ns: 0.0, exhausted: false };
@@ -112,6 +111,11 @@ impl<C> Source<C> {
         let u = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         -libm::log(1.0 - u) * mean
     }
+}
+
+/// A seed for one of many streams of random numbers; neighbouring seeds and streams share nothing.
+pub const fn stream_seed(seed: u64, stream: u64) -> u64 {
+    mix(stream ^ mix(seed))
 }
 
 /// The finaliser of `SplitMix64` (Steele 2014, Fig. 15): every bit of the input moves every bit of the result.

@@ -1,0 +1,72 @@
+//! From events to metrics, in one pass: what a run did, by flow and control interval.
+//!
+//! Both worlds feed the same recorder with the same events. A packet belongs to the interval in which it was *sent*
+//! (Waki 2013, Sec. 6.2). Only intervals whose packets may still be under way hold a histogram, so that memory is
+//! bounded by what is written out in the end.
+
+mod delays;
+mod flow;
+
+use equipoise::session::Event;
+use equipoise::units::{Instant, SenderClock, Span};
+
+use crate::result::{FlowResult, Stall};
+use crate::scenario::Scenario;
+use flow::FlowRecord;
+
+/// A control interval of a session that has just ended, for the live table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    /// The flow's name.
+    pub flow: String,
+    /// Start, in seconds since the run's.
+    pub start_s: f64,
+    /// End, in seconds since the run's start.
+    pub end_s: f64,
+    /// Sending rate, in bit/s of IP packets.
+    pub rate_bps: f64,
+    /// Mean one-way delay, in seconds.
+    pub delay_mean_s: Option<f64>,
+    /// 95th percentile of the one-way delay, in seconds.
+    pub delay_p95_s: Option<f64>,
+    /// The target, in seconds.
+    pub target_s: Option<f64>,
+    /// Packets sent.
+    pub packets: u64,
+    /// Of these, packets that have not arrived so far.
+    pub packets_lost: u64,
+    /// What decided the rate last.
+    pub reason: Option<String>,
+}
+
+/// Takes the events of a run and gives its results.
+#[derive(Debug)]
+pub struct Recorder {
+    origin: Instant<SenderClock>,
+    flows: Vec<FlowRecord>,
+}
+
+impl Recorder {
+    /// A recorder of a run of `scenario` that begins at `origin`.
+    pub fn new(scenario: &Scenario, origin: Instant<SenderClock>) -> Self {
+        Self { origin, flows: scenario.flows.iter().map(|flow| FlowRecord::new(flow, scenario)).collect() }
+    }
+
+    /// One end of flow number `flow` did or saw something at `at` after the run's start; events of unknown flows are
+    /// passed over.
+    pub fn on_event(&mut self, at: Span, flow: usize, event: &Event) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            record.on_event(at, self.origin, event);
+        }
+    }
+
+    /// The sessions' intervals that have ended before `at`, each given out once.
+    pub fn take_rows(&mut self, at: Span) -> Vec<IntervalRow> {
+        self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
+    }
+
+    /// The results of a run that lasted so long, in which the machine stood still so often.
+    pub fn finish(self, lasted: Span, stalls: &[Stall]) -> Vec<FlowResult> {
+        self.flows.into_iter().map(|flow| flow.finish(lasted, stalls)).collect()
+    }
+}
