@@ -113,14 +113,14 @@ fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     padded.get(..payload).ok_or(wrong)
 }
 
-/// The sending time among one-byte elements (RFC 8285, Sec. 4.2); what is cut short ends the search.
+/// The sending time among one-byte elements (RFC 8285, Sec. 4.1.2, 4.2); what is cut short ends the search.
 fn find_send_time(mut data: &[u8]) -> Option<NtpTime> {
     while let Some((&first, rest)) = data.split_first() {
         let (id, length) = (first >> 4, usize::from(first & 0x0F).saturating_add(1));
         match id {
-            // A padding byte stands alone.
-            0 => data = rest,
-            STOP => return None,
+            // A padding byte stands alone; with a length it is the end, as is the last identifier.
+            0 if length == 1 => data = rest,
+            0 | STOP => return None,
             _ => {
                 let (element, after) = rest.split_at_checked(length)?;
                 if id == RtpHeader::NTP_EXTENSION_ID {
@@ -175,6 +175,21 @@ mod tests {
         let packet = RtpPacket::parse(&bytes).expect("well formed");
         assert_eq!(packet.header.send_time, Some(NtpTime::from_bits(0x0102_0304_0506_0708)));
         assert_eq!(packet.payload, [7, 7]);
+    }
+
+    #[test]
+    fn elements_behind_an_end_of_the_list_and_two_byte_elements_are_not_read() {
+        let send_time = |profile: [u8; 2], before: u8| {
+            let mut bytes = vec![0x90, 96, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, profile[0], profile[1], 0, 3];
+            bytes.extend_from_slice(&[before, 0, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
+            RtpPacket::parse(&bytes).expect("a well formed packet, whatever its extension says").header.send_time
+        };
+        let time = Some(NtpTime::from_bits(0x0102_0304_0506_0708));
+        assert_eq!(send_time([0xBE, 0xDE], 0x00), time, "padding is passed over");
+        assert_eq!(send_time([0xBE, 0xDE], 0x03), None, "padding with a length ends the list");
+        assert_eq!(send_time([0xBE, 0xDE], 0xF0), None, "identifier 15 ends the list");
+        assert_eq!(send_time([0xBE, 0xDE], 0x20), time, "a foreign element of one byte");
+        assert_eq!(send_time([0x10, 0x00], 0x00), None, "two-byte elements are another form");
     }
 
     #[test]

@@ -5,9 +5,11 @@ use super::outbox::Outbox;
 use super::stream::{Packetiser, SessionError, StreamConfig};
 use crate::pace::Source;
 use crate::session::{Endpoint, Event, Input, Output, Wake, WakeReason};
-use crate::units::{Instant, SenderClock};
+use crate::units::{Instant, SenderClock, Span};
 
 /// Sends an RTP stream on the schedule of a traffic model; takes no reports and controls nothing.
+///
+/// A timer that is late by more than a standstill's length postpones the schedule: it never bursts to catch up.
 #[derive(Clone, Debug)]
 pub struct Background {
     packetiser: Packetiser,
@@ -15,6 +17,10 @@ pub struct Background {
     ended: bool,
     outbox: Outbox,
 }
+
+/// Lateness from which on the machine is taken to have stood still (ours): above what timers do, below what a queue of a
+/// few packets would notice.
+const STANDSTILL: Span = Span::from_millis(5);
 
 impl Background {
     /// A stream of the source's packets.
@@ -41,8 +47,14 @@ impl Endpoint for Background {
             self.outbox.event(Event::Ended { by_peer: false });
             return;
         }
-        // A source that a late timer holds up sends all that is due: the load is to be as planned.
-        while self.source.next_departure().is_some_and(|due| due <= now) {
+        while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
+            // A little lateness is caught up, as the load is to be as planned; a standstill is not, as its burst would
+            // be a load that nobody planned.
+            let late = now - due;
+            if late > STANDSTILL {
+                self.source.postpone(now);
+                self.outbox.event(Event::PacingReset { late });
+            }
             self.packetiser.send(now, &mut self.outbox);
             self.source.advance();
         }
@@ -55,5 +67,37 @@ impl Endpoint for Background {
     fn wake(&self) -> Option<Wake<SenderClock>> {
         let at = self.source.next_departure().filter(|_| !self.ended)?;
         Some(Wake { at, reason: WakeReason::Media })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+    use crate::pace::Traffic;
+    use crate::units::{Rate, Schedule, Size};
+
+    /// Packets and resets that a call of the timer at `millis` gives.
+    fn ring(background: &mut Background, millis: u64) -> (usize, usize) {
+        background.handle(Instant::from_nanos(millis * 1_000_000), Input::Timer);
+        let (mut sent, mut resets) = (0, 0);
+        while let Some(output) = background.poll() {
+            sent += usize::from(matches!(output, Output::Event(Event::MediaSent { .. })));
+            resets += usize::from(matches!(output, Output::Event(Event::PacingReset { .. })));
+        }
+        (sent, resets)
+    }
+
+    #[test]
+    fn a_late_timer_is_made_up_for_and_a_standstill_is_not() {
+        let packet_size = Size::from_bytes(1000);
+        let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size, cname: "a".to_string() };
+        let rate = Schedule::constant(Rate::from_bps(8_000_000));
+        let source = Source::new(Traffic::Constant, rate, packet_size, Instant::ZERO, (1, 1));
+        let mut background = Background::new(stream, source).expect("a valid configuration");
+        assert_eq!(ring(&mut background, 4), (4, 0), "those of 1, 2, 3 and 4 ms");
+        assert_eq!(ring(&mut background, 80), (1, 1), "one, not the 76 that were due");
+        assert_eq!(ring(&mut background, 81), (1, 0));
     }
 }

@@ -80,8 +80,9 @@ impl Receiver {
     }
 
     fn on_datagram(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
-        let taken = if is_rtcp(datagram) { self.on_rtcp(now, datagram) } else { self.on_media(now, datagram) };
-        if let Err(reason) = taken {
+        if is_rtcp(datagram) {
+            self.on_rtcp(now, datagram);
+        } else if let Err(reason) = self.on_media(now, datagram) {
             self.outbox.ignore(reason);
         }
     }
@@ -120,10 +121,17 @@ impl Receiver {
         if delay.abs() > PLAUSIBLE_DELAY { Err(Ignored::Implausible) } else { Ok((sent, delay)) }
     }
 
-    fn on_rtcp(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
-        for packet in rtcp::parse_compound(datagram).map_err(|_| Ignored::Malformed)? {
+    fn on_rtcp(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
+        let Ok(packets) = rtcp::parse_compound(datagram) else {
+            return self.outbox.ignore(Ignored::Malformed);
+        };
+        for packet in packets {
             match packet {
-                RtcpPacket::SenderReport(report) => self.on_sender_report(now, &report)?,
+                RtcpPacket::SenderReport(report) => {
+                    if let Err(reason) = self.on_sender_report(now, &report) {
+                        self.outbox.ignore(reason);
+                    }
+                }
                 RtcpPacket::Goodbye(goodbye) if goodbye.ssrcs().any(|ssrc| ssrc == self.config.sender_ssrc) => {
                     self.ended = true;
                     self.outbox.event(Event::Ended { by_peer: true });
@@ -131,7 +139,6 @@ impl Receiver {
                 _ => {}
             }
         }
-        Ok(())
     }
 
     fn on_sender_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), Ignored> {
@@ -141,7 +148,8 @@ impl Receiver {
         let (sent, way) = self.timed(now, report.ntp)?;
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
-                return Err(Ignored::Duplicate);
+                // A compound may go out at the very moment of a request; a request comes once.
+                return if report.extension.is_empty() { Ok(()) } else { Err(Ignored::Duplicate) };
             }
             if sent < last.sent {
                 return Err(Ignored::Late);
