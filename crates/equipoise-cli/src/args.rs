@@ -115,6 +115,9 @@ pub(crate) struct Run {
     /// Write the report as one HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Write every event of the run as a line of CSV; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) trace: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use equipoise::control::{self, Kind};
+use equipoise::session::Event;
+use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::result::{Report, Run as RunResult};
 use equipoise_lab::scenario::Scenario;
-use equipoise_lab::{Progress, live as live_world, report, sim as sim_world};
+use equipoise_lab::{Progress, live as live_world, report, sim as sim_world, trace};
 
 use crate::args::{Cli, Demo, Run};
 use crate::error::CliError;
@@ -39,7 +41,8 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     let json = Output::promise(&options.out.join("report.json"))?;
     let stop = catch_interrupt()?;
     say(options.quiet, &format!("{}\n", scenario.description));
-    let live = run_live(&scenario, seed, &stop, options.quiet)?;
+    let mut untraced = Outputs::default();
+    let live = run_live(&scenario, seed, &stop, options.quiet, &mut untraced)?;
     let mut runs = sim_world::simulate_many(&scenario, seed, 1, None, &|_| {})?;
     runs.push(live);
     let report = Report::new(&scenario, seed, runs);
@@ -51,11 +54,20 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
 
 /// `equipoise sim`.
 pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
-    let (scenario, outputs) = prepare(options)?;
+    let (scenario, mut outputs) = prepare(options)?;
     let seed = options.seed.unwrap_or(scenario.seed);
     let table = Table::new(options.quiet, "simulated");
-    let threads = options.threads.map(usize::from);
-    let runs = sim_world::simulate_many(&scenario, seed, options.runs, threads, &|share| table.progress(share))?;
+    let runs = if options.runs == 1 {
+        let mut trace = outputs.tracer(&scenario);
+        vec![sim_world::simulate(&scenario, seed, &mut |progress| match progress {
+            Progress::Share(share) => table.progress(share),
+            Progress::Event { at, origin, flow, event } => trace.line(at, origin, flow, &event),
+            Progress::Interval(_) => {}
+        })?]
+    } else {
+        let threads = options.threads.map(usize::from);
+        sim_world::simulate_many(&scenario, seed, options.runs, threads, &|share| table.progress(share))?
+    };
     table.finish();
     outputs.fulfil(&Report::new(&scenario, seed, runs), options.quiet)?;
     Ok(Outcome::Complete)
@@ -63,12 +75,12 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
 
 /// `equipoise live`.
 pub(crate) fn live(options: &Run) -> Result<Outcome, CliError> {
-    let (scenario, outputs) = prepare(options)?;
+    let (scenario, mut outputs) = prepare(options)?;
     let seed = options.seed.unwrap_or(scenario.seed);
     let stop = catch_interrupt()?;
     let mut runs = Vec::new();
     for number in 0..u64::from(options.runs) {
-        runs.push(run_live(&scenario, seed.wrapping_add(number), &stop, options.quiet)?);
+        runs.push(run_live(&scenario, seed.wrapping_add(number), &stop, options.quiet, &mut outputs)?);
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -117,13 +129,44 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
 }
 
 /// The files that a run was asked for.
+#[derive(Default)]
 struct Outputs {
     json: Option<Output>,
     html: Option<Output>,
+    trace: Option<Output>,
+    /// What went wrong with the trace while the run went on.
+    trace_error: Option<CliError>,
+}
+
+/// Writes the events of a run to the trace, where one was asked for.
+struct Tracer<'a> {
+    outputs: &'a mut Outputs,
+    flows: Vec<&'a str>,
+}
+
+impl Tracer<'_> {
+    fn line(&mut self, at: Span, origin: Instant<SenderClock>, flow: usize, event: &Event) {
+        let (Some(file), Some(name)) = (&mut self.outputs.trace, self.flows.get(flow)) else { return };
+        if let Err(error) = file.append(&trace::line(at, name, origin, event)) {
+            // The run goes on; the command fails for it in the end.
+            self.outputs.trace = None;
+            self.outputs.trace_error = Some(error);
+        }
+    }
 }
 
 impl Outputs {
+    fn tracer<'a>(&'a mut self, scenario: &'a Scenario) -> Tracer<'a> {
+        Tracer { outputs: self, flows: scenario.flows.iter().map(|flow| flow.name.as_str()).collect() }
+    }
+
     fn fulfil(self, results: &Report, quiet: bool) -> Result<(), CliError> {
+        if let Some(error) = self.trace_error {
+            return Err(error);
+        }
+        if let Some(trace) = self.trace {
+            trace.finish()?;
+        }
         // Where the results themselves go to standard output, the table would spoil them.
         let json_to_stdout = matches!(self.json, Some(Output::Stdout));
         say(quiet || json_to_stdout, &table::summary(&results.runs));
@@ -139,7 +182,11 @@ fn prepare(options: &Run) -> Result<(Scenario, Outputs), CliError> {
     let scenario = read(&options.file)?;
     let json = options.json.as_deref().map(Output::promise).transpose()?;
     let html = options.report.as_deref().map(Output::promise).transpose()?;
-    Ok((scenario, Outputs { json, html }))
+    let mut trace = options.trace.as_deref().map(Output::promise).transpose()?;
+    if let Some(trace) = &mut trace {
+        trace.append(trace::HEADER)?;
+    }
+    Ok((scenario, Outputs { json, html, trace, trace_error: None }))
 }
 
 fn read(file: &Path) -> Result<Scenario, CliError> {
@@ -150,11 +197,19 @@ fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {
     Scenario::parse(text).map_err(|source| CliError::Scenario { file: name.to_path_buf(), source })
 }
 
-fn run_live(scenario: &Scenario, seed: u64, stop: &AtomicBool, quiet: bool) -> Result<RunResult, CliError> {
+fn run_live(
+    scenario: &Scenario,
+    seed: u64,
+    stop: &AtomicBool,
+    quiet: bool,
+    outputs: &mut Outputs,
+) -> Result<RunResult, CliError> {
     let mut table = Table::new(quiet, "live");
+    let mut trace = outputs.tracer(scenario);
     let run = live_world::run(scenario, seed, stop, &mut |progress| match progress {
         Progress::Share(share) => table.progress(share),
         Progress::Interval(row) => table.row(&row),
+        Progress::Event { at, origin, flow, event } => trace.line(at, origin, flow, &event),
     })?;
     table.finish();
     Ok(run)

@@ -1,7 +1,7 @@
 //! Files that are promised before a run and filled after it.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::CliError;
@@ -21,7 +21,7 @@ pub(crate) enum Output {
         /// Where it is being written; `None` once it is in its place.
         part: Option<PathBuf>,
         /// The open file.
-        file: File,
+        file: BufWriter<File>,
     },
 }
 
@@ -38,24 +38,37 @@ impl Output {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(failed)?;
+        let file = BufWriter::new(File::create(&part).map_err(failed)?);
         Ok(Self::File { path: path.to_path_buf(), part: Some(part), file })
+    }
+
+    /// Appends to a file that is not yet in its place.
+    pub(crate) fn append(&mut self, content: &str) -> Result<(), CliError> {
+        match self {
+            Self::Stdout => io::stdout()
+                .write_all(content.as_bytes())
+                .map_err(|source| CliError::Output { path: PathBuf::from("-"), source }),
+            Self::File { path, file, .. } => {
+                file.write_all(content.as_bytes()).map_err(|source| CliError::Output { path: path.clone(), source })
+            }
+        }
     }
 
     /// Fills the file and puts it in its place.
     pub(crate) fn fulfil(mut self, content: &str) -> Result<(), CliError> {
-        match &mut self {
-            Self::Stdout => io::stdout()
-                .write_all(content.as_bytes())
-                .map_err(|source| CliError::Output { path: PathBuf::from("-"), source }),
-            Self::File { path, part, file } => {
-                let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
-                let moved = written.and_then(|()| part.as_ref().map_or(Ok(()), |part| fs::rename(part, &*path)));
-                moved.map_err(|source| CliError::Output { path: path.clone(), source })?;
-                *part = None;
-                Ok(())
-            }
+        self.append(content)?;
+        self.finish()
+    }
+
+    /// Puts the file in its place as it is.
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
+        if let Self::File { path, part, file } = &mut self {
+            let flushed = file.flush().and_then(|()| file.get_ref().sync_all());
+            let moved = flushed.and_then(|()| part.as_ref().map_or(Ok(()), |part| fs::rename(part, &*path)));
+            moved.map_err(|source| CliError::Output { path: path.clone(), source })?;
+            *part = None;
         }
+        Ok(())
     }
 }
 

@@ -11,6 +11,9 @@
 //! the one form of results, and [`report`] draws them.
 #![forbid(unsafe_code)]
 
+use equipoise::session::Event;
+use equipoise::units::{Instant, SenderClock, Span};
+
 mod ends;
 pub mod live;
 pub mod record;
@@ -18,6 +21,7 @@ pub mod report;
 pub mod result;
 pub mod scenario;
 pub mod sim;
+pub mod trace;
 
 pub use ends::EndsError;
 
@@ -32,6 +36,17 @@ pub const DEMO_SHORT: &str = include_str!("../../../scenarios/demo-short.toml");
 pub enum Progress {
     /// This share of it is done, 0 to 1.
     Share(f64),
+    /// Something happened at one end of a flow.
+    Event {
+        /// When, since the run's start.
+        at: Span,
+        /// The start of the run.
+        origin: Instant<SenderClock>,
+        /// The flow's place in the scenario.
+        flow: usize,
+        /// What happened.
+        event: Event,
+    },
     /// A control interval of a session is over.
     Interval(record::IntervalRow),
 }

@@ -61,14 +61,14 @@ pub fn run(
     let mut watch = Watch { inbox, recorder: Recorder::new(scenario, origin.assume_clock()), origin };
     let mut lasted = Span::ZERO;
     while lasted < scenario.duration && !stop.load(Ordering::Relaxed) && !bench.has_failed() {
-        watch.take_in(TICK);
+        watch.take_in(TICK, progress);
         lasted = (clock.now() - origin).max(Span::ZERO).min(scenario.duration);
         progress(Progress::Share(lasted.as_secs_f64() / scenario.duration.as_secs_f64()));
         watch.recorder.take_rows(lasted).into_iter().for_each(|row| progress(Progress::Interval(row)));
     }
     let (clock_name, emulator) = bench.stop(&clock)?;
     drop(post);
-    while watch.take_in(Duration::ZERO) {}
+    while watch.take_in(Duration::ZERO, progress) {}
     let stalls = stalls(&watchdog.stop()?, origin, lasted);
     let links = scenario.links.iter().zip(&emulator.links);
     Ok(Run {
@@ -96,19 +96,21 @@ struct Watch {
 
 impl Watch {
     /// Records what comes within `wait`; false once nobody is left to tell anything, or nothing came.
-    fn take_in(&mut self, wait: Duration) -> bool {
+    fn take_in(&mut self, wait: Duration, progress: &mut dyn FnMut(Progress)) -> bool {
         match self.inbox.recv_timeout(wait) {
-            Ok(note) => self.record(note),
+            Ok(note) => self.record(note, progress),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
         while let Ok(note) = self.inbox.try_recv() {
-            self.record(note);
+            self.record(note, progress);
         }
         true
     }
 
-    fn record(&mut self, (at, flow, event): Note) {
-        self.recorder.on_event(at - self.origin, flow, &event);
+    fn record(&mut self, (at, flow, event): Note, progress: &mut dyn FnMut(Progress)) {
+        let at = at - self.origin;
+        self.recorder.on_event(at, flow, &event);
+        progress(Progress::Event { at, origin: self.origin.assume_clock(), flow, event });
     }
 }
 

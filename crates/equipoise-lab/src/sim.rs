@@ -2,7 +2,7 @@
 
 use equipoise::session::Event;
 use equipoise::units::{Instant, Span};
-use equipoise_sim::{Flow, FlowError, FlowId, LinkId, NearEnd, Side, Time, World};
+use equipoise_sim::{Flow, FlowError, FlowId, LinkId, NearEnd, Observer, Side, Time, World};
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -50,20 +50,17 @@ const DRAIN: Span = Span::from_secs(300);
 /// [`SimError`] where the scenario was not made by [`Scenario::parse`] and cannot be run.
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
     let (mut world, links) = build(scenario, seed)?;
-    let mut recorder = Recorder::new(scenario, Instant::ZERO);
     let end = Time::ZERO + scenario.duration;
-    let mut record = |now: Time, flow: FlowId, _: Side, event: &Event| {
-        recorder.on_event(now - Time::ZERO, flow.index(), event);
-    };
+    let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), progress };
     for part in 1..=PARTS {
         // By nanoseconds, so that the parts end on the run's end whatever the rounding.
         let nanos = i128::from(scenario.duration.as_nanos()) * i128::from(part) / i128::from(PARTS);
-        world.run(Time::ZERO + Span::from_nanos(nanos as i64), &mut record);
-        progress(Progress::Share(part as f64 / PARTS as f64));
+        world.run(Time::ZERO + Span::from_nanos(nanos as i64), &mut watch);
+        (watch.progress)(Progress::Share(part as f64 / PARTS as f64));
     }
     let stats: Vec<_> = links.iter().map(|&link| world.link_stats(link)).collect();
-    world.stop(&mut record);
-    world.run(end + DRAIN, &mut record);
+    world.stop(&mut watch);
+    world.run(end + DRAIN, &mut watch);
     let links = scenario.links.iter().zip(stats);
     Ok(Run {
         world: result::World::Sim,
@@ -73,11 +70,25 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
         clock: "simulated time".to_owned(),
         stalls: Vec::new(),
         emulator: None,
-        flows: recorder.finish(scenario.duration, &[]),
+        flows: watch.recorder.finish(scenario.duration, &[]),
         links: links
             .filter_map(|(link, stats)| stats.map(|stats| result::LinkResult::new(&link.name, &stats)))
             .collect(),
     })
+}
+
+/// Records what happens in the world and passes it on.
+struct Watch<'a> {
+    recorder: Recorder,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Observer for Watch<'_> {
+    fn on_event(&mut self, now: Time, flow: FlowId, _: Side, event: &Event) {
+        let (at, flow) = (now - Time::ZERO, flow.index());
+        self.recorder.on_event(at, flow, event);
+        (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, event: *event });
+    }
 }
 
 /// `runs` runs with the seeds from `first_seed` on, on so many threads or all cores; in the order of their seeds, and

@@ -37,8 +37,12 @@ fn describe(scenario: &Scenario, out: &mut String) -> std::fmt::Result {
         for at in std::iter::once(Span::ZERO).chain(scenario.steps_on(&[number])) {
             let load = background_load(scenario, number, at);
             let capacity = config.rate.at(at);
-            let share = 100.0 * load.as_bps_f64() / capacity.as_bps_f64();
-            writeln!(out, "    from {at} on: background {load} of {capacity}, {share:.0} %")?;
+            if capacity == Rate::ZERO {
+                writeln!(out, "    from {at} on: background {load}, and no capacity at all")?;
+            } else {
+                let share = 100.0 * load.as_bps_f64() / capacity.as_bps_f64();
+                writeln!(out, "    from {at} on: background {load} of {capacity}, {share:.0} %")?;
+            }
         }
     }
     writeln!(out, "flows")?;

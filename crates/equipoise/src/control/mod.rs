@@ -59,6 +59,8 @@ pub struct IntervalSummary {
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: f64,
+    /// From a request to its report; `None` where it was not measured.
+    pub round_trip: Option<Span>,
     /// Offered load of the bottleneck as a share of its capacity, where a world knows it (Waki 2013, Sec. 6.1.2).
     pub path_load: Option<f64>,
 }

@@ -109,10 +109,12 @@ pub(super) const SIZE: Kind = Kind {
     refused: &[],
 };
 
-/// Units to print in, largest first, with their size in the base unit.
-pub(super) const SPAN_UNITS: &[(u64, &str)] = &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-pub(super) const RATE_UNITS: &[(u64, &str)] =
-    &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")];
+/// Units to print in, largest first, with their size in the base unit; and the unit of zero, as people write it.
+type Units = (&'static [(u64, &'static str)], &'static str);
+
+pub(super) const SPAN_UNITS: Units = (&[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")], "s");
+pub(super) const RATE_UNITS: Units =
+    (&[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")], "bit/s");
 
 /// The quantity in base units, rounded to a whole number within ±2⁶³.
 pub(super) fn signed(text: &str, kind: Kind) -> Result<i128, UnitError> {
@@ -146,22 +148,19 @@ pub(super) fn unsigned(text: &str, kind: Kind) -> Result<u64, UnitError> {
     u64::try_from(signed(text, kind)?).map_err(|_| UnitError::OutOfRange { text: text.to_string(), kind: kind.name })
 }
 
-/// Prints `value` base units in the largest unit of which there is at least one, exactly, without trailing zeros.
+/// Prints `value` base units in the largest unit of which there is at least one, exactly, without trailing zeros; zero in
+/// `zero_unit`.
 pub(super) fn write_scaled(
     f: &mut fmt::Formatter<'_>,
     value: u64,
     negative: bool,
-    units: &[(u64, &str)],
+    (units, zero_unit): Units,
 ) -> fmt::Result {
     let sign = if negative { "-" } else { "" };
-    let (scale, unit) = if value == 0 {
-        // Zero seconds rather than zero nanoseconds: the unit that people write it in.
-        units.first()
-    } else {
-        units.iter().find(|(scale, _)| value >= *scale).or(units.last())
+    if value == 0 {
+        return write!(f, "0 {zero_unit}");
     }
-    .copied()
-    .unwrap_or((1, ""));
+    let (scale, unit) = units.iter().find(|(scale, _)| value >= *scale).copied().unwrap_or((1, ""));
     let (whole, rest) = (value / scale, value % scale);
     if rest == 0 {
         return write!(f, "{sign}{whole} {unit}");

@@ -98,10 +98,26 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
+    /// Without statistics the guards still know an overload: packets are lost, or the report itself was under way for
+    /// longer than a path far above the target takes there and back. Then the delay has outgrown the interval, whose
+    /// packets all left before the cut of Waki 2013, Eq. 14, and the law would never hear of it.
+    fn on_no_statistics(&mut self, interval: &IntervalSummary) {
+        let far = self.config.target.as_secs_f64() * FAR_ABOVE * 2.0;
+        let is_far = interval.round_trip.is_some_and(|round_trip| round_trip.as_secs_f64() > far);
+        let overloaded = interval.fraction_lost > 0.0 || is_far;
+        let reason = match self.config.guards {
+            Guards::On { .. } if overloaded => {
+                self.rate = self.config.limits.halve(self.rate);
+                Reason::FarAboveTarget
+            }
+            _ => Reason::NoStatistics,
+        };
+        self.snapshot = Snapshot { reason: Some(reason), ..Snapshot::default() };
+    }
+
     fn on_interval(&mut self, interval: &IntervalSummary) {
         let Some(delay) = interval.delay.filter(|d| d.mean_s.is_finite() && d.variance_s2.is_finite()) else {
-            self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
-            return;
+            return self.on_no_statistics(interval);
         };
         let response = self.response(interval.path_load);
         let step = step_mbps(self.config.target.as_secs_f64(), delay.mean_s, delay.variance_s2, response);
@@ -207,6 +223,23 @@ mod tests {
     }
 
     #[test]
+    fn without_statistics_only_signs_of_overload_halve_and_only_under_guards() {
+        let quiet = IntervalSummary { round_trip: Some(Span::from_millis(20)), ..Default::default() };
+        let lossy = IntervalSummary { fraction_lost: 0.5, ..Default::default() };
+        let slow = IntervalSummary { round_trip: Some(Span::from_millis(600)), ..Default::default() };
+        for (guards, interval, expected) in [
+            (GUARDED, quiet, (4.0, Reason::NoStatistics)),
+            (GUARDED, lossy, (2.0, Reason::FarAboveTarget)),
+            (GUARDED, slow, (2.0, Reason::FarAboveTarget)),
+            (Guards::Off, lossy, (4.0, Reason::NoStatistics)),
+        ] {
+            let mut ap = controller(guards, 4.0);
+            ap.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
+            assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (expected.0, Some(expected.1)));
+        }
+    }
+
+    #[test]
     fn a_known_load_sets_the_response_and_an_unknown_one_leaves_the_fallback() {
         let mut ap = controller(Guards::Off, 3.0);
         ap.config.response = Response::OfLoad { fallback: 300.0 };
@@ -238,7 +271,7 @@ mod tests {
             ap.config.response = Response::OfLoad { fallback: 300.0 };
             let before = ap.rate.as_mbps_f64();
             let delay = Some(DelaySummary { mean_s: mean, variance_s2: variance, samples: 3 });
-            ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, path_load: load, fraction_lost: 0.0 }));
+            ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, path_load: load, ..Default::default() }));
             let now = ap.rate.as_mbps_f64();
             prop_assert!(ap.rate >= limits().min() && ap.rate <= limits().max());
             prop_assert!(now <= before * 2.0 + 1e-5 && now >= before / 2.0 - 1e-5 || ap.rate == limits().min());

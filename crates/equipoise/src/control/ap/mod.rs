@@ -27,7 +27,8 @@
 //! [`Reason`](super::Reason), bound the step; [`Guards::Off`] gives the law as printed.
 //!
 //! 1. A step up takes at most a share of the headroom that the variance implies ([`md1::headroom_mbps`]).
-//! 2. A mean delay above twice the target halves the rate.
+//! 2. A mean delay above twice the target halves the rate; so does loss, or a round trip above four targets, where an
+//!    interval has no statistics because the delay has outgrown it.
 //! 3. No step more than doubles or halves the rate; without variance it does just that, after the sign of the error.
 
 mod controller;

@@ -267,7 +267,7 @@ impl Sender {
         let fraction_lost = f64::from(block.fraction_lost) / 256.0;
         let round_trip = round_trip.max(Span::ZERO);
         self.outbox.event(Event::ReportApplied { number: request.number, delay, round_trip, fraction_lost });
-        let summary = IntervalSummary { delay, fraction_lost, path_load: self.path_load };
+        let summary = IntervalSummary { delay, fraction_lost, round_trip: Some(round_trip), path_load: self.path_load };
         self.controller.on_feedback(now, &Feedback::Interval(summary));
         self.decided();
         Ok(())
