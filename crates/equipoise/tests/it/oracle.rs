@@ -79,6 +79,10 @@ fn extensions() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<[u8; 4]>(), 0..8).prop_map(|words| words.concat())
 }
 
+/// Reasons that fill their last word. Behind any other, and behind none, theirs sets the padding bit for less than a word,
+/// where RFC 3550, Sec. 6.6 wants plain nulls; we refuse that.
+const REASON: &str = "[a-z ]{3}([a-z ]{4}){0,14}";
+
 proptest! {
     #[test]
     fn sender_reports_agree_both_ways(info in infos(), sent in vec(blocks(), 0..32), extension in extensions()) {
@@ -109,7 +113,7 @@ proptest! {
 
     #[test]
     fn compounds_with_names_and_goodbyes_agree_both_ways(
-        info in infos(), names in vec(("[a-zé@.]{1,40}", any::<u32>()), 1..32), reason in "[a-z ]{0,60}",
+        info in infos(), names in vec(("[a-zé@.]{1,40}", any::<u32>()), 1..32), reason in REASON,
     ) {
         let names: Vec<_> = names.into_iter().map(|(name, ssrc)| (ssrc, name)).collect();
         let (ssrc, name) = &names[0];

@@ -1,0 +1,35 @@
+//! What must hold of any bytes whatever, one function per fuzz target.
+//!
+//! The functions are ordinary ones: `tests/corpus.rs` runs them over the seeds on stable Rust, `fuzz_targets/` hands them
+//! to the fuzzer. They panic where a promise of the heart is broken, and never otherwise.
+//!
+//! A new target: a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with its entry in the manifest, seeds in
+//! [`seeds`], and `cargo run --example seeds`.
+#![forbid(unsafe_code)]
+
+pub mod seeds;
+
+mod delay_report;
+mod rtcp;
+mod rtp;
+
+pub use delay_report::delay_report;
+pub use rtcp::rtcp;
+pub use rtp::rtp;
+
+/// A target: panics where a promise is broken.
+pub type Target = fn(&[u8]);
+
+/// Every target by the name of its binary and of its folder in `corpus/`.
+pub const TARGETS: &[(&str, Target)] = &[("delay_report", delay_report), ("rtcp", rtcp), ("rtp", rtp)];
+
+/// Runs a target over the files that the command line names: how a finding is looked at without the fuzzer.
+///
+/// # Panics
+/// Where a file cannot be read, and where the target finds something.
+pub fn replay(target: Target) {
+    for path in std::env::args_os().skip(1) {
+        let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        target(&bytes);
+    }
+}

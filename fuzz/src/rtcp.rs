@@ -1,0 +1,82 @@
+use equipoise::wire::is_rtcp;
+use equipoise::wire::rtcp::{
+    RtcpPacket, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, parse_compound,
+};
+
+/// Any bytes as a datagram of RTCP.
+///
+/// # Panics
+/// Where a packet holds more than its count allows, where a packet, written anew, is not read as the same, or where a
+/// packet put behind the datagram changes how the datagram is read.
+pub fn rtcp(datagram: &[u8]) {
+    let Ok(compound) = parse_compound(datagram) else { return };
+    assert!(datagram.len().is_multiple_of(4), "RTCP comes in words");
+    let packets: Vec<_> = compound.collect();
+    assert!(!packets.is_empty() && packets.len() <= datagram.len() / 4);
+    packets.iter().for_each(check);
+    // Behind padding there is nothing: then the longer datagram is refused.
+    let mut longer = datagram.to_vec();
+    encode_goodbye(7, &mut longer);
+    if let Ok(found) = parse_compound(&longer) {
+        let found: Vec<_> = found.collect();
+        let (last, before) = found.split_last().expect("a datagram has a packet");
+        assert_eq!(before, packets);
+        assert!(matches!(last, RtcpPacket::Goodbye(goodbye) if goodbye.ssrcs().eq([7])));
+    }
+}
+
+/// Writes the packet anew, as far as there is a writer for it, and reads that.
+fn check(packet: &RtcpPacket<'_>) {
+    let mut again = Vec::new();
+    match packet {
+        RtcpPacket::SenderReport(report) => {
+            let blocks: Vec<_> = report.blocks().collect();
+            let info = SenderInfo {
+                ssrc: report.ssrc,
+                ntp: report.ntp,
+                rtp_timestamp: report.rtp_timestamp,
+                packet_count: report.packet_count,
+                octet_count: report.octet_count,
+            };
+            info.encode(&blocks, report.extension, &mut again);
+            assert_eq!(only(&again), *packet);
+        }
+        RtcpPacket::ReceiverReport(report) => {
+            let blocks: Vec<_> = report.blocks().collect();
+            encode_receiver_report(report.ssrc, &blocks, report.extension, &mut again);
+            assert_eq!(only(&again), *packet);
+        }
+        RtcpPacket::SourceDescription(description) => {
+            assert!(description.cnames().count() <= 31);
+            for (ssrc, name) in description.cnames() {
+                let Ok(text) = str::from_utf8(name) else { continue };
+                again.clear();
+                encode_cname(ssrc, text, &mut again);
+                let RtcpPacket::SourceDescription(found) = only(&again) else { panic!("an SDES") };
+                assert!(found.cnames().eq([(ssrc, name)]));
+            }
+        }
+        RtcpPacket::Goodbye(goodbye) => {
+            assert!(goodbye.ssrcs().count() <= 31 && goodbye.reason.len() <= 255);
+            goodbye.ssrcs().for_each(|ssrc| encode_goodbye(ssrc, &mut again));
+            let found = parse_compound(&again).into_iter().flatten();
+            let found = found.filter_map(|packet| match packet {
+                RtcpPacket::Goodbye(goodbye) => Some(goodbye.ssrcs().collect::<Vec<_>>()),
+                _ => None,
+            });
+            assert!(found.flatten().eq(goodbye.ssrcs()));
+        }
+        RtcpPacket::Other { packet_type, count, .. } => {
+            assert!(*count <= 31 && !(200..=203).contains(packet_type));
+        }
+    }
+    assert!(again.is_empty() || is_rtcp(&again));
+}
+
+/// The only packet of a datagram that we wrote.
+fn only(datagram: &[u8]) -> RtcpPacket<'_> {
+    let mut packets = parse_compound(datagram).expect("what we write is well formed");
+    let packet = packets.next().expect("a datagram has a packet");
+    assert_eq!(packets.next(), None);
+    packet
+}

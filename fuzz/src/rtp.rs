@@ -1,0 +1,18 @@
+use equipoise::wire::rtp::RtpPacket;
+
+/// Any bytes as a media packet.
+///
+/// # Panics
+/// Where the payload is not a part of the datagram behind the fixed header, or where header and payload, written anew,
+/// are not read as the same.
+pub fn rtp(datagram: &[u8]) {
+    let Ok(packet) = RtpPacket::parse(datagram) else { return };
+    let behind = &datagram[12..];
+    assert!(behind.as_ptr_range().start <= packet.payload.as_ptr(), "the payload begins in the header");
+    assert!(packet.payload.as_ptr_range().end <= behind.as_ptr_range().end, "the payload ends behind the datagram");
+    let mut again = Vec::new();
+    packet.header.encode(&mut again);
+    assert_eq!(again.len(), packet.header.encoded_len());
+    again.extend_from_slice(packet.payload);
+    assert_eq!(RtpPacket::parse(&again), Ok(packet));
+}

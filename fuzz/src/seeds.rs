@@ -1,0 +1,110 @@
+//! The seeds in `corpus/`: what Equipoise itself sends, and what parsers like to stumble over.
+
+use equipoise::measure::DelaySummary;
+use equipoise::wire::rtcp::{ReportBlock, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report};
+use equipoise::wire::rtp::RtpHeader;
+use equipoise::wire::{DelayReport, NtpTime, ReportRequest};
+
+/// Every seed: its target, its name without the ending, its bytes.
+pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let of = |target| move |(name, bytes)| (target, name, bytes);
+    let rtp = rtp().into_iter().map(of("rtp"));
+    let rtcp = rtcp().into_iter().map(of("rtcp"));
+    let delay_report = delay_report().into_iter().map(of("delay_report"));
+    rtp.chain(rtcp).chain(delay_report).collect()
+}
+
+type Seeds = Vec<(&'static str, Vec<u8>)>;
+
+const NOW: NtpTime = NtpTime::from_bits(0xEE9A_3C01_4000_0000);
+const FIXED: [u8; 10] = [0x12, 0x34, 0, 1, 0x5F, 0x90, 0x0E, 0x5F, 0, 1];
+
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out);
+    out
+}
+
+fn rtp() -> Seeds {
+    let header = RtpHeader { marker: true, payload_type: 96, sequence: 1, timestamp: 2, ssrc: 3, send_time: None };
+    let media = |header: RtpHeader, payload: &[u8]| {
+        let mut out = written(|out| header.encode(out));
+        out.extend_from_slice(payload);
+        out
+    };
+    let crafted = |first: u8, tail: &[u8]| [&[first, 96], &FIXED[..], tail].concat();
+    vec![
+        ("plain", media(header, &[0xAB; 32])),
+        ("with_time", media(RtpHeader { send_time: Some(NOW), ..header }, &[0xAB; 32])),
+        ("contributors", crafted(0x82, &[0, 0, 0, 1, 0, 0, 0, 2, 0xAB])),
+        ("padding", crafted(0xA0, &[0xAB, 0, 0, 3])),
+        ("padding_too_long", crafted(0xA0, &[0xAB, 9])),
+        ("foreign_elements", crafted(0x90, &[0xBE, 0xDE, 0, 2, 0x21, 0xAA, 0xBB, 0, 0x30, 1, 0xF0, 0x17])),
+        ("two_byte_elements", crafted(0x90, &[0x10, 0, 0, 1, 1, 2, 0xAA, 0xBB, 7])),
+        ("extension_too_long", crafted(0x90, &[0xBE, 0xDE, 0xFF, 0xFF, 0x17])),
+    ]
+}
+
+fn info() -> SenderInfo {
+    SenderInfo { ssrc: 1, ntp: NOW, rtp_timestamp: 90_000, packet_count: 125, octet_count: 118_000 }
+}
+
+fn block() -> ReportBlock {
+    ReportBlock {
+        ssrc: 1,
+        fraction_lost: 3,
+        cumulative_lost: -2,
+        extended_highest: 0x0001_0203,
+        jitter: 45,
+        last_sr: NOW.middle(),
+        delay_since_last_sr: 66,
+    }
+}
+
+fn summary() -> DelaySummary {
+    DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 }
+}
+
+fn rtcp() -> Seeds {
+    let request = ReportRequest { interval_start: NOW }.to_bytes();
+    let report = DelayReport { number: 7, delay: Some(summary()) }.to_bytes();
+    let compound = written(|out| {
+        info().encode(&[block()], &[], out);
+        encode_cname(1, "studio@192.0.2.1", out);
+        encode_goodbye(1, out);
+    });
+    vec![
+        ("request", written(|out| info().encode(&[], &request, out))),
+        ("report", written(|out| encode_receiver_report(2, &[block()], &report, out))),
+        ("extension_like_a_block", written(|out| encode_receiver_report(2, &[block()], &[0xEE; 24], out))),
+        ("compound", compound),
+        ("most_blocks", written(|out| encode_receiver_report(2, &[block(); 31], &[], out))),
+        ("two_names", vec![0x82, 202, 0, 5, 0, 0, 0, 1, 1, 1, b'a', 0, 0, 0, 0, 2, 2, 0, 1, 1, b'b', 0, 0, 0]),
+        ("name_without_end", vec![0x81, 202, 0, 2, 0, 0, 0, 1, 1, 2, b'a', b'b']),
+        ("goodbye_with_reason", vec![0x81, 203, 0, 3, 0, 0, 0, 1, 4, b'd', b'o', b'n', b'e', 0, 0, 0]),
+        ("goodbye_padded", vec![0xA0, 203, 0, 1, 0, 0, 0, 4]),
+        ("more_blocks_than_bytes", vec![0x9F, 201, 0, 1, 0, 0, 0, 1]),
+        ("feedback", vec![0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
+        ("length_beyond_the_end", vec![0x80, 200, 0xFF, 0xFF, 0, 0, 0, 1]),
+    ]
+}
+
+fn delay_report() -> Seeds {
+    let report = |delay| DelayReport { number: 7, delay }.to_bytes().to_vec();
+    let mean = |mean_s| report(Some(DelaySummary { mean_s, ..summary() }));
+    let mut not_a_number = report(Some(summary()));
+    not_a_number[4..8].copy_from_slice(&f32::NAN.to_bits().to_be_bytes());
+    let numbers = [9.07e-3f64.to_bits(), 3.23e-6f64.to_bits(), 5000];
+    let instants = [NOW.as_bits(), 1_794_000_000_000_000_000, 0];
+    vec![
+        ("report", report(Some(summary()))),
+        ("too_few", report(None)),
+        ("longest", mean(1e9)),
+        ("most_negative", mean(-1e9)),
+        ("most_samples", report(Some(DelaySummary { samples: u64::MAX, ..summary() }))),
+        ("not_a_number", not_a_number),
+        ("request", ReportRequest { interval_start: NOW }.to_bytes().to_vec()),
+        ("numbers", numbers.iter().flat_map(|number| number.to_be_bytes()).collect()),
+        ("instants", instants.iter().flat_map(|number| number.to_be_bytes()).collect()),
+    ]
+}
