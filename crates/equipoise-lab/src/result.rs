@@ -151,7 +151,7 @@ pub struct FlowResult {
     pub decisions: BTreeMap<String, u64>,
     /// The control intervals.
     pub intervals: Vec<IntervalResult>,
-    /// Distribution of the one-way delay after the warm-up.
+    /// Distribution of the one-way delay after the warm-up, up to its 99th percentile.
     pub histogram: Vec<HistogramBin>,
 }
 

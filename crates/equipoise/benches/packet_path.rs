@@ -1,7 +1,5 @@
 //! What one packet costs on its way through the heart: parse, measure, decide, pace.
 
-#![expect(missing_docs, reason = "a benchmark is no library")]
-
 use divan::Bencher;
 use equipoise::control::ap::{Ap, ApConfig, Guards, Response};
 use equipoise::control::{Controller, Feedback, IntervalSummary, RateLimits};

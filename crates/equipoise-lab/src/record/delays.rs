@@ -17,7 +17,7 @@ const LEAST_NS: u64 = 1_000;
 const MOST_NS: u64 = 1_000_000_000_000;
 const DIGITS: u8 = 3;
 /// Bars of a distribution in a chart.
-const BINS: u64 = 60;
+const BINS: u64 = 100;
 
 impl Delays {
     pub(super) fn new() -> Self {
@@ -49,13 +49,13 @@ impl Delays {
         }
     }
 
-    /// The distribution from the least delay to the 99.9th percentile, in bars of equal width.
+    /// The distribution from the least delay to the 99th percentile, in bars of equal width.
     pub(super) fn bins(&self) -> Vec<HistogramBin> {
         if self.count() == 0 {
             return Vec::new();
         }
         let least = self.histogram.min();
-        let most = self.histogram.value_at_quantile(0.999).max(least + BINS);
+        let most = self.histogram.value_at_quantile(0.99).max(least + BINS);
         let width = (most - least).div_ceil(BINS);
         let bins = (0..BINS).map(|bin| (least + bin * width, least + (bin + 1) * width));
         // The histogram counts whole classes of values; bars narrower than a class take its packets at its lower edge.

@@ -1,0 +1,6 @@
+//! Scenario to results: bad input, metrics by hand, determinism, the two worlds side by side.
+
+mod metrics;
+mod report;
+mod scenario;
+mod worlds;

@@ -1,0 +1,109 @@
+//! Metrics against a trace that can be summed up by hand.
+
+use equipoise::session::{Event, Ignored};
+use equipoise::units::{Instant, SenderClock, Size, Span};
+use equipoise_lab::record::Recorder;
+use equipoise_lab::result::Stall;
+use equipoise_lab::scenario::Scenario;
+
+const SCENARIO: &str = r#"
+name = "by-hand"
+duration = "8 s"
+warm_up = "1 s"
+
+[[link]]
+name = "only"
+rate = "15 Mbit/s"
+delay = "1 ms"
+queue = "10 packets"
+
+[[flow]]
+name = "media"
+path = ["only"]
+packet_size = "1000 B"
+report_interval = "1 s"
+controller = { name = "ap", target = "10 ms" }
+"#;
+
+const ORIGIN: u64 = 1_000_000_000_000;
+
+fn sent_at(millis: i64) -> Instant<SenderClock> {
+    Instant::from_nanos(ORIGIN) + Span::from_millis(millis)
+}
+
+/// Sends a packet at `millis`; it takes `delay_ms`, or is lost.
+fn packet(recorder: &mut Recorder, millis: i64, delay_ms: Option<i64>) {
+    let size = Size::from_bytes(1000);
+    recorder.on_event(Span::from_millis(millis), 0, &Event::MediaSent { sequence: 0, size });
+    if let Some(delay) = delay_ms {
+        let (sent, delay) = (sent_at(millis), Span::from_millis(delay));
+        let received = Event::MediaReceived { sequence: 0, sent, delay, size };
+        recorder.on_event(Span::from_millis(millis) + delay, 0, &received);
+    }
+}
+
+fn close(found: Option<f64>, expected: f64) {
+    let found = found.expect("measured");
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}");
+}
+
+#[test]
+fn intervals_and_criteria_are_those_of_the_hand() {
+    let scenario = Scenario::parse(SCENARIO).expect("a right scenario");
+    let mut recorder = Recorder::new(&scenario, Instant::from_nanos(ORIGIN));
+    // Warm-up: counts for the totals only.
+    packet(&mut recorder, 500, Some(100));
+    // Means of 8, 12 and 11 ms in the intervals of 1, 2 and 3 s; one of the third is lost. The last of the second
+    // arrives in the third, and belongs where it was sent.
+    for (millis, delay) in [(1100, Some(6)), (1200, Some(10)), (2100, Some(10)), (2995, Some(14))] {
+        packet(&mut recorder, millis, delay);
+    }
+    for (millis, delay) in [(3100, Some(11)), (3200, None)] {
+        packet(&mut recorder, millis, delay);
+    }
+    recorder.on_event(Span::from_secs(3), 0, &Event::Ignored(Ignored::Foreign));
+    recorder.on_event(Span::from_secs(3), 0, &Event::PacingReset { late: Span::from_millis(50) });
+    let stalls = [Stall { start_s: 2.2, end_s: 2.4 }];
+    let flows = recorder.finish(Span::from_secs(8), &stalls);
+    let flow = &flows[0];
+    assert_eq!((flow.packets_sent, flow.packets_received, flow.packets_lost), (7, 6, 1));
+    let means: Vec<_> =
+        flow.intervals.iter().map(|interval| interval.delay_mean_s.map(|m| (m * 1e3).round())).collect();
+    assert_eq!(means, [Some(100.0), Some(8.0), Some(12.0), Some(11.0)]);
+    assert_eq!(flow.intervals.iter().map(|i| i.stalled).collect::<Vec<_>>(), [false, false, true, false]);
+    assert_eq!(flow.intervals.iter().map(|i| i.packets_lost).collect::<Vec<_>>(), [0, 0, 0, 1]);
+    close(Some(flow.intervals[1].rate_bps), 16_000.0);
+    // Two values of 6 and 10 ms: variance 8 ms² with divisor n - 1.
+    close(flow.intervals[1].delay_variance_s2, 8e-6);
+    // (4 + 4 + 1) / 3 ms².
+    close(flow.mse_s2, 3e-6);
+    // Mean 31/3 ms, squared distances 49/9, 25/9 and 4/9.
+    close(flow.cv, (78.0f64 / 27.0).sqrt() / (31.0 / 3.0));
+    close(flow.jitter_s, 2e-3);
+    close(flow.settled_delay_s, 11e-3);
+    // Six packets of 8000 bits in the seven seconds after the warm-up.
+    close(flow.mean_rate_bps, 48_000.0 / 7.0);
+    assert_eq!((flow.ignored.get("foreign"), flow.pacing_resets), (Some(&1), 1));
+    assert_eq!(flow.histogram.iter().map(|bin| bin.packets).sum::<u64>(), 5);
+}
+
+#[test]
+fn rows_are_given_out_once_and_after_their_packets_have_arrived() {
+    let scenario = Scenario::parse(SCENARIO).expect("a right scenario");
+    let mut recorder = Recorder::new(&scenario, Instant::from_nanos(ORIGIN));
+    packet(&mut recorder, 100, Some(9));
+    packet(&mut recorder, 1100, Some(9));
+    assert!(recorder.take_rows(Span::from_millis(1500)).is_empty(), "its last packets may be under way");
+    let rows = recorder.take_rows(Span::from_secs(2));
+    assert_eq!(rows.len(), 1);
+    assert!((rows[0].delay_mean_s.expect("one packet") - 9e-3).abs() < 1e-12);
+    assert!(recorder.take_rows(Span::from_secs(2)).is_empty());
+}
+
+#[test]
+fn a_run_without_a_packet_has_no_figures_and_no_nan() {
+    let scenario = Scenario::parse(SCENARIO).expect("a right scenario");
+    let flows = Recorder::new(&scenario, Instant::from_nanos(ORIGIN)).finish(Span::from_secs(8), &[]);
+    assert_eq!((flows[0].delay.mean_s, flows[0].mse_s2, flows[0].settled_delay_s), (None, None, None));
+    assert!(flows[0].intervals.is_empty() && flows[0].histogram.is_empty());
+}
