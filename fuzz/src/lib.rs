@@ -12,16 +12,21 @@ pub mod seeds;
 mod delay_report;
 mod rtcp;
 mod rtp;
+mod scenario;
+mod session;
 
 pub use delay_report::delay_report;
 pub use rtcp::rtcp;
 pub use rtp::rtp;
+pub use scenario::scenario;
+pub use session::session;
 
 /// A target: panics where a promise is broken.
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its binary and of its folder in `corpus/`.
-pub const TARGETS: &[(&str, Target)] = &[("delay_report", delay_report), ("rtcp", rtcp), ("rtp", rtp)];
+pub const TARGETS: &[(&str, Target)] =
+    &[("delay_report", delay_report), ("rtcp", rtcp), ("rtp", rtp), ("scenario", scenario), ("session", session)];
 
 /// Runs a target over the files that the command line names: how a finding is looked at without the fuzzer.
 ///

@@ -11,7 +11,9 @@ pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let rtp = rtp().into_iter().map(of("rtp"));
     let rtcp = rtcp().into_iter().map(of("rtcp"));
     let delay_report = delay_report().into_iter().map(of("delay_report"));
-    rtp.chain(rtcp).chain(delay_report).collect()
+    let scenario = scenario().into_iter().map(of("scenario"));
+    let session = session().into_iter().map(of("session"));
+    rtp.chain(rtcp).chain(delay_report).chain(scenario).chain(session).collect()
 }
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
@@ -106,5 +108,43 @@ fn delay_report() -> Seeds {
         ("request", ReportRequest { interval_start: NOW }.to_bytes().to_vec()),
         ("numbers", numbers.iter().flat_map(|number| number.to_be_bytes()).collect()),
         ("instants", instants.iter().flat_map(|number| number.to_be_bytes()).collect()),
+    ]
+}
+
+fn scenario() -> Seeds {
+    let small = "name = \"s\"\nduration = \"9 s\"\n[[link]]\nname = \"l\"\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n\
+        queue = \"9 packets\"\nsteps = [{ at = \"1 s\", rate = \"2 Mbit/s\" }]\n";
+    let session = "[[flow]]\nname = \"m\"\npath = [\"l\"]\npacket_size = \"500 B\"\nreport_interval = \"1 s\"\n\
+        controller = { name = \"ap\", target = \"9 ms\", b = 3e2 }\n";
+    let bursts = "[[flow]]\nname = \"b\"\npath = [\"l\"]\npacket_size = \"500 B\"\n\
+        source = { kind = \"on-off\", rate = \"1 Mbit/s\", on = \"1 s\", off = \"1 s\" }\n";
+    vec![
+        ("session", [small, session].concat().into_bytes()),
+        ("bursts", [small, bursts].concat().into_bytes()),
+        ("without_flows", small.as_bytes().to_vec()),
+        ("huge_numbers", small.replace("9 s", "1e300 s").into_bytes()),
+    ]
+}
+
+/// Operations on both ends of a session, as the target reads them: the upper bit is the sender's.
+fn session() -> Seeds {
+    const SENDER_TIMER: u8 = 0x90;
+    const TO_RECEIVER: u8 = 48;
+    const TO_SENDER: u8 = 0xB0;
+    const DAMAGED_TO_SENDER: [u8; 2] = [0xD0, 9];
+    let exchange = [SENDER_TIMER, TO_RECEIVER, TO_SENDER].repeat(60);
+    let unanswered = [SENDER_TIMER].repeat(120);
+    let damaged = [&[SENDER_TIMER, TO_RECEIVER][..], &DAMAGED_TO_SENDER].concat().repeat(30);
+    let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
+    let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
+    let ended = [&exchange[..90], &[0xFF, 0xFF, TO_RECEIVER, SENDER_TIMER]].concat();
+    vec![
+        ("exchange", exchange),
+        ("unanswered", unanswered),
+        ("damaged", damaged),
+        ("doubled", doubled),
+        ("clock_jumps", clock_jumps),
+        ("ended", ended),
+        ("noise", vec![32, 8, 0x80, 201, 0, 1, 0, 0, 0, 9, 0xA0, 4, 0x80, 200, 0, 0]),
     ]
 }

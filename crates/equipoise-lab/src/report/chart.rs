@@ -14,6 +14,8 @@ use super::format::escape;
 /// What is drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
+    /// Name of its own within the page.
+    pub(super) id: String,
     /// What it shows, for those who cannot see it.
     pub(super) title: String,
     pub(super) x: Axis,
@@ -71,6 +73,8 @@ pub(super) struct Shade {
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 340.0;
+/// How the library's names of clipping areas begin; a chart has one.
+const CLIP_ID: &str = "kuva-clip-";
 const BAND_OPACITY: f64 = 0.22;
 const SHADE_OPACITY: f64 = 0.35;
 /// Colour of target and steps.
@@ -79,12 +83,23 @@ pub(super) const MARK: &str = "var(--mark)";
 impl Chart {
     /// The chart as SVG that fills the width it is given, with its legend.
     pub(super) fn to_html(&self) -> String {
-        let svg = kuva::render_to_svg(self.plots(), self.layout());
+        let svg = self.with_own_ids(&kuva::render_to_svg(self.plots(), self.layout()));
         let label = escape(&self.title);
         let size = format!("width=\"{WIDTH}\" height=\"{HEIGHT}\"");
         let scalable = format!("viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\"");
         let svg = svg.replacen(&size, &scalable, 1);
         format!("<div class=\"chart\">{svg}</div>\n{}", self.legend())
+    }
+
+    /// The library numbers its clipping areas through the whole process, which would make equal reports unequal.
+    fn with_own_ids(&self, svg: &str) -> String {
+        let mut parts = svg.split(CLIP_ID);
+        let mut own = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+            own.push_str(&format!("clip-{}{rest}", self.id));
+        }
+        own
     }
 
     fn plots(&self) -> Vec<Plot> {

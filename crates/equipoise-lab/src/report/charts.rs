@@ -17,9 +17,9 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
     let Some((_, first)) = shown.first() else { return Vec::new() };
     let name = first.name.clone();
     vec![
-        Figure { title: format!("{name}: one-way delay over time"), html: delay_over_time(report, &shown) },
-        Figure { title: format!("{name}: sending rate over time"), html: rate_over_time(report, &shown) },
-        Figure { title: format!("{name}: distribution of the one-way delay"), html: distribution(&shown) },
+        Figure { title: format!("{name}: one-way delay over time"), html: delay_over_time(report, flow, &shown) },
+        Figure { title: format!("{name}: sending rate over time"), html: rate_over_time(report, flow, &shown) },
+        Figure { title: format!("{name}: distribution of the one-way delay"), html: distribution(flow, &shown) },
     ]
 }
 
@@ -40,7 +40,7 @@ fn middle(interval: &IntervalResult) -> f64 {
     f64::midpoint(interval.start_s, interval.end_s)
 }
 
-fn delay_over_time(report: &Report, shown: &[(&Run, &FlowResult)]) -> String {
+fn delay_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
     let mut layers = Vec::new();
     let mut all = Vec::new();
     for (run, flow) in shown {
@@ -65,6 +65,7 @@ fn delay_over_time(report: &Report, shown: &[(&Run, &FlowResult)]) -> String {
     let target = shown.iter().find_map(|(_, flow)| flow.target_s).map(|target| target * 1e3);
     let (top, cut) = top_of(&mut all, target);
     let chart = Chart {
+        id: format!("delay-{flow}"),
         title: "One-way delay of each control interval over time, against its target".to_owned(),
         x: time_axis(report),
         y: Axis { label: "one-way delay (ms)", min: 0.0, max: top },
@@ -97,7 +98,7 @@ fn nice(value: f64) -> f64 {
     [1.0, 2.0, 2.5, 4.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
 }
 
-fn rate_over_time(report: &Report, shown: &[(&Run, &FlowResult)]) -> String {
+fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
     let mut layers = Vec::new();
     let capacities = scheduled(report, StepKind::Capacity);
     let dashes = ["2 3", "10 4", "10 3 2 3", "1 4"];
@@ -117,6 +118,7 @@ fn rate_over_time(report: &Report, shown: &[(&Run, &FlowResult)]) -> String {
     });
     let top = nice(highest.fold(0.1, f64::max) * 1.02);
     let chart = Chart {
+        id: format!("rate-{flow}"),
         title: "Sending rate of each control interval over time, with background load and capacity".to_owned(),
         x: time_axis(report),
         y: Axis { label: "rate of IP packets (Mbit/s)", min: 0.0, max: top },
@@ -155,7 +157,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
     lines
 }
 
-fn distribution(shown: &[(&Run, &FlowResult)]) -> String {
+fn distribution(flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
     let mut layers = Vec::new();
     let (mut right, mut top) = (0.0f64, 0.0f64);
     let mut left = f64::INFINITY;
@@ -178,6 +180,7 @@ fn distribution(shown: &[(&Run, &FlowResult)]) -> String {
     let target = shown.iter().find_map(|(_, flow)| flow.target_s).map(|target| target * 1e3);
     let right = nice(target.map_or(right, |target| right.min(5.0 * target).max(1.5 * target)));
     let chart = Chart {
+        id: format!("distribution-{flow}"),
         title: "Share of the packets sent after the warm-up by their one-way delay".to_owned(),
         x: Axis { label: "one-way delay (ms)", min: left.floor().min(right - 1e-3).max(0.0), max: right },
         y: Axis { label: "packets (% per ms)", min: 0.0, max: nice(top.max(1e-3)) },

@@ -49,15 +49,11 @@ fn student_975(degrees: usize) -> f64 {
         2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
     ];
     let normal: f64 = 1.959_964;
-    degrees
-        .checked_sub(1)
-        .and_then(|row| TABLE.get(row))
-        .copied()
-        .unwrap_or_else(|| {
-            let (z, n) = (normal, degrees as f64);
-            let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
-            z + (z.powi(3) + z) / (4.0 * n) + second
-        })
+    degrees.checked_sub(1).and_then(|row| TABLE.get(row)).copied().unwrap_or_else(|| {
+        let (z, n) = (normal, degrees as f64);
+        let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
+        z + (z.powi(3) + z) / (4.0 * n) + second
+    })
 }
 
 #[cfg(test)]

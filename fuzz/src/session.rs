@@ -1,0 +1,140 @@
+use equipoise::control::find;
+use equipoise::measure::ClockMap;
+use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::session::{Endpoint, Event, Input, Output, Transmit};
+use equipoise::units::{Instant, Rate, Size, Span};
+
+const START_NS: u64 = 1_795_000_000_000_000_000;
+const MIN: Rate = Rate::from_bps(100_000);
+const MAX: Rate = Rate::from_bps(15_000_000);
+/// One call may make an end say no more than this: a request, a compound, two packets and an event for each.
+const MOST_OUTPUTS: usize = 16;
+
+/// Any order of calls, datagrams and times is safe for both ends of a session.
+///
+/// The bytes are a list of operations: a timer, noise, a datagram of the other end as it is, damaged or again, a jump
+/// of the clock either way, a told load, a stop. Whatever they are, the rate stays within its limits, a wake-up lies
+/// ahead, heads fit their bound, and no call makes an end talk without end.
+///
+/// # Panics
+/// Where one of these does not hold.
+pub fn session(operations: &[u8]) {
+    let mut ends = Ends::new();
+    let mut rest = operations;
+    while let Some((&operation, after)) = rest.split_first() {
+        rest = ends.step(operation, after);
+    }
+}
+
+struct Ends {
+    sender: Sender,
+    receiver: Receiver,
+    now_ns: u64,
+    /// The latest datagrams of the sender and of the receiver.
+    sent: [Vec<u8>; 2],
+}
+
+impl Ends {
+    fn new() -> Self {
+        let ap = find("ap").expect("in the catalogue");
+        let parameters = ap.parse(&[("target", "8.2 ms")]).expect("defaults suffice");
+        let packet_size = Size::from_bytes(200);
+        let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size, cname: "s".to_owned() };
+        let start = Instant::from_nanos(START_NS);
+        let config = SenderConfig { stream, report_interval: Span::from_millis(100), start, seed: 1 };
+        let controller = ap.build(&parameters, packet_size).expect("its own parameters");
+        let clocks = ClockMap::SYNCHRONISED;
+        let far = ReceiverConfig { ssrc: 2, cname: "r".to_owned(), sender_ssrc: 1, clocks, seed: 1 };
+        Self {
+            sender: Sender::new(config, controller).expect("valid"),
+            receiver: Receiver::new(far).expect("valid"),
+            now_ns: START_NS,
+            sent: [Vec::new(), Vec::new()],
+        }
+    }
+
+    /// Takes one operation with what it needs off the front.
+    fn step<'a>(&mut self, operation: u8, rest: &'a [u8]) -> &'a [u8] {
+        let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
+        let to_sender = operation & 0x80 != 0;
+        match operation & 0x7F {
+            0..=15 => {
+                self.now_ns = self.now_ns.saturating_add(u64::from(argument) << (operation & 0x0F));
+                self.handle(to_sender, Input::Timer);
+            }
+            16..=31 => {
+                // Straight to the next timer: otherwise few inputs would ever see a report.
+                let wake = if to_sender {
+                    self.sender.wake().map(|wake| wake.at.as_nanos())
+                } else {
+                    self.receiver.wake().map(|wake| wake.at.as_nanos())
+                };
+                self.now_ns = wake.unwrap_or(self.now_ns).max(self.now_ns);
+                self.handle(to_sender, Input::Timer);
+                return rest;
+            }
+            32..=47 => {
+                let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
+                self.handle(to_sender, Input::Datagram(noise));
+                return left;
+            }
+            48..=79 => {
+                let datagram = self.sent[usize::from(to_sender)].clone();
+                self.handle(to_sender, Input::Datagram(&datagram));
+                return rest;
+            }
+            80..=111 => {
+                let mut datagram = self.sent[usize::from(to_sender)].clone();
+                let length = datagram.len().max(1);
+                if let Some(byte) = datagram.get_mut(usize::from(argument) % length) {
+                    *byte ^= operation | 1;
+                }
+                self.handle(to_sender, Input::Datagram(&datagram));
+            }
+            112..=119 => self.now_ns = self.now_ns.wrapping_sub(u64::from(argument) << (8 * (operation & 7))),
+            120..=123 => {
+                let load = f64::from_bits(u64::from(argument) << 56 | self.now_ns & 0xFFFF_FFFF);
+                self.handle(to_sender, Input::PathLoad(load));
+            }
+            _ if argument == 0xFF => self.handle(to_sender, Input::Stop),
+            _ => {}
+        }
+        after
+    }
+
+    fn handle(&mut self, to_sender: bool, input: Input<'_>) {
+        let now = self.now_ns;
+        if to_sender {
+            self.sender.handle(Instant::from_nanos(now), input);
+            drain(&mut self.sender, &mut self.sent[0], now);
+        } else {
+            self.receiver.handle(Instant::from_nanos(now), input);
+            drain(&mut self.receiver, &mut self.sent[1], now);
+        }
+    }
+}
+
+/// Polls an end until it is silent; keeps its last datagram.
+fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
+    let mut outputs = 0;
+    while let Some(output) = end.poll() {
+        outputs += 1;
+        assert!(outputs <= MOST_OUTPUTS, "an end that does not stop talking");
+        match output {
+            Output::Transmit(transmit) => {
+                assert!(transmit.head.len() <= Transmit::MAX_HEAD && !transmit.is_empty());
+                last.clear();
+                last.extend_from_slice(transmit.head);
+                last.resize(transmit.len(), 0);
+            }
+            Output::Event(Event::RateDecided { rate, .. }) => {
+                assert!((MIN..=MAX).contains(&rate), "{rate} is out of its limits");
+            }
+            Output::Event(_) => {}
+        }
+    }
+    if let Some(wake) = end.wake() {
+        // At the very end of time there is nothing ahead.
+        assert!(wake.at.as_nanos() > now || now == u64::MAX, "a wake-up at {:?}, handled at {now}", wake.at);
+    }
+}
