@@ -29,13 +29,13 @@ pub fn delay_report(bytes: &[u8]) {
 
 /// Statistics through the extension and back.
 fn carry(sent: DelaySummary) {
-    let found = DelayReport::parse(&DelayReport { number: 1, delay: Some(sent) }.to_bytes());
+    let found = DelayReport::parse(&DelayReport { delay: Some(sent) }.to_bytes());
     let is_sound = sent.mean_s.abs() <= 100.0 && (1e-12..=1e4).contains(&sent.variance_s2) && sent.samples >= 2;
     if is_sound {
         let delay = found.expect("sound statistics are read").delay.expect("and are not too few");
         assert!((delay.mean_s - sent.mean_s).abs() <= 1e-7, "{sent:?} became {delay:?}");
         assert!((delay.variance_s2 / sent.variance_s2 - 1.0).abs() <= 1e-7, "{sent:?} became {delay:?}");
-        assert_eq!(delay.samples, sent.samples.min(0x00FF_FFFF));
+        assert_eq!(delay.samples, sent.samples.min(u64::from(DelayReport::MAX_SAMPLES)));
     }
 }
 

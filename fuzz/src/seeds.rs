@@ -68,8 +68,8 @@ fn summary() -> DelaySummary {
 }
 
 fn rtcp() -> Seeds {
-    let request = ReportRequest { interval_start: NOW }.to_bytes();
-    let report = DelayReport { number: 7, delay: Some(summary()) }.to_bytes();
+    let request = ReportRequest { interval_start: NOW.middle() }.to_bytes();
+    let report = DelayReport { delay: Some(summary()) }.to_bytes();
     let compound = written(|out| {
         info().encode(&[block()], &[], out);
         encode_cname(1, "studio@192.0.2.1", out);
@@ -92,10 +92,10 @@ fn rtcp() -> Seeds {
 }
 
 fn delay_report() -> Seeds {
-    let report = |delay| DelayReport { number: 7, delay }.to_bytes().to_vec();
+    let report = |delay| DelayReport { delay }.to_bytes().to_vec();
     let mean = |mean_s| report(Some(DelaySummary { mean_s, ..summary() }));
     let mut not_a_number = report(Some(summary()));
-    not_a_number[4..8].copy_from_slice(&f32::NAN.to_bits().to_be_bytes());
+    not_a_number[8..12].copy_from_slice(&f32::NAN.to_bits().to_be_bytes());
     let numbers = [9.07e-3f64.to_bits(), 3.23e-6f64.to_bits(), 5000];
     let instants = [NOW.as_bits(), 1_794_000_000_000_000_000, 0];
     vec![
@@ -105,7 +105,7 @@ fn delay_report() -> Seeds {
         ("most_negative", mean(-1e9)),
         ("most_samples", report(Some(DelaySummary { samples: u64::MAX, ..summary() }))),
         ("not_a_number", not_a_number),
-        ("request", ReportRequest { interval_start: NOW }.to_bytes().to_vec()),
+        ("request", ReportRequest { interval_start: NOW.middle() }.to_bytes().to_vec()),
         ("numbers", numbers.iter().flat_map(|number| number.to_be_bytes()).collect()),
         ("instants", instants.iter().flat_map(|number| number.to_be_bytes()).collect()),
     ]

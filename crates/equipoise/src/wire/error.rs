@@ -31,21 +31,21 @@ pub enum WireError {
         /// What there was room for.
         have: usize,
     },
-    /// An extension has not the length of this form.
-    #[error("{extension} has {found} bytes, where it has {need}")]
-    ExtensionLength {
-        /// The extension.
+    /// An extension is not of this form.
+    #[error("an extension of {found} bytes is no {extension}, which has {need} and its own type")]
+    Extension {
+        /// The form that was expected.
         extension: &'static str,
         /// Its length.
         found: usize,
-        /// The length it should have.
+        /// The length that form has.
         need: usize,
     },
     /// The statistics of a delay report make no sense.
     #[error("a delay report of {samples} samples with variance bits {variance_bits:#010x}")]
     Statistics {
         /// The count of samples found.
-        samples: u32,
+        samples: u16,
         /// The variance as found.
         variance_bits: u32,
     },

@@ -43,6 +43,12 @@ impl NtpTime {
         Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
     }
 
+    /// The time nearest to `reference` whose middle 32 bits are `middle`; the fraction below them is zero.
+    pub const fn from_middle_near(middle: u32, reference: Self) -> Self {
+        let ahead = middle.wrapping_sub(reference.middle()).cast_signed() as i64;
+        Self(((reference.0 >> 16 << 16) as i64).wrapping_add(ahead << 16).cast_unsigned())
+    }
+
     /// The middle 32 bits: seconds modulo 65 536 and their fraction in 1/65 536 s (RFC 3550, Sec. 4).
     pub const fn middle(self) -> u32 {
         (self.0 >> 16) as u32
@@ -72,6 +78,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_middle_comes_back_to_its_own_resolution(nanos in 0u64..(1 << 62), apart_s in -30_000i64..30_000) {
+            let time = NtpTime::from_instant(Instant::from_nanos(nanos));
+            let reference = NtpTime::from_instant(Instant::from_nanos(nanos.saturating_add_signed(apart_s * 1_000_000_000)));
+            let found = NtpTime::from_middle_near(time.middle(), reference);
+            prop_assert_eq!(found.as_bits(), time.as_bits() >> 16 << 16);
+        }
+
         #[test]
         fn an_instant_comes_back_to_the_nanosecond(nanos in 0u64..(1 << 63), years in -60i64..60) {
             let at = Instant::from_nanos(nanos);

@@ -389,18 +389,18 @@ mod tests {
     #[test]
     fn a_request_has_64_and_its_answer_72_bytes_of_ip_packet() {
         let mut request = Vec::new();
-        let extension = ReportRequest { interval_start: NtpTime::from_bits(0xEE9A_3C00_4000_0000) }.to_bytes();
+        let extension = ReportRequest { interval_start: NtpTime::from_bits(0xEE9A_3C00_4000_0000).middle() }.to_bytes();
         info().encode(&[], &extension, &mut request);
         assert_eq!(Size::from_bytes(request.len() as u64) + Size::IPV4_UDP, Size::from_bytes(64));
         assert_eq!(
             request,
             [
                 0x80, 200, 0, 8, 0x0E, 0x5F, 0x00, 0x01, 0xEE, 0x9A, 0x3C, 0x01, 0x40, 0, 0, 0, 0x00, 0x03, 0x0D, 0x40,
-                0, 0, 0, 125, 0x00, 0x01, 0xCC, 0xF0, 0xEE, 0x9A, 0x3C, 0x00, 0x40, 0, 0, 0
+                0, 0, 0, 125, 0x00, 0x01, 0xCC, 0xF0, 0x80, 0x01, 0x00, 0x08, 0x3C, 0x00, 0x40, 0
             ]
         );
         let mut answer = Vec::new();
-        let extension = DelayReport { number: 7, delay: None }.to_bytes();
+        let extension = DelayReport { delay: None }.to_bytes();
         encode_receiver_report(0x0E5F_0002, &[block()], &extension, &mut answer);
         assert_eq!(Size::from_bytes(answer.len() as u64) + Size::IPV4_UDP, Size::from_bytes(72));
         assert_eq!(answer.get(..4), Some(&[0x81, 201, 0, 10][..]));

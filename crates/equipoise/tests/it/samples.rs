@@ -44,10 +44,10 @@ pub(crate) fn header() -> RtpHeader {
 
 pub(crate) fn delay_report() -> DelayReport {
     let delay = DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 };
-    DelayReport { number: 7, delay: Some(delay) }
+    DelayReport { delay: Some(delay) }
 }
 
-pub(crate) const TOO_FEW: DelayReport = DelayReport { number: 8, delay: None };
+pub(crate) const TOO_FEW: DelayReport = DelayReport { delay: None };
 
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn media() -> Vec<u8> {
 }
 
 pub(crate) fn request() -> Vec<u8> {
-    written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE }.to_bytes(), out))
+    written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE.middle() }.to_bytes(), out))
 }
 
 pub(crate) fn answer() -> Vec<u8> {

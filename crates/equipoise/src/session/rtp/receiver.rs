@@ -39,7 +39,6 @@ pub struct Receiver {
     last_sr: Option<SrTimes>,
     /// The newest one that was a request.
     last_request: Option<SrTimes>,
-    reports: u8,
     compound: CompoundTimer<ReceiverClock>,
     handled: Instant<ReceiverClock>,
     ended: bool,
@@ -72,7 +71,6 @@ impl Receiver {
             jitter: InterarrivalJitter::default(),
             last_sr: None,
             last_request: None,
-            reports: 0,
             handled: Instant::ZERO,
             ended: false,
             outbox: Outbox::default(),
@@ -169,15 +167,14 @@ impl Receiver {
 
     fn answer(&mut self, request: ReportRequest, times: SrTimes) {
         // Eq. 13 where the request that the interval began with did arrive, Eq. 14 otherwise.
-        let previous = self.last_request.filter(|previous| previous.ntp == request.interval_start);
+        let previous = self.last_request.filter(|previous| previous.ntp.middle() == request.interval_start);
         let way = previous.map_or(times.way, |previous| previous.way).max(Span::ZERO);
-        let interval_start = request.interval_start.to_instant_near(times.sent);
+        let interval_start = NtpTime::from_middle_near(request.interval_start, times.ntp).to_instant_near(times.sent);
         let delay = self.delays.summary_after(interval_start + way + way);
         // The next request will carry this one's time or a later one.
         self.delays.forget_until(times.sent);
         self.last_request = Some(times);
-        self.reports = self.reports.wrapping_add(1);
-        let extension = DelayReport { number: self.reports, delay }.to_bytes();
+        let extension = DelayReport { delay }.to_bytes();
         let loss = self.tracker.as_mut().map(SequenceTracker::report);
         let block = self.report_block(times.arrived, loss);
         let ssrc = self.config.ssrc;

@@ -188,7 +188,8 @@ impl Sender {
             self.decided();
             return;
         }
-        let extension = ReportRequest { interval_start: NtpTime::from_instant(exchange.interval_start) }.to_bytes();
+        let extension =
+            ReportRequest { interval_start: NtpTime::from_instant(exchange.interval_start).middle() }.to_bytes();
         let number = exchange.ask(now).number;
         let info = self.sender_info(now);
         self.outbox.control(|out| info.encode(&[], &extension, out));
