@@ -21,7 +21,6 @@ pub enum EndsError {
 }
 
 /// The end that sends media.
-#[expect(clippy::large_enum_variant, reason = "it is unpacked where it is made")]
 pub(crate) enum Near {
     /// A controlled session.
     Sender(Sender),

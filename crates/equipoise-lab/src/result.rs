@@ -247,6 +247,9 @@ impl Report {
     }
 
     /// The report as JSON, with a line break at its end.
+    ///
+    /// # Panics
+    /// Never: numbers, texts and maps by text always have a JSON form.
     pub fn to_json(&self) -> String {
         let mut json = serde_json::to_string_pretty(self).expect("results are plain numbers and texts");
         json.push('\n');

@@ -39,7 +39,6 @@ pub enum Side {
 }
 
 /// The end of a flow that sends media.
-#[expect(clippy::large_enum_variant, reason = "there are few of them, and they never move")]
 pub enum NearEnd {
     /// A controlled session.
     Sender(Sender),
@@ -112,8 +111,18 @@ struct FlowState {
 enum Happening {
     /// A side's timer.
     Timer { flow: u32, side: Side },
-    /// A packet reaches the link `hop` of its way, or the end behind the last.
-    Arrival { flow: u32, towards: Side, hop: u32, packet: PacketId },
+    /// A packet reaches a link of its way, or the end behind the last.
+    Arrival(Arrival),
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    flow: u32,
+    towards: Side,
+    /// How many links lie behind it.
+    hop: u32,
+    packet: PacketId,
 }
 
 impl World {
@@ -173,9 +182,7 @@ impl World {
             self.now = now;
             match happening {
                 Happening::Timer { flow, side } => self.ring(flow as usize, side, observer),
-                Happening::Arrival { flow, towards, hop, packet } => {
-                    self.arrive(flow as usize, towards, hop as usize, packet, observer);
-                }
+                Happening::Arrival(arrival) => self.arrive(arrival, observer),
             }
         }
         self.now = self.now.max(until);
@@ -196,10 +203,12 @@ impl World {
         }
     }
 
-    fn arrive(&mut self, flow: usize, towards: Side, hop: usize, packet: PacketId, observer: &mut impl Observer) {
+    fn arrive(&mut self, arrival: Arrival, observer: &mut impl Observer) {
+        let Arrival { flow, towards, hop, packet } = arrival;
+        let flow = flow as usize;
         let state = &self.flows[flow];
         let path = if towards == Side::Far { &state.flow.forward } else { &state.flow.backward };
-        let Some(&LinkId(link)) = path.get(hop) else {
+        let Some(&LinkId(link)) = path.get(hop as usize) else {
             let mut scratch = std::mem::take(&mut self.scratch);
             let datagram = self.packets.remove(packet, &mut scratch);
             self.handle(flow, towards, Input::Datagram(datagram), observer);
@@ -210,8 +219,7 @@ impl World {
         self.offered[link] = self.offered[link] + size;
         match self.links[link].offer(self.now, size) {
             Verdict::ArrivesAt(at) => {
-                let next = Happening::Arrival { flow: flow as u32, towards, hop: hop as u32 + 1, packet };
-                self.events.push(at, next);
+                self.events.push(at, Happening::Arrival(Arrival { hop: hop + 1, ..arrival }));
             }
             Verdict::Dropped => self.packets.discard(packet),
         }
@@ -243,7 +251,8 @@ impl World {
                     Output::Transmit(transmit) => {
                         let towards = if side == Side::Near { Side::Far } else { Side::Near };
                         let packet = self.packets.insert(&transmit);
-                        self.events.push(now, Happening::Arrival { flow: flow as u32, towards, hop: 0, packet });
+                        self.events
+                            .push(now, Happening::Arrival(Arrival { flow: flow as u32, towards, hop: 0, packet }));
                     }
                 }
             }

@@ -67,7 +67,12 @@ impl Check<'_> {
     fn wrong(&self, key: &str, span: Range<usize>, problem: Problem) -> ScenarioError {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let value = self.text.get(span).unwrap_or_default().to_owned();
-        ScenarioError::Wrong { line: before.matches('\n').count() + 1, key: key.to_owned(), value, problem }
+        ScenarioError::Wrong {
+            line: before.matches('\n').count() + 1,
+            key: key.to_owned(),
+            value,
+            problem: Box::new(problem),
+        }
     }
 
     fn that<T>(
@@ -88,7 +93,7 @@ impl Check<'_> {
             line: self.text.lines().count(),
             key: format!("[[{what}]]"),
             value: format!("{found} sections"),
-            problem: Problem::HowMany { what, most },
+            problem: Box::new(Problem::HowMany { what, most }),
         })
     }
 
@@ -240,7 +245,8 @@ impl Check<'_> {
         let texts: Vec<_> = texts.iter().map(|(key, text)| (*key, text.as_str())).collect();
         let parameters = entry.parse(&texts).map_err(|problem| {
             let at = given.get(problem.parameter()).unwrap_or(name).span();
-            self.wrong(&problem.parameter().to_owned(), at, problem.into())
+            let key = problem.parameter().to_owned();
+            self.wrong(&key, at, problem.into())
         })?;
         Ok(ControllerChoice { entry, parameters })
     }

@@ -24,7 +24,7 @@ pub enum ScenarioError {
         /// The value as it is written.
         value: String,
         /// What is wrong with it and what would be right.
-        problem: Problem,
+        problem: Box<Problem>,
     },
 }
 
