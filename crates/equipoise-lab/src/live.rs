@@ -69,6 +69,11 @@ pub fn run(
     let (clock_name, emulator) = bench.stop(&clock)?;
     drop(post);
     while watch.take_in(Duration::ZERO, progress) {}
+    if lasted >= scenario.duration {
+        // The last interval too is over, and its packets have arrived.
+        let rows = watch.recorder.take_rows(lasted + DRAIN);
+        rows.into_iter().for_each(|row| progress(Progress::Interval(row)));
+    }
     let stalls = stalls(&watchdog.stop()?, origin, lasted);
     let links = scenario.links.iter().zip(&emulator.links);
     Ok(Run {

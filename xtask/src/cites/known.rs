@@ -48,6 +48,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),
     (3551, "RTP Profile for Audio and Video Conferences with Minimal Control"),
     (3611, "RTP Control Protocol Extended Reports (RTCP XR)"),
+    (4180, "Common Format and MIME Type for Comma-Separated Values (CSV) Files"),
     (4585, "Extended RTP Profile for Real-time Transport Control Protocol (RTCP)-Based Feedback (RTP/AVPF)"),
     (5506, "Support for Reduced-Size Real-Time Transport Control Protocol (RTCP): Opportunities and Consequences"),
     (5737, "IPv4 Address Blocks Reserved for Documentation"),
