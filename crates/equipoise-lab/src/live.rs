@@ -224,10 +224,9 @@ impl Bench {
                 RunningNear::Background(background) => finish(background)?,
             }
         }
-        // A sender's goodbye ends its receiver; background says none, so that its receiver waits for the others'.
+        // A sender's goodbye comes behind its last packet and ends its receiver, unless it is lost.
         let give_up = clock.now() + DRAIN;
-        let said_goodbye = |receiver: &Running<_, _>| receiver.is_finished();
-        while clock.now() < give_up && !self.far.iter().any(said_goodbye) {
+        while clock.now() < give_up && !self.far.iter().all(Running::is_finished) {
             clock.sleep_until(clock.now() + Span::from_millis(5));
         }
         let mut clock_name = None;

@@ -7,7 +7,7 @@ use crate::pace::Source;
 use crate::session::{Endpoint, Event, Input, Output, Wake, WakeReason};
 use crate::units::{Instant, SenderClock, Span};
 
-/// Sends an RTP stream on the schedule of a traffic model; takes no reports and controls nothing.
+/// Sends an RTP stream on the schedule of a traffic model; takes no reports, controls nothing, and says goodbye.
 ///
 /// A timer that is late by more than a standstill's length postpones the schedule: it never bursts to catch up.
 #[derive(Clone, Debug)]
@@ -44,6 +44,7 @@ impl Endpoint for Background {
         }
         if input == Input::Stop {
             self.ended = true;
+            self.packetiser.send_compound(now, true, &mut self.outbox);
             self.outbox.event(Event::Ended { by_peer: false });
             return;
         }

@@ -7,7 +7,7 @@ use crate::control::{BoxedController, Feedback, IntervalSummary};
 use crate::pace::{Pacer, Readiness};
 use crate::session::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
 use crate::units::{Instant, SenderClock, Span};
-use crate::wire::rtcp::{self, ReceiverReport, ReportBlock, RtcpPacket, SenderInfo};
+use crate::wire::rtcp::{self, ReceiverReport, ReportBlock, RtcpPacket};
 use crate::wire::{DelayReport, NtpTime, ReportRequest, is_rtcp};
 
 /// What a sender is made of, beside its controller.
@@ -159,7 +159,7 @@ impl Sender {
             self.request_or_skip(now);
         }
         if self.compound.fires(now) {
-            self.send_compound(now, false);
+            self.packetiser.send_compound(now, false, &mut self.outbox);
         }
         // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 {
@@ -191,33 +191,9 @@ impl Sender {
         let extension =
             ReportRequest { interval_start: NtpTime::from_instant(exchange.interval_start).middle() }.to_bytes();
         let number = exchange.ask(now).number;
-        let info = self.sender_info(now);
+        let info = self.packetiser.sender_info(now);
         self.outbox.control(|out| info.encode(&[], &extension, out));
         self.outbox.event(Event::ReportRequested { number });
-    }
-
-    /// A compound that any RTP tool understands: SR, SDES with CNAME, and BYE at the end.
-    fn send_compound(&mut self, now: Instant<SenderClock>, goodbye: bool) {
-        let info = self.sender_info(now);
-        let stream = self.packetiser.config();
-        self.outbox.control(|out| {
-            info.encode(&[], &[], out);
-            rtcp::encode_cname(stream.ssrc, &stream.cname, out);
-            if goodbye {
-                rtcp::encode_goodbye(stream.ssrc, out);
-            }
-        });
-    }
-
-    fn sender_info(&self, now: Instant<SenderClock>) -> SenderInfo {
-        let (packet_count, octet_count) = self.packetiser.counts();
-        SenderInfo {
-            ssrc: self.packetiser.config().ssrc,
-            ntp: NtpTime::from_instant(now),
-            rtp_timestamp: self.packetiser.timestamp(now),
-            packet_count,
-            octet_count,
-        }
     }
 
     fn on_datagram(&mut self, now: Instant<SenderClock>, datagram: &[u8]) {
@@ -303,7 +279,7 @@ impl Endpoint for Sender {
             Input::Datagram(datagram) => self.on_datagram(now, datagram),
             Input::PathLoad(load) => self.path_load = Some(load).filter(|load| load.is_finite() && *load >= 0.0),
             Input::Stop => {
-                self.send_compound(now, true);
+                self.packetiser.send_compound(now, true, &mut self.outbox);
                 self.end(false);
             }
             Input::Timer => {}

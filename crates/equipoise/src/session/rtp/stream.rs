@@ -7,6 +7,7 @@ use crate::session::Event;
 use crate::session::rtp::outbox::Outbox;
 use crate::units::{Instant, SenderClock, Size, Span};
 use crate::wire::NtpTime;
+use crate::wire::rtcp::{self, SenderInfo};
 use crate::wire::rtp::RtpHeader;
 
 /// What an RTP stream is called and made of.
@@ -103,13 +104,31 @@ impl Packetiser {
         &self.config
     }
 
-    /// Packets and payload octets so far, as a sender report counts them (they wrap).
-    pub(super) const fn counts(&self) -> (u32, u32) {
-        (self.packets, self.octets)
+    /// What a sender report says at `now`.
+    pub(super) fn sender_info(&self, now: Instant<SenderClock>) -> SenderInfo {
+        SenderInfo {
+            ssrc: self.config.ssrc,
+            ntp: NtpTime::from_instant(now),
+            rtp_timestamp: self.timestamp(now),
+            packet_count: self.packets,
+            octet_count: self.octets,
+        }
+    }
+
+    /// Puts a compound that any RTP tool understands into `outbox`: SR, SDES with CNAME, and BYE at the end.
+    pub(super) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
+        let info = self.sender_info(now);
+        outbox.control(|out| {
+            info.encode(&[], &[], out);
+            rtcp::encode_cname(info.ssrc, &self.config.cname, out);
+            if goodbye {
+                rtcp::encode_goodbye(info.ssrc, out);
+            }
+        });
     }
 
     /// The RTP timestamp of a moment.
-    pub(super) fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
+    fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
         let ticks = u128::from(at.as_nanos()) * u128::from(StreamConfig::MEDIA_CLOCK_HZ) / 1_000_000_000;
         self.timestamp_offset.wrapping_add(ticks as u32)
     }
