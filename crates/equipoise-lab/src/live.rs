@@ -64,15 +64,14 @@ pub fn run(
         watch.take_in(TICK, progress);
         lasted = (clock.now() - origin).max(Span::ZERO).min(scenario.duration);
         progress(Progress::Share(lasted.as_secs_f64() / scenario.duration.as_secs_f64()));
-        watch.recorder.take_rows(lasted).into_iter().for_each(|row| progress(Progress::Interval(row)));
+        watch.tell_rows(lasted, progress);
     }
     let (clock_name, emulator) = bench.stop(&clock)?;
     drop(post);
     while watch.take_in(Duration::ZERO, progress) {}
     if lasted >= scenario.duration {
         // The last interval too is over, and its packets have arrived.
-        let rows = watch.recorder.take_rows(lasted + DRAIN);
-        rows.into_iter().for_each(|row| progress(Progress::Interval(row)));
+        watch.tell_rows(lasted + DRAIN, progress);
     }
     let stalls = stalls(&watchdog.stop()?, origin, lasted);
     let links = scenario.links.iter().zip(&emulator.links);
@@ -110,6 +109,13 @@ impl Watch {
             self.record(note, progress);
         }
         true
+    }
+
+    /// Tells the intervals that were over before `at`.
+    fn tell_rows(&mut self, at: Span, progress: &mut dyn FnMut(Progress)) {
+        for row in self.recorder.take_rows(at) {
+            progress(Progress::Interval(row));
+        }
     }
 
     fn record(&mut self, (at, flow, event): Note, progress: &mut dyn FnMut(Progress)) {
