@@ -25,3 +25,8 @@ pub mod pace;
 pub mod session;
 pub mod units;
 pub mod wire;
+
+/// The README's code, so that it is compiled and run with the other examples.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
