@@ -5,13 +5,22 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+macro_rules! examples {
+    () => {
+        "Examples:
+  equipoise demo                                      # live on loopback, then simulated: 40 s
+  equipoise sim scenarios/demo.toml --runs 30         # thirty seeds, all cores
+  equipoise live scenarios/demo.toml --report r.html  # real packets, an emulated bottleneck"
+    };
+}
+
 /// End-to-end rate control for real-time media.
 #[derive(Debug, Parser)]
 #[command(
     name = "equipoise",
     version,
     about = "End-to-end rate control for real-time media: one scenario, simulated and on real sockets",
-    after_help = EXAMPLES,
+    after_help = examples!(),
     after_long_help = AFTER_LONG_HELP,
     arg_required_else_help = true,
     max_term_width = 100
@@ -22,15 +31,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-const EXAMPLES: &str = "Examples:
-  equipoise demo                                      # 40 s live on loopback, then simulated, then a report
-  equipoise sim scenarios/demo.toml --runs 30         # thirty seeds, all cores
-  equipoise live scenarios/demo.toml --report r.html  # real packets through an emulated bottleneck";
-
-const AFTER_LONG_HELP: &str = "Examples:
-  equipoise demo                                      # 40 s live on loopback, then simulated, then a report
-  equipoise sim scenarios/demo.toml --runs 30         # thirty seeds, all cores
-  equipoise live scenarios/demo.toml --report r.html  # real packets through an emulated bottleneck
+const AFTER_LONG_HELP: &str = concat!(
+    examples!(),
+    "
 
 Exit codes:
   0    all went well
@@ -39,7 +42,8 @@ Exit codes:
   3    the scenario cannot be read or is wrong
   4    the network or a right to use it is missing
   5    an output file cannot be written
-  130  interrupted; the report of what was run is written";
+  130  interrupted; the report of what was run is written"
+);
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]

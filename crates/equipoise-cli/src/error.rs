@@ -52,6 +52,9 @@ impl CliError {
     /// What one could do about it.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::Scenario { source: ScenarioError::Read(_), .. } => {
+                Some("name the path of a scenario file, such as scenarios/demo.toml")
+            }
             Self::Scenario { .. } => Some("`equipoise check FILE` explains a scenario without running it"),
             Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
             Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),

@@ -12,7 +12,7 @@ pub enum ScenarioError {
     #[error("the file cannot be read")]
     Read(#[from] io::Error),
     /// The text is not TOML, or has a key that no scenario has, or lacks one that every scenario has.
-    #[error("{0}")]
+    #[error("the text is no scenario")]
     Syntax(#[from] toml::de::Error),
     /// A value is wrong.
     #[error("line {line}: {key} = {value}: {problem}")]
