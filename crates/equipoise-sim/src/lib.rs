@@ -45,4 +45,4 @@ mod queue;
 mod world;
 
 pub use queue::EventQueue;
-pub use world::{Flow, FlowError, FlowId, LinkId, NearEnd, Observer, Side, SimClock, Time, World};
+pub use world::{Flow, FlowError, FlowId, LinkId, NearEnd, Observer, Side, SimClock, Time, World, turn};

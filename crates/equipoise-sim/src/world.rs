@@ -174,7 +174,7 @@ impl World {
     pub fn run(&mut self, until: Time, observer: &mut impl Observer) {
         for flow in 0..self.flows.len() {
             for side in [Side::Near, Side::Far] {
-                self.drain(flow, side, observer);
+                self.turn(flow, side, None, observer);
             }
         }
         while self.events.next_at().is_some_and(|at| at <= until) {
@@ -191,7 +191,7 @@ impl World {
     /// Tells every sending end to end its session now; what they still send is under way, so let some time pass after.
     pub fn stop(&mut self, observer: &mut impl Observer) {
         for flow in 0..self.flows.len() {
-            self.handle(flow, Side::Near, Input::Stop, observer);
+            self.turn(flow, Side::Near, Some(Input::Stop), observer);
         }
     }
 
@@ -199,7 +199,7 @@ impl World {
         let wake = &mut self.flows[flow].wakes[side as usize];
         if *wake == Some(self.now) {
             *wake = None;
-            self.handle(flow, side, Input::Timer, observer);
+            self.turn(flow, side, Some(Input::Timer), observer);
         }
     }
 
@@ -211,7 +211,7 @@ impl World {
         let Some(&LinkId(link)) = path.get(hop as usize) else {
             let mut scratch = std::mem::take(&mut self.scratch);
             let datagram = self.packets.remove(packet, &mut scratch);
-            self.handle(flow, towards, Input::Datagram(datagram), observer);
+            self.turn(flow, towards, Some(Input::Datagram(datagram)), observer);
             self.scratch = scratch;
             return;
         };
@@ -225,54 +225,40 @@ impl World {
         }
     }
 
-    fn handle(&mut self, flow: usize, side: Side, input: Input<'_>, observer: &mut impl Observer) {
+    /// One turn of an end: does all that it asks, and sets its timer.
+    fn turn(&mut self, flow: usize, side: Side, input: Option<Input<'_>>, observer: &mut impl Observer) {
         let now = self.now;
-        let ends = &mut self.flows[flow].flow;
-        match (side, &mut ends.near) {
-            (Side::Far, _) => ends.far.handle(now.assume_clock(), input),
-            (Side::Near, NearEnd::Sender(sender)) => sender.handle(now.assume_clock(), input),
-            (Side::Near, NearEnd::Background(background)) => background.handle(now.assume_clock(), input),
-        }
-        self.drain(flow, side, observer);
-    }
-
-    /// Does all that an end asks, and sets its timer.
-    fn drain(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
-        let now = self.now;
+        let mut input = input;
         loop {
+            let Self { flows, packets, events, .. } = self;
+            let ends = &mut flows[flow].flow;
             let mut requested = false;
-            let ends = &mut self.flows[flow].flow;
-            while let Some(output) = poll(ends, side) {
-                match output {
-                    Output::Event(event) => {
-                        requested |= matches!(event, Event::ReportRequested { .. });
-                        observer.on_event(now, FlowId(flow), side, &event);
-                    }
-                    Output::Transmit(transmit) => {
-                        let towards = if side == Side::Near { Side::Far } else { Side::Near };
-                        let packet = self.packets.insert(&transmit);
-                        self.events
-                            .push(now, Happening::Arrival(Arrival { flow: flow as u32, towards, hop: 0, packet }));
-                    }
+            let take = |output: Output<'_>| match output {
+                Output::Event(event) => {
+                    requested |= matches!(event, Event::ReportRequested { .. });
+                    observer.on_event(now, FlowId(flow), side, &event);
                 }
-            }
+                Output::Transmit(transmit) => {
+                    let towards = if side == Side::Near { Side::Far } else { Side::Near };
+                    let packet = packets.insert(&transmit);
+                    events.push(now, Happening::Arrival(Arrival { flow: flow as u32, towards, hop: 0, packet }));
+                }
+            };
+            let wake = match (side, &mut ends.near) {
+                (Side::Far, _) => turn(&mut ends.far, now, input, take),
+                (Side::Near, NearEnd::Sender(sender)) => turn(sender, now, input, take),
+                (Side::Near, NearEnd::Background(background)) => turn(background, now, input, take),
+            };
             let load = if requested { self.path_load(flow) } else { None };
-            let (Some(load), NearEnd::Sender(sender)) = (load, &mut self.flows[flow].flow.near) else { break };
-            sender.handle(now.assume_clock(), Input::PathLoad(load));
+            let Some(load) = load else { return self.set_timer(flow, side, wake) };
+            input = Some(Input::PathLoad(load));
         }
-        self.set_timer(flow, side);
     }
 
-    fn set_timer(&mut self, flow: usize, side: Side) {
-        let state = &mut self.flows[flow];
-        let asked = match (side, &state.flow.near) {
-            (Side::Far, _) => state.flow.far.wake().map(|wake| wake.at.assume_clock()),
-            (Side::Near, NearEnd::Sender(sender)) => sender.wake().map(|wake| wake.at.assume_clock()),
-            (Side::Near, NearEnd::Background(source)) => source.wake().map(|wake| wake.at.assume_clock()),
-        };
+    fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
         // Time does not stand still, whatever an end asks for.
-        let asked = asked.map(|at: Time| at.max(self.now));
-        let wake = &mut state.wakes[side as usize];
+        let asked = asked.map(|at| at.max(self.now));
+        let wake = &mut self.flows[flow].wakes[side as usize];
         if asked != *wake {
             *wake = asked;
             if let Some(at) = asked {
@@ -296,10 +282,21 @@ impl World {
     }
 }
 
-fn poll(ends: &mut Flow, side: Side) -> Option<Output<'_>> {
-    match (side, &mut ends.near) {
-        (Side::Far, _) => ends.far.poll(),
-        (Side::Near, NearEnd::Sender(sender)) => sender.poll(),
-        (Side::Near, NearEnd::Background(background)) => background.poll(),
+/// One turn of an end in simulated time: takes `input`, if there is one, gives out all that the end then has to say, and
+/// tells when it wants to be woken.
+///
+/// All that a [`World`] does with its ends. The end's clock is taken to agree with the world's.
+pub fn turn<E: Endpoint>(
+    end: &mut E,
+    now: Time,
+    input: Option<Input<'_>>,
+    mut take: impl FnMut(Output<'_>),
+) -> Option<Time> {
+    if let Some(input) = input {
+        end.handle(now.assume_clock(), input);
     }
+    while let Some(output) = end.poll() {
+        take(output);
+    }
+    end.wake().map(|wake| wake.at.assume_clock())
 }

@@ -3,7 +3,6 @@
 mod clock;
 mod driver;
 mod emulator;
-mod replay;
 mod rtp;
 mod socket;
 

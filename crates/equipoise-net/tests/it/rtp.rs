@@ -1,6 +1,6 @@
 //! A whole session: sender, emulated bottleneck, receiver.
 
-use equipoise::control::{self, BoxedController};
+use equipoise::control;
 use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
 use equipoise::session::Event;
@@ -12,20 +12,16 @@ use super::{eventually, median, socket};
 
 const PACKET: Size = Size::from_bytes(1000);
 
-/// An algorithm of the catalogue and its parameters.
-#[derive(Clone, Copy)]
-pub(crate) struct Law(pub(crate) &'static str, pub(crate) &'static [(&'static str, &'static str)]);
-
-pub(crate) fn sender(start: Time, Law(name, parameters): Law) -> Sender {
-    let entry = control::find(name).expect("the catalogue has it");
-    let parameters = entry.parse(parameters).expect("the parameters are valid");
-    let controller: BoxedController = entry.build(&parameters, PACKET).expect("the parameters are valid");
+fn sender(start: Time) -> Sender {
+    let entry = control::find("cbr").expect("the catalogue has it");
+    let parameters = entry.parse(&[("rate", "3 Mbit/s")]).expect("the parameters are valid");
+    let controller = entry.build(&parameters, PACKET).expect("the parameters are valid");
     let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size: PACKET, cname: "sender@test".to_string() };
     let config = SenderConfig { stream, report_interval: Span::from_millis(50), start: start.assume_clock(), seed: 1 };
     Sender::new(config, controller).expect("a valid configuration")
 }
 
-pub(crate) fn receiver() -> Receiver {
+fn receiver() -> Receiver {
     let config = ReceiverConfig {
         ssrc: 2,
         cname: "receiver@test".to_string(),
@@ -36,20 +32,8 @@ pub(crate) fn receiver() -> Receiver {
     Receiver::new(config).expect("a valid configuration")
 }
 
-/// A session that is over.
-pub(crate) struct Session<S, R> {
-    /// When its first packet was due.
-    pub(crate) start: Time,
-    pub(crate) sent: Finished<Sender, S>,
-    pub(crate) received: Finished<Receiver, R>,
-}
-
 /// Runs a session for a second over a link of 15 Mbit/s and 10 ms each way, until the receiver has heard goodbye.
-pub(crate) fn run<S, R>(law: Law, sender_side: S, receiver_side: R) -> Session<S, R>
-where
-    S: Observer + Send + 'static,
-    R: Observer + Send + 'static,
-{
+fn run() -> (Finished<Sender, Log>, Finished<Receiver, Log>) {
     let clock = Clock::new();
     let (near, far) = (socket(&clock), socket(&clock));
     let rate = Schedule::constant(Rate::from_bps(15_000_000));
@@ -60,14 +44,14 @@ where
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
     let far = Host { name: "receiver".to_string(), socket: far, peer: exit };
     let near = Host { name: "sender".to_string(), socket: near, peer: entrance };
-    let receiving = run_endpoint(receiver(), far, receiver_side).expect("a thread");
-    let sending = run_endpoint(sender(start, law), near, sender_side).expect("a thread");
+    let receiving = run_endpoint(receiver(), far, Log::default()).expect("a thread");
+    let sending = run_endpoint(sender(start), near, Log::default()).expect("a thread");
     clock.sleep_until(start + Span::from_secs(1));
     let sent = sending.stop().expect("the sender's host works");
     assert!(eventually(&clock, || receiving.is_finished()), "the goodbye arrives");
     let received = receiving.join().expect("the receiver's host works");
     emulator.stop().expect("the emulator works");
-    Session { start, sent, received }
+    (sent, received)
 }
 
 #[derive(Default)]
@@ -81,7 +65,7 @@ impl Observer for Log {
 
 #[test]
 fn a_session_measures_the_emulated_path() {
-    let Session { sent, received, .. } = run(Law("cbr", &[("rate", "3 Mbit/s")]), Log::default(), Log::default());
+    let (sent, received) = run();
     let media = sent.observer.0.iter().filter(|event| matches!(event, Event::MediaSent { .. })).count();
     let delays: Vec<_> = received
         .observer

@@ -1,0 +1,140 @@
+//! One recorded list of inputs gives the same outputs in both worlds.
+//!
+//! A session runs over real sockets through the emulated bottleneck, with everything written down that went into its ends
+//! and came out. The same inputs then go through the simulated world's driver into fresh ends.
+
+use equipoise::control;
+use equipoise::link::{LinkConfig, QueueLimit};
+use equipoise::measure::ClockMap;
+use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::session::{Endpoint, Event, Input, Output, Transmit};
+use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_net::{Clock, Emulator, Finished, Host, Observer, Route, Socket, Time, run_endpoint};
+use equipoise_sim::turn;
+
+const PACKET: Size = Size::from_bytes(1000);
+
+fn sender(start: Time) -> Sender {
+    // A law that makes use of every report, and of the path's load.
+    let entry = control::find("ap-load").expect("in the catalogue");
+    let parameters = entry.parse(&[("target", "13 ms"), ("min_rate", "2 Mbit/s")]).expect("valid");
+    let controller = entry.build(&parameters, PACKET).expect("valid");
+    let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size: PACKET, cname: "sender@test".to_owned() };
+    let config = SenderConfig { stream, report_interval: Span::from_millis(50), start: start.assume_clock(), seed: 1 };
+    Sender::new(config, controller).expect("valid")
+}
+
+fn receiver() -> Receiver {
+    let clocks = ClockMap::SYNCHRONISED;
+    let config = ReceiverConfig { ssrc: 2, cname: "receiver@test".to_owned(), sender_ssrc: 1, clocks, seed: 2 };
+    Receiver::new(config).expect("valid")
+}
+
+/// What went into an end and what came out, in order.
+#[derive(Clone, Debug, PartialEq)]
+enum Entry {
+    Datagram(Time, Vec<u8>),
+    Timer(Time),
+    PathLoad(Time, f64),
+    Stop(Time),
+    Transmit(Vec<u8>, usize),
+    Event(Event),
+}
+
+/// Writes everything down; knows a load of the path that was never measured.
+#[derive(Default)]
+struct Recorder(Vec<Entry>);
+
+impl Observer for Recorder {
+    fn on_event(&mut self, _now: Time, event: &Event) {
+        self.0.push(Entry::Event(*event));
+    }
+
+    fn on_input(&mut self, now: Time, input: &Input<'_>) {
+        self.0.push(match input {
+            Input::Datagram(payload) => Entry::Datagram(now, payload.to_vec()),
+            Input::Timer => Entry::Timer(now),
+            Input::PathLoad(load) => Entry::PathLoad(now, *load),
+            Input::Stop => Entry::Stop(now),
+        });
+    }
+
+    fn on_transmit(&mut self, _now: Time, transmit: &Transmit<'_>) {
+        self.0.push(Entry::Transmit(transmit.head.to_vec(), transmit.media));
+    }
+
+    fn path_load(&mut self, _now: Time) -> Option<f64> {
+        Some(0.75)
+    }
+}
+
+/// A session of a second over a link of 15 Mbit/s and 10 ms each way: its start, and both ends' records.
+fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
+    let clock = Clock::new();
+    let socket = || Socket::bind(([127, 0, 0, 1], 0).into(), &clock).expect("127.0.0.1 has a free port");
+    let (near, far) = (socket(), socket());
+    let rate = Schedule::constant(Rate::from_bps(15_000_000));
+    let link = LinkConfig { rate, propagation_delay: Span::from_millis(10), queue: QueueLimit::Packets(100) };
+    let route = Route { forward: vec![0], backward: vec![1], sender: near.address(), receiver: far.address() };
+    let start = clock.now() + Span::from_millis(100);
+    let emulator = Emulator::start(&clock, start, &[link.clone(), link], vec![route]).expect("a valid network");
+    let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
+    let far = Host { name: "receiver".to_owned(), socket: far, peer: exit };
+    let near = Host { name: "sender".to_owned(), socket: near, peer: entrance };
+    let receiving = run_endpoint(receiver(), far, Recorder::default()).expect("a thread");
+    let sending = run_endpoint(sender(start), near, Recorder::default()).expect("a thread");
+    clock.sleep_until(start + Span::from_secs(1));
+    let Finished { observer: Recorder(sent), .. } = sending.stop().expect("the sender's host works");
+    // Longer than any stall: the goodbye comes, or never will.
+    let give_up = clock.now() + Span::from_secs(10);
+    while !receiving.is_finished() && clock.now() < give_up {
+        clock.sleep_until(clock.now() + Span::from_millis(1));
+    }
+    let Finished { observer: Recorder(received), .. } = receiving.stop().expect("the receiver's host works");
+    emulator.stop().expect("the emulator works");
+    (start, sent, received)
+}
+
+/// The inputs of `record` through the simulated driver, with what the end makes of them.
+fn simulated<E: Endpoint>(mut end: E, record: &[Entry]) -> Vec<Entry> {
+    let mut replayed = Vec::new();
+    let mut drive = |at: Time, input: Option<Input<'_>>, replayed: &mut Vec<Entry>| {
+        turn(&mut end, at.assume_clock(), input, |output| {
+            replayed.push(match output {
+                Output::Transmit(transmit) => Entry::Transmit(transmit.head.to_vec(), transmit.media),
+                Output::Event(event) => Entry::Event(event),
+            });
+        });
+    };
+    drive(Time::ZERO, None, &mut replayed);
+    for entry in record {
+        let (at, input) = match entry {
+            Entry::Datagram(at, payload) => (at, Input::Datagram(payload)),
+            Entry::Timer(at) => (at, Input::Timer),
+            Entry::PathLoad(at, load) => (at, Input::PathLoad(*load)),
+            Entry::Stop(at) => (at, Input::Stop),
+            Entry::Transmit(..) | Entry::Event(_) => continue,
+        };
+        replayed.push(entry.clone());
+        drive(*at, Some(input), &mut replayed);
+    }
+    replayed
+}
+
+fn count(record: &[Entry], matches: impl Fn(&Entry) -> bool) -> usize {
+    record.iter().filter(|entry| matches(entry)).count()
+}
+
+/// If it fails, a session does something that its inputs do not explain, and a simulation of it proves nothing.
+#[test]
+fn a_session_over_sockets_goes_the_same_way_through_the_simulated_driver() {
+    let (start, sent, received) = over_sockets();
+    // There must be something to compare.
+    assert!(count(&sent, |entry| matches!(entry, Entry::Transmit(..))) >= 20);
+    assert!(count(&sent, |entry| matches!(entry, Entry::Event(Event::ReportApplied { delay: Some(_), .. }))) >= 4);
+    assert!(count(&sent, |entry| matches!(entry, Entry::PathLoad(..))) >= 4);
+    assert!(count(&received, |entry| matches!(entry, Entry::Event(Event::MediaReceived { .. }))) >= 20);
+
+    assert_eq!(simulated(sender(start), &sent), sent);
+    assert_eq!(simulated(receiver(), &received), received);
+}
