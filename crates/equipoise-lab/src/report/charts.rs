@@ -1,7 +1,7 @@
 //! Which charts a report has: delay over time, rates over time, the delay's distribution.
 
-use super::chart::{Axis, Chart, Layer, Shade, Shape, Style, mark_entry};
-use super::format::{escape, millis};
+use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
+use super::format::millis;
 use crate::result::{FlowResult, IntervalResult, Report, Run, StepKind, World};
 
 /// A chart with the words that go with it.
@@ -36,8 +36,27 @@ fn look(world: World) -> (Style, &'static str) {
     }
 }
 
+/// Dashes of a target: unlike those of the worlds and of the steps.
+const TARGET_DASH: &str = "14 3 2 3";
+const STEP_DASH: &str = "2 3";
+
+/// The flow's target in milliseconds, where there is one.
+fn target_of(shown: &[(&Run, &FlowResult)]) -> Option<f64> {
+    let target = shown.iter().find_map(|(_, flow)| flow.target_s);
+    target.map(|target| target * 1e3).filter(|target| target.is_finite())
+}
+
+fn target_mark(target_ms: f64, label: String) -> Mark {
+    Mark { at: target_ms, label, name: format!("target, {}", millis(target_ms / 1e3)), dash: TARGET_DASH }
+}
+
 fn middle(interval: &IntervalResult) -> f64 {
     f64::midpoint(interval.start_s, interval.end_s)
+}
+
+/// Milliseconds; not a number where nothing was measured, which the chart leaves out.
+fn ms(seconds: Option<f64>) -> f64 {
+    seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
 }
 
 fn delay_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
@@ -45,57 +64,65 @@ fn delay_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) 
     let mut all = Vec::new();
     for (run, flow) in shown {
         let (style, world) = look(run.world);
-        let band = flow.intervals.iter().filter_map(|interval| {
-            let (low, high) = (interval.delay_p50_s?, interval.delay_p95_s?);
-            Some((middle(interval), low * 1e3, high * 1e3))
-        });
+        let band = |interval: &IntervalResult| (middle(interval), ms(interval.delay_p50_s), ms(interval.delay_p95_s));
+        let line = |interval: &IntervalResult| (middle(interval), ms(interval.delay_mean_s));
         layers.push(Layer {
             name: format!("{world}: median to 95th percentile of each interval"),
             style,
-            shape: Shape::Band(band.collect()),
+            shape: Shape::Band(flow.intervals.iter().map(band).collect()),
         });
-        let line: Vec<_> = flow
-            .intervals
-            .iter()
-            .filter_map(|interval| Some((middle(interval), interval.delay_mean_s? * 1e3)))
-            .collect();
-        all.extend(flow.intervals.iter().filter_map(|interval| interval.delay_p95_s.map(|delay| delay * 1e3)));
-        layers.push(Layer { name: format!("{world}: mean of each interval"), style, shape: Shape::Line(line) });
+        layers.push(Layer {
+            name: format!("{world}: mean of each interval"),
+            style,
+            shape: Shape::Line(flow.intervals.iter().map(line).collect()),
+        });
+        all.extend(flow.intervals.iter().flat_map(|interval| [ms(interval.delay_p95_s), ms(interval.delay_mean_s)]));
     }
-    let target = shown.iter().find_map(|(_, flow)| flow.target_s).map(|target| target * 1e3);
+    let target = target_of(shown);
     let (top, cut) = top_of(&mut all, target);
     let chart = Chart {
         id: format!("delay-{flow}"),
         title: "One-way delay of each control interval over time, against its target".to_owned(),
         x: time_axis(report),
-        y: Axis { label: "one-way delay (ms)", min: 0.0, max: top },
+        y: Axis::new("one-way delay (ms)", 0.0, top),
         layers,
-        horizontals: target.into_iter().collect(),
-        verticals: step_times(report),
+        horizontals: target.map(|target| target_mark(target, "target".to_owned())).into_iter().collect(),
+        verticals: step_marks(report),
         shades: shades(report, shown),
     };
-    let mut html = with_marks(&chart, target, report);
+    let mut html = chart.to_html();
     if cut {
         html.push_str(&format!(
-            "<p class=\"note\">The axis ends at {top:.0} ms so that the target can be told; what lies above is drawn at its edge.</p>\n"
+            "<p class=\"note\">The axis ends at {top} ms so that the target can be told; what lies above is drawn at its edge.</p>\n"
         ));
     }
     html
 }
 
 /// Where the delay axis ends: above nearly everything, but not so far that the target sticks to its foot.
-fn top_of(delays: &mut [f64], target: Option<f64>) -> (f64, bool) {
+fn top_of(delays: &mut Vec<f64>, target: Option<f64>) -> (f64, bool) {
+    delays.retain(|delay| delay.is_finite());
     delays.sort_by(f64::total_cmp);
     let highest = delays.last().copied().unwrap_or(1.0);
-    let most = target.map_or(f64::INFINITY, |target| target * 5.0);
+    let most = target.map_or_else(|| WIDEST_SPAN * quantile(delays, 0.5), |target| target * 5.0);
     let top = nice(highest.min(most).max(target.unwrap_or(0.0) * 1.5).max(1e-3));
     (top, highest > top)
 }
 
-/// The next of 1, 2, 2.5, 5 times a power of ten.
+/// How many times its median a delay without a target may reach before its axis is cut.
+const WIDEST_SPAN: f64 = 50.0;
+
+/// The value below which this share of the sorted values lies; 1 if there are none.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = (sorted.len() as f64 * share) as usize;
+    sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(1.0)
+}
+
+/// The next round number: one or two digits and a power of ten.
 fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
-    [1.0, 2.0, 2.5, 4.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
+    let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
 }
 
 fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
@@ -110,24 +137,28 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -
     for (run, flow) in shown {
         let (style, world) = look(run.world);
         let points = flow.intervals.iter().map(|interval| (middle(interval), interval.rate_bps / 1e6)).collect();
-        layers.push(Layer { name: format!("{world}: sending rate"), style, shape: Shape::Line(points) });
+        layers.push(Layer {
+            name: format!("{world}: sending rate of {}", flow.name),
+            style,
+            shape: Shape::Line(points),
+        });
     }
     let highest = layers.iter().flat_map(|layer| match &layer.shape {
         Shape::Line(points) | Shape::Steps(points) => points.iter().map(|point| point.1).collect(),
         Shape::Band(_) => Vec::new(),
     });
-    let top = nice(highest.fold(0.1, f64::max) * 1.02);
+    let top = nice(highest.filter(|rate| rate.is_finite()).fold(0.1, f64::max) * 1.02);
     let chart = Chart {
         id: format!("rate-{flow}"),
         title: "Sending rate of each control interval over time, with background load and capacity".to_owned(),
         x: time_axis(report),
-        y: Axis { label: "rate of IP packets (Mbit/s)", min: 0.0, max: top },
+        y: Axis::new("rate of IP packets (Mbit/s)", 0.0, top),
         layers,
         horizontals: Vec::new(),
-        verticals: step_times(report),
+        verticals: step_marks(report),
         shades: shades(report, shown),
     };
-    with_marks(&chart, None, report)
+    chart.to_html()
 }
 
 /// Planned rates over the whole run, in Mbit/s, of everything of a kind.
@@ -137,7 +168,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
         StepKind::Capacity => "capacity of",
         StepKind::Load => "planned load of",
     };
-    for step in report.steps.iter().filter(|step| step.kind == kind) {
+    for step in report.steps.iter().filter(|step| step.kind == kind && step.at_s <= report.duration_s) {
         let name = format!("{what} {}", step.name);
         let point = (step.at_s, step.rate_bps as f64 / 1e6);
         match lines.iter_mut().find(|line| line.0 == name) {
@@ -146,6 +177,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
         }
     }
     for (_, points) in &mut lines {
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
         if let Some(&(_, last)) = points.last() {
             points.push((report.duration_s, last));
         }
@@ -157,99 +189,159 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
     lines
 }
 
+/// How much of what the histogram counts is surely drawn: its longest tail would press the rest against the axis.
+const DRAWN_SHARE: f64 = 0.97;
+
+/// The cumulative distribution: a delay that many packets share, like that of an empty queue, is a step in it and leaves
+/// the rest readable, where a density would have a spike.
 fn distribution(flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
-    let mut layers = Vec::new();
-    let (mut right, mut top) = (0.0f64, 0.0f64);
-    let mut left = f64::INFINITY;
-    for (run, flow) in shown {
-        let total: u64 = flow.histogram.iter().map(|bin| bin.packets).sum();
-        let (style, world) = look(run.world);
-        let density = |packets: u64, width_ms: f64| packets as f64 / total.max(1) as f64 / width_ms * 100.0;
-        let mut points = Vec::new();
-        for bin in &flow.histogram {
-            let (from, to) = (bin.from_s * 1e3, bin.to_s * 1e3);
-            let share = density(bin.packets, to - from);
-            points.push((from, share));
-            (left, right, top) = (left.min(from), right.max(to), top.max(share));
-        }
-        layers.push(Layer { name: world.to_owned(), style, shape: Shape::Steps(points) });
-    }
-    if right <= 0.0 {
+    let target = target_of(shown);
+    let ends = shown.iter().filter_map(|(_, flow)| delay_reached_by(flow, DRAWN_SHARE));
+    let Some(end) = ends.reduce(f64::max) else {
         return "<p class=\"note\">No packet arrived after the warm-up.</p>\n".to_owned();
+    };
+    let right = nice(end.max(target.unwrap_or(0.0) * 1.5));
+    let mut left = target.unwrap_or(right);
+    let mut layers = Vec::new();
+    for (run, flow) in shown {
+        let points = cumulative(flow, right);
+        left = points.first().map_or(left, |point| left.min(point.0));
+        let (style, world) = look(run.world);
+        layers.push(Layer { name: world.to_owned(), style, shape: Shape::Line(points) });
     }
-    let target = shown.iter().find_map(|(_, flow)| flow.target_s).map(|target| target * 1e3);
-    let right = nice(target.map_or(right, |target| right.min(5.0 * target).max(1.5 * target)));
     let chart = Chart {
         id: format!("distribution-{flow}"),
-        title: "Share of the packets sent after the warm-up by their one-way delay".to_owned(),
-        x: Axis { label: "one-way delay (ms)", min: left.floor().min(right - 1e-3).max(0.0), max: right },
-        y: Axis { label: "packets (% per ms)", min: 0.0, max: nice(top.max(1e-3)) },
+        title: "Share of the packets sent after the warm-up that had at most a given one-way delay".to_owned(),
+        x: Axis::new("one-way delay (ms)", left.floor().max(0.0), right),
+        y: Axis::new("packets, cumulative (%)", 0.0, 100.0),
         layers,
         horizontals: Vec::new(),
-        verticals: target.into_iter().collect(),
+        verticals: target.map(|at| target_mark(at, format!("target {}", millis(at / 1e3)))).into_iter().collect(),
         shades: Vec::new(),
     };
-    let mark = target.map(|target| mark_entry(&format!("target, {}", millis(target / 1e3)), "2 3"));
-    chart.to_html().replacen("</ul>", &format!("{}</ul>", mark.unwrap_or_default()), 1)
+    let note = "<p class=\"note\">So many of the packets had at most this delay. Only packets up to the 99th percentile are \
+        counted, and they are the 100 %; longer delays are in the table.</p>\n";
+    chart.to_html() + note
+}
+
+/// Percent of the histogram's packets over the delay in milliseconds that they had at most, up to `right`.
+fn cumulative(flow: &FlowResult, right: f64) -> Vec<(f64, f64)> {
+    let total: u64 = flow.histogram.iter().map(|bin| bin.packets).sum();
+    let mut below = 0;
+    let mut points = Vec::new();
+    for bin in flow.histogram.iter().filter(|bin| bin.to_s > bin.from_s && bin.to_s * 1e3 <= right) {
+        if points.is_empty() {
+            points.push((bin.from_s * 1e3, 0.0));
+        }
+        below += bin.packets;
+        points.push((bin.to_s * 1e3, below as f64 / total.max(1) as f64 * 100.0));
+    }
+    if total > 0 && below == total {
+        points.push((right, 100.0));
+    }
+    points
+}
+
+/// The upper edge, in milliseconds, of the bin in which this share of the packets is reached.
+fn delay_reached_by(flow: &FlowResult, share: f64) -> Option<f64> {
+    let total: u64 = flow.histogram.iter().map(|bin| bin.packets).sum();
+    let mut below = 0;
+    flow.histogram.iter().filter(|bin| bin.to_s.is_finite() && bin.to_s > 0.0).find_map(|bin| {
+        below += bin.packets;
+        (total > 0 && below as f64 >= share * total as f64).then_some(bin.to_s * 1e3)
+    })
 }
 
 fn time_axis(report: &Report) -> Axis {
-    Axis { label: "time (s)", min: 0.0, max: report.duration_s }
+    Axis::new("time (s)", 0.0, report.duration_s)
 }
 
-/// Times of the steps, once each.
-fn step_times(report: &Report) -> Vec<f64> {
-    let mut times: Vec<_> = report.steps.iter().map(|step| step.at_s).filter(|at| *at > 0.0).collect();
-    times.sort_by(f64::total_cmp);
-    times.dedup();
-    times
+/// The steps within the run, those of one moment together.
+fn step_marks(report: &Report) -> Vec<Mark> {
+    let mut steps: Vec<_> =
+        report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < report.duration_s).collect();
+    steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
+    let together = steps.chunk_by(|one, other| (one.at_s - other.at_s).abs() < 1e-9);
+    let mark = |steps: &[&crate::result::Step]| {
+        let at = steps.first()?.at_s;
+        let words = |to: &str| {
+            let all = steps.iter().map(|step| format!("{}{to} {} Mbit/s", step.name, step.rate_bps as f64 / 1e6));
+            all.collect::<Vec<_>>().join(", ")
+        };
+        Some(Mark { at, label: words(""), name: format!("{at} s: {}", words(" to")), dash: STEP_DASH })
+    };
+    together.filter_map(mark).collect()
 }
 
 /// The warm-up, and the intervals in which the machine stood still.
 fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
-    let warm_up = Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)" };
+    let warm_up =
+        Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };
     let stalled = shown.iter().flat_map(|(_, flow)| flow.intervals.iter().filter(|interval| interval.stalled));
-    let stalled = stalled.map(|interval| Shade { from: interval.start_s, to: interval.end_s, color: "var(--stall)" });
+    let stalled = stalled.map(|interval| Shade {
+        from: interval.start_s,
+        to: interval.end_s,
+        color: "var(--stall)",
+        name: "the machine stood still in this interval (live)",
+    });
     std::iter::once(warm_up).filter(|shade| shade.to > shade.from).chain(stalled).collect()
-}
-
-/// A chart over time with the marks in its legend: target, steps, shades.
-fn with_marks(chart: &Chart, target_ms: Option<f64>, report: &Report) -> String {
-    let mut marks = String::new();
-    if let Some(target) = target_ms {
-        marks.push_str(&mark_entry(&format!("target, {}", millis(target / 1e3)), "6 4"));
-    }
-    for at in step_times(report) {
-        let what: Vec<_> = report
-            .steps
-            .iter()
-            .filter(|step| (step.at_s - at).abs() < f64::EPSILON)
-            .map(|step| format!("{} to {:.2} Mbit/s", step.name, step.rate_bps as f64 / 1e6))
-            .collect();
-        marks.push_str(&mark_entry(&format!("{at:.0} s: {}", what.join(", ")), "2 3"));
-    }
-    let has = |color: &str| chart.shades.iter().any(|shade| shade.color == color);
-    for (color, name) in
-        [("var(--warm-up)", "warm-up, left out of the means"), ("var(--stall)", "the machine stood still")]
-    {
-        if has(color) {
-            let name = escape(name);
-            marks.push_str(&format!("<li><span class=\"swatch\" style=\"background:{color}\"></span> {name}</li>"));
-        }
-    }
-    chart.to_html().replacen("</ul>", &format!("{marks}</ul>"), 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::{DelayResult, HistogramBin};
+
+    fn flow(packets: &[u64]) -> FlowResult {
+        let bin = |(index, &packets): (usize, &u64)| {
+            let from_s = 0.005 + index as f64 * 0.001;
+            HistogramBin { from_s, to_s: from_s + 0.001, packets }
+        };
+        FlowResult {
+            name: "media".to_owned(),
+            controller: None,
+            packets_sent: 0,
+            packets_received: 0,
+            packets_lost: 0,
+            mean_rate_bps: None,
+            delay: DelayResult::default(),
+            target_s: None,
+            mse_s2: None,
+            cv: None,
+            jitter_s: None,
+            settled_delay_s: None,
+            ignored: std::collections::BTreeMap::new(),
+            pacing_resets: 0,
+            reports_missing: 0,
+            decisions: std::collections::BTreeMap::new(),
+            intervals: Vec::new(),
+            histogram: packets.iter().enumerate().map(bin).collect(),
+        }
+    }
+
+    /// A cut that moved what lies beyond onto the axis' end would show delays that no packet had.
+    #[test]
+    fn the_distribution_is_cumulative_and_cut_without_being_bent() {
+        let rounded = |right| -> Vec<(i64, i64)> {
+            let points = cumulative(&flow(&[50, 30, 20]), right);
+            points.into_iter().map(|(at, share)| (at.round() as i64, share.round() as i64)).collect()
+        };
+        assert_eq!(rounded(10.0), [(5, 0), (6, 50), (7, 80), (8, 100), (10, 100)]);
+        assert_eq!(rounded(7.5), [(5, 0), (6, 50), (7, 80)]);
+        assert!(cumulative(&flow(&[]), 10.0).is_empty());
+        let reached = delay_reached_by(&flow(&[50, 30, 20]), 0.8).unwrap();
+        assert!((reached - 7.0).abs() < 1e-9, "{reached}");
+        assert_eq!(delay_reached_by(&flow(&[0, 0]), 0.8), None);
+    }
 
     #[test]
     fn axes_end_on_round_numbers_above_their_data() {
         for (value, expected) in [(0.9, 1.0), (8.2, 10.0), (15.3, 20.0), (41.0, 50.0), (1e-3, 1e-3)] {
             assert!((nice(value) - expected).abs() < 1e-9, "{value}: {}", nice(value));
         }
-        let (top, cut) = top_of(&mut [8.0, 9.0, 500.0], Some(8.2));
+        let (top, cut) = top_of(&mut vec![8.0, 9.0, f64::NAN, 500.0], Some(8.2));
         assert!((top - 50.0).abs() < 1e-9 && cut, "{top}");
+        let (top, cut) = top_of(&mut vec![8.0, 9.0, 9.5], Some(8.2));
+        assert!((top - 15.0).abs() < 1e-9 && !cut, "{top}");
     }
 }

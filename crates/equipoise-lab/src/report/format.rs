@@ -19,19 +19,17 @@ pub(super) fn escape(text: &str) -> String {
 /// What stands where nothing was measured.
 pub(super) const NOTHING: &str = "–";
 
-/// `value` times `scale` with so many decimals, or a dash.
-pub(super) fn scaled(value: Option<f64>, scale: f64, decimals: usize) -> String {
-    value.map_or_else(|| NOTHING.to_owned(), |value| format!("{:.decimals$}", value * scale))
-}
-
 /// Milliseconds with two decimals and their unit.
 pub(super) fn millis(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-/// A share as a percentage with its sign.
+/// A share as a percentage with its sign; what rounds to nothing has none.
 pub(super) fn signed_percent(share: f64) -> String {
-    format!("{:+.1} %", share * 100.0)
+    match format!("{:+.1} %", share * 100.0).as_str() {
+        "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
+        other => other.replace('-', "−"),
+    }
 }
 
 /// Half the width of the 95 % confidence interval of a mean, from the deviation of single values; `None` below two.
@@ -65,6 +63,12 @@ mod tests {
         // Published: 2.0395 at 31, 1.9840 at 100 degrees of freedom.
         assert!((student_975(31) - 2.0395).abs() < 2e-4);
         assert!((student_975(100) - 1.9840).abs() < 1e-4);
+    }
+
+    #[test]
+    fn percentages_have_a_sign_unless_they_are_nothing() {
+        let texts = [0.037, -0.06, -0.0001, 0.0].map(signed_percent);
+        assert_eq!(texts, ["+3.7 %", "−6.0 %", "0.0 %", "0.0 %"]);
     }
 
     #[test]

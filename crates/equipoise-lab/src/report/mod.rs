@@ -26,7 +26,9 @@ pub fn html(report: &Report) -> String {
     );
     page.push_str(&about(report));
     page.push_str("<h2>Did it hold?</h2>\n");
-    report.runs.iter().for_each(|run| page.push_str(&verdicts(run)));
+    for world in worlds(report) {
+        page.push_str(&verdicts(&world));
+    }
     for (index, flow) in report.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default().iter().enumerate() {
         page.push_str(&flow_section(report, index, flow));
     }
@@ -35,8 +37,41 @@ pub fn html(report: &Report) -> String {
     page.push_str("<h2>Counters</h2>\n");
     page.push_str(&tables::counters(report));
     page.push_str(READING);
-    page.push_str(&format!("<h2>Scenario</h2>\n<pre>{}</pre>\n</body>\n</html>\n", escape(&report.scenario_text)));
+    page.push_str(&format!(
+        "<h2>Scenario</h2>\n<pre tabindex=\"0\">{}</pre>\n</body>\n</html>\n",
+        escape(&report.scenario_text)
+    ));
     page
+}
+
+/// The runs of one world: at least one.
+struct InWorld<'a> {
+    name: &'static str,
+    runs: Vec<&'a Run>,
+}
+
+/// The worlds that the report has runs of.
+fn worlds(report: &Report) -> Vec<InWorld<'_>> {
+    let all = [(World::Sim, "simulated"), (World::Live, "live")].into_iter();
+    let with_runs =
+        all.map(|(world, name)| InWorld { name, runs: report.runs.iter().filter(|run| run.world == world).collect() });
+    with_runs.filter(|world| !world.runs.is_empty()).collect()
+}
+
+impl InWorld<'_> {
+    /// The name as a sentence begins with it.
+    fn title(&self) -> String {
+        let mut letters = self.name.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    }
+
+    /// "seed 1", or "20 runs, seeds 1 to 20".
+    fn seeds(&self) -> String {
+        match self.runs.as_slice() {
+            [first, .., last] => format!("{} runs, seeds {} to {}", self.runs.len(), first.seed, last.seed),
+            runs => runs.first().map(|run| format!("seed {}", run.seed)).unwrap_or_default(),
+        }
+    }
 }
 
 /// How to read the page, and what it takes for granted.
@@ -49,7 +84,9 @@ const READING: &str = "<h2>How to read this</h2>\n\
     background's departures are drawn from the same seed in both. Live delays are taken from the receive timestamps \
     named above; both ends share one clock. The live bottleneck is an emulator on the same host: what it adds by waking \
     late is in the delays, and stated here. Where several runs are shown, figures are means over the runs with their \
-    95 % confidence interval, and charts show the first run of each world.</p>\n";
+    95 % confidence interval (Student's t), counters are totals, and charts show the first run of each world.</p>\n\
+    <p>In the charts, simulated lines are dashed and live ones solid; the upper edge of a band, which is the 95th \
+    percentile, is dashed or solid likewise. Where nothing was measured, a line has a gap and a table a dash (–).</p>\n";
 
 fn about(report: &Report) -> String {
     let mut text = format!(
@@ -58,63 +95,90 @@ fn about(report: &Report) -> String {
         report.duration_s,
         report.warm_up_s
     );
-    for (world, name) in [(World::Sim, "simulated"), (World::Live, "live")] {
-        let runs: Vec<_> = report.runs.iter().filter(|run| run.world == world).collect();
-        if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
-            let seeds =
-                if runs.len() == 1 { first.seed.to_string() } else { format!("{} to {}", first.seed, last.seed) };
-            text.push_str(&format!(" · {name}: seed {seeds}, {}", escape(&first.clock)));
-        }
+    for world in worlds(report) {
+        let clock = world.runs.first().map(|run| escape(&run.clock)).unwrap_or_default();
+        text.push_str(&format!(" · {}: {}, {clock}", world.name, world.seeds()));
     }
     text.push_str("</p>\n");
-    text
-}
-
-/// What became of every controlled flow of a run, in a sentence each, and what disturbed the run.
-fn verdicts(run: &Run) -> String {
-    let world = if run.world == World::Sim { "Simulated" } else { "Live" };
-    let mut text: String =
-        run.flows.iter().filter(|flow| flow.controller.is_some()).map(|flow| verdict(world, run.seed, flow)).collect();
-    if !run.complete {
-        text.push_str(&format!("<p class=\"note\">{world}: ended after {:.1} s, before its time.</p>\n", run.lasted_s));
-    }
-    if !run.stalls.is_empty() {
-        let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
-        text.push_str(&format!(
-            "<p class=\"note\">{world}: the machine itself stood still {} times, {} in all; the intervals concerned are shaded.</p>\n",
-            run.stalls.len(),
-            millis(stood)
-        ));
-    }
-    if let Some((median, largest)) = run.emulator.and_then(|emulator| emulator.late_p50_s.zip(emulator.late_max_s)) {
-        text.push_str(&format!(
-            "<p class=\"note\">{world}: the emulated bottleneck let packets go {} late in the median, {} at the most.</p>\n",
-            millis(median),
-            millis(largest)
-        ));
+    if worlds(report).iter().any(|world| world.runs.len() > 1) {
+        text.push_str(
+            "<p class=\"meta\">Charts show the first run of each world; figures are means over its runs.</p>\n",
+        );
     }
     text
 }
 
-fn verdict(world: &str, seed: u64, flow: &FlowResult) -> String {
-    let name = escape(&flow.name);
-    let (held, sentence) = match (flow.settled_delay_s, flow.target_s) {
-        (Some(settled), Some(target)) => {
-            let error = settled / target - 1.0;
-            let held = error.abs() <= HELD_WITHIN;
-            let verdict = if held { "held" } else { "not held" };
-            let (settled, target, error) = (millis(settled), millis(target), signed_percent(error));
+/// What became of every controlled flow of a world, in a sentence each, and what disturbed its runs.
+fn verdicts(world: &InWorld<'_>) -> String {
+    let flows = world.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
+    let controlled = flows.iter().enumerate().filter(|(_, flow)| flow.controller.is_some());
+    let mut text: String = controlled.map(|(index, flow)| verdict(world, index, flow)).collect();
+    for disturbance in [early_ends(world), stalls(world), lateness(world)].into_iter().flatten() {
+        text.push_str(&format!("<p class=\"note\">{}: {disturbance}</p>\n", world.title()));
+    }
+    text
+}
+
+fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
+    let runs = world.runs.len();
+    let settled: Vec<_> =
+        world.runs.iter().filter_map(|run| run.flows.get(index)).filter_map(|flow| flow.settled_delay_s).collect();
+    let mean = settled.iter().sum::<f64>() / settled.len() as f64;
+    let over_runs = if runs == 1 { "" } else { " in the mean" };
+    let (held, sentence) = match first.target_s {
+        _ if settled.is_empty() => (false, "nothing was measured after the warm-up.".to_owned()),
+        None => (true, format!("settled at {}{over_runs}; it has no target.", millis(mean))),
+        Some(target) => {
+            let held = settled.iter().filter(|settled| (*settled / target - 1.0).abs() <= HELD_WITHIN).count();
+            let verdict = match (runs, held) {
+                (1, 1) => "held".to_owned(),
+                (1, _) => "not held".to_owned(),
+                _ => format!("held in {held} of {runs} runs"),
+            };
+            let (error, mean, target) = (signed_percent(mean / target - 1.0), millis(mean), millis(target));
             let within = HELD_WITHIN * 100.0;
-            (
-                held,
-                format!("settled at {settled} against a target of {target} ({error}): {verdict} within {within:.0} %."),
-            )
+            let sentence = format!(
+                "settled at {mean}{over_runs} against a target of {target} ({error}): {verdict} within {within:.0} %."
+            );
+            (held == runs, sentence)
         }
-        (None, _) => (false, "nothing was measured after the warm-up.".to_owned()),
-        (Some(settled), None) => (true, format!("settled at {}; it has no target.", millis(settled))),
     };
     let class = if held { "verdict" } else { "verdict missed" };
-    format!("<p class=\"{class}\"><strong>{world}, {name}</strong> (seed {seed}): {sentence}</p>\n")
+    let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
+    format!("<p class=\"{class}\"><strong>{title}, {name}</strong> ({seeds}): {sentence}</p>\n")
+}
+
+/// Says which runs were shorter than planned.
+fn early_ends(world: &InWorld<'_>) -> Option<String> {
+    let lengths = world.runs.iter().filter(|run| !run.complete).map(|run| run.lasted_s);
+    let shortest = lengths.clone().reduce(f64::min)?;
+    let (ended, runs) = (lengths.count(), world.runs.len());
+    Some(if runs == 1 {
+        format!("incomplete; the run ended after {shortest:.1} s, before its time.")
+    } else {
+        format!("incomplete; {ended} of {runs} runs ended before their time, the first of them after {shortest:.1} s.")
+    })
+}
+
+/// Says how long the machine ran nothing.
+fn stalls(world: &InWorld<'_>) -> Option<String> {
+    let lengths = world.runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s);
+    let stood = millis(lengths.clone().sum());
+    let times = match lengths.count() {
+        0 => return None,
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let shaded = if world.runs.len() == 1 { "the intervals concerned" } else { "those intervals of the first run" };
+    Some(format!("the machine itself stood still {times}, {stood} in all; {shaded} are shaded."))
+}
+
+/// Says how late the emulated bottleneck was, in the worst run.
+fn lateness(world: &InWorld<'_>) -> Option<String> {
+    let late = world.runs.iter().filter_map(|run| run.emulator.and_then(|late| late.late_p50_s.zip(late.late_max_s)));
+    let (median, largest) = late.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))?;
+    let (median, largest) = (millis(median), millis(largest));
+    Some(format!("the emulated bottleneck let packets go {median} late in the median, {largest} at the most."))
 }
 
 /// One flow: figures where it is controlled, and its metrics.
@@ -128,6 +192,6 @@ fn flow_section(report: &Report, index: usize, flow: &FlowResult) -> String {
         }
         text.push_str("<h3>Metrics</h3>\n");
     }
-    text.push_str(&tables::metrics(report, index));
+    text.push_str(&tables::metrics(report, index, flow));
     text
 }

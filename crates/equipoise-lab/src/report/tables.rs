@@ -1,7 +1,10 @@
 //! Metrics, links and counters as tables.
 
-use super::format::{NOTHING, escape, half_width_95, scaled};
-use crate::result::{FlowResult, LinkResult, Report, Run, World};
+use std::collections::BTreeMap;
+
+use super::format::{NOTHING, escape, half_width_95};
+use super::{InWorld, worlds};
+use crate::result::{FlowResult, LinkResult, Report, Run};
 
 /// A row: what it is, its scale to the printed unit, its decimals, and where it comes from.
 type Metric = (&'static str, f64, usize, fn(&FlowResult) -> Option<f64>);
@@ -28,12 +31,6 @@ const METRICS: &[Metric] = &[
     ("three reports missing", 1.0, 0, |flow| Some(flow.reports_missing as f64)),
 ];
 
-/// The worlds that a report has runs of, with their names.
-fn worlds(report: &Report) -> Vec<(World, &'static str)> {
-    let all = [(World::Sim, "simulated"), (World::Live, "live")];
-    all.into_iter().filter(|(world, _)| report.runs.iter().any(|run| run.world == *world)).collect()
-}
-
 /// Mean over the runs and, of several, the 95 % confidence interval of that mean.
 fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     if values.is_empty() {
@@ -44,87 +41,117 @@ fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     format!("{:.decimals$}{interval}", mean * scale)
 }
 
+/// The heads of columns that stand for one world each.
+fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> String {
+    let head = |world: &InWorld<'_>| match world.runs.len() {
+        1 => format!("<th scope=\"col\">{}</th>", world.name),
+        runs => format!("<th scope=\"col\">{}, {of_several} {runs} runs</th>", world.name),
+    };
+    worlds.iter().map(head).collect()
+}
+
 /// One flow's metrics, the worlds side by side.
-pub(super) fn metrics(report: &Report, flow: usize) -> String {
+pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
-    let head: String = worlds
-        .iter()
-        .map(|(world, name)| {
-            let runs = report.runs.iter().filter(|run| run.world == *world).count();
-            let runs = if runs == 1 { String::new() } else { format!(", {runs} runs") };
-            format!("<th scope=\"col\">{name}{runs}</th>")
-        })
-        .collect();
     let row = |(name, scale, decimals, get): &Metric| {
-        let cells: String = worlds
-            .iter()
-            .map(|(world, _)| {
-                let runs = report.runs.iter().filter(|run| run.world == *world);
-                let values: Vec<_> = runs.filter_map(|run| run.flows.get(flow)).filter_map(get).collect();
-                format!("<td>{}</td>", over_runs(&values, *scale, *decimals))
-            })
-            .collect();
+        let cell = |world: &InWorld<'_>| {
+            let values: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)).filter_map(get).collect();
+            format!("<td>{}</td>", over_runs(&values, *scale, *decimals))
+        };
+        let cells: String = worlds.iter().map(cell).collect();
         format!("<tr><th scope=\"row\">{name}</th>{cells}</tr>\n")
     };
     let rows: String = METRICS.iter().map(row).collect();
-    table(&format!("<th scope=\"col\">metric</th>{head}"), &rows)
+    let head = format!("<th scope=\"col\">metric</th>{}", world_heads(&worlds, "mean of"));
+    table(&format!("Metrics of {}", flow.name), &head, &rows)
 }
 
-/// Every link of the first run of each world.
+/// A column of the links: its scale to the printed unit, its decimals, and where it comes from.
+type LinkMetric = (&'static str, f64, usize, fn(&LinkResult) -> Option<f64>);
+
+const LINK_METRICS: &[LinkMetric] = &[
+    ("utilisation (%)", 100.0, 2, |link| link.utilisation),
+    ("packets forwarded", 1.0, 0, |link| Some(link.packets_forwarded as f64)),
+    ("packets dropped", 1.0, 0, |link| Some(link.packets_dropped as f64)),
+    ("mean queue (packets)", 1.0, 2, |link| link.mean_queue_packets),
+    ("longest queue (packets)", 1.0, 0, |link| Some(link.max_queue_packets as f64)),
+];
+
+/// Every link in every world.
 pub(super) fn links(report: &Report) -> String {
-    let row = |world: &str, link: &LinkResult| {
-        format!(
-            "<tr><th scope=\"row\">{}</th><td>{world}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-            escape(&link.name),
-            scaled(link.utilisation, 100.0, 2),
-            link.packets_forwarded,
-            link.packets_dropped,
-            scaled(link.mean_queue_packets, 1.0, 2),
-            link.max_queue_packets
-        )
-    };
-    let rows: String = worlds(report)
-        .iter()
-        .filter_map(|(world, name)| report.runs.iter().find(|run| run.world == *world).map(|run| (run, name)))
-        .flat_map(|(run, name)| run.links.iter().map(move |link| row(name, link)))
-        .collect();
-    let head = "<th scope=\"col\">link</th><th scope=\"col\">world</th><th scope=\"col\">utilisation (%)</th>\
-        <th scope=\"col\">packets forwarded</th><th scope=\"col\">packets dropped</th>\
-        <th scope=\"col\">mean queue (packets)</th><th scope=\"col\">longest queue (packets)</th>";
-    table(head, &rows)
+    let mut rows = String::new();
+    for world in worlds(report) {
+        let links = world.runs.first().map(|run| run.links.as_slice()).unwrap_or_default();
+        for (index, link) in links.iter().enumerate() {
+            let cell = |(_, scale, decimals, get): &LinkMetric| {
+                let values: Vec<_> = world.runs.iter().filter_map(|run| run.links.get(index)).filter_map(get).collect();
+                format!("<td>{}</td>", over_runs(&values, *scale, *decimals))
+            };
+            let cells: String = LINK_METRICS.iter().map(cell).collect();
+            let (name, world) = (escape(&link.name), world.name);
+            rows.push_str(&format!("<tr><th scope=\"row\">{name}</th><td class=\"text\">{world}</td>{cells}</tr>\n"));
+        }
+    }
+    let columns: String = LINK_METRICS.iter().map(|metric| format!("<th scope=\"col\">{}</th>", metric.0)).collect();
+    let head = format!("<th scope=\"col\">link</th><th scope=\"col\" class=\"text\">world</th>{columns}");
+    table("Links", &head, &rows)
 }
 
-/// What was counted beside the packets: dropped datagrams and decisions by reason.
+/// Where a counter stands in its table: the flow's place, whose name follows, then what was counted.
+type CounterKey<'a> = (usize, &'a str, String);
+
+/// The place of the emulator's counters: after all flows.
+const EMULATOR: usize = usize::MAX;
+
+/// What was counted beside the packets: dropped datagrams and decisions by reason, all runs of a world together.
 pub(super) fn counters(report: &Report) -> String {
-    let mut rows = String::new();
-    for run in &report.runs {
-        let world = if run.world == World::Sim { "simulated" } else { "live" };
-        for flow in &run.flows {
-            let counts = [("dropped as", &flow.ignored), ("decided by", &flow.decisions)];
-            for (what, reasons) in counts {
-                for (reason, count) in reasons {
-                    rows.push_str(&counter(run, world, &flow.name, &format!("{what} {reason}"), *count));
-                }
-            }
-        }
-        if let Some(emulator) = &run.emulator {
-            let counts =
-                [("foreign datagrams", emulator.packets_foreign), ("lost by the machine", emulator.packets_lost)];
-            for (what, count) in counts {
-                rows.push_str(&counter(run, world, "emulator", what, count));
+    let worlds = worlds(report);
+    let mut totals: BTreeMap<CounterKey<'_>, Vec<Option<u64>>> = BTreeMap::new();
+    for (column, world) in worlds.iter().enumerate() {
+        for (key, count) in world.runs.iter().flat_map(|run| counts(run)) {
+            // A reason that did not occur is left out of the results; a world without an emulator has no such count.
+            let nothing = (key.0 != EMULATOR).then_some(0);
+            let total = totals.entry(key).or_insert_with(|| vec![nothing; worlds.len()]);
+            if let Some(total) = total.get_mut(column) {
+                *total = Some(total.unwrap_or(0).saturating_add(count));
             }
         }
     }
-    let head = "<th scope=\"col\">flow</th><th scope=\"col\">world</th><th scope=\"col\">seed</th>\
-        <th scope=\"col\">what</th><th scope=\"col\">count</th>";
-    table(head, &rows)
+    let row = |((_, owner, what), totals): (&CounterKey<'_>, &Vec<Option<u64>>)| {
+        let cells: String = totals
+            .iter()
+            .map(|total| format!("<td>{}</td>", total.map_or_else(|| NOTHING.to_owned(), |total| total.to_string())))
+            .collect();
+        let (owner, what) = (escape(owner), escape(what));
+        format!("<tr><th scope=\"row\">{owner}</th><td class=\"text\">{what}</td>{cells}</tr>\n")
+    };
+    let rows: String = totals.iter().map(row).collect();
+    let head = "<th scope=\"col\">flow</th><th scope=\"col\" class=\"text\">what</th>".to_owned();
+    table("Counters", &(head + &world_heads(&worlds, "total of")), &rows)
 }
 
-fn counter(run: &Run, world: &str, flow: &str, what: &str, count: u64) -> String {
-    let (flow, what, seed) = (escape(flow), escape(what), run.seed);
-    format!("<tr><th scope=\"row\">{flow}</th><td>{world}</td><td>{seed}</td><td>{what}</td><td>{count}</td></tr>\n")
+/// The counters of a run; the emulator's come last.
+fn counts(run: &Run) -> Vec<(CounterKey<'_>, u64)> {
+    let mut counts = Vec::new();
+    for (place, flow) in run.flows.iter().enumerate() {
+        let reasons = [("dropped as", &flow.ignored), ("decided by", &flow.decisions)];
+        for (what, reasons) in reasons {
+            let counted = reasons.iter().map(|(reason, count)| (format!("{what} {reason}"), *count));
+            counts.extend(counted.map(|(what, count)| ((place, flow.name.as_str(), what), count)));
+        }
+    }
+    if let Some(emulator) = &run.emulator {
+        let counted = [("foreign datagrams", emulator.packets_foreign), ("lost by the machine", emulator.packets_lost)];
+        counts.extend(counted.map(|(what, count)| ((EMULATOR, "emulator", what.to_owned()), count)));
+    }
+    counts
 }
 
-fn table(head: &str, rows: &str) -> String {
-    format!("<div class=\"scroll\"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>\n")
+/// A table that scrolls within itself where the page is narrow; `name` is for those who cannot see it.
+fn table(name: &str, head: &str, rows: &str) -> String {
+    let name = escape(name);
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table><thead><tr>{head}</tr></thead>\
+         <tbody>\n{rows}</tbody></table></div>\n"
+    )
 }
