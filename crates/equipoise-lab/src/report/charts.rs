@@ -190,7 +190,7 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
 }
 
 /// How much of what the histogram counts is surely drawn: its longest tail would press the rest against the axis.
-const DRAWN_SHARE: f64 = 0.97;
+const DRAWN_SHARE: f64 = 0.95;
 
 /// The cumulative distribution: a delay that many packets share, like that of an empty queue, is a step in it and leaves
 /// the rest readable, where a density would have a spike.
@@ -226,29 +226,34 @@ fn distribution(flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
 
 /// Percent of the histogram's packets over the delay in milliseconds that they had at most, up to `right`.
 fn cumulative(flow: &FlowResult, right: f64) -> Vec<(f64, f64)> {
-    let total: u64 = flow.histogram.iter().map(|bin| bin.packets).sum();
-    let mut below = 0;
+    let total = packets_counted(flow);
+    let mut below = 0.0;
     let mut points = Vec::new();
     for bin in flow.histogram.iter().filter(|bin| bin.to_s > bin.from_s && bin.to_s * 1e3 <= right) {
         if points.is_empty() {
             points.push((bin.from_s * 1e3, 0.0));
         }
-        below += bin.packets;
-        points.push((bin.to_s * 1e3, below as f64 / total.max(1) as f64 * 100.0));
+        below += bin.packets as f64;
+        points.push((bin.to_s * 1e3, below / total.max(1.0) * 100.0));
     }
-    if total > 0 && below == total {
+    if total > 0.0 && below >= total {
         points.push((right, 100.0));
     }
     points
 }
 
+/// Packets in the histogram: a float, because the counts of results that were not made here may be of any size.
+fn packets_counted(flow: &FlowResult) -> f64 {
+    flow.histogram.iter().map(|bin| bin.packets as f64).sum()
+}
+
 /// The upper edge, in milliseconds, of the bin in which this share of the packets is reached.
 fn delay_reached_by(flow: &FlowResult, share: f64) -> Option<f64> {
-    let total: u64 = flow.histogram.iter().map(|bin| bin.packets).sum();
-    let mut below = 0;
+    let total = packets_counted(flow);
+    let mut below = 0.0;
     flow.histogram.iter().filter(|bin| bin.to_s.is_finite() && bin.to_s > 0.0).find_map(|bin| {
-        below += bin.packets;
-        (total > 0 && below as f64 >= share * total as f64).then_some(bin.to_s * 1e3)
+        below += bin.packets as f64;
+        (total > 0.0 && below >= share * total).then_some(bin.to_s * 1e3)
     })
 }
 
@@ -290,34 +295,7 @@ fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{DelayResult, HistogramBin};
-
-    fn flow(packets: &[u64]) -> FlowResult {
-        let bin = |(index, &packets): (usize, &u64)| {
-            let from_s = 0.005 + index as f64 * 0.001;
-            HistogramBin { from_s, to_s: from_s + 0.001, packets }
-        };
-        FlowResult {
-            name: "media".to_owned(),
-            controller: None,
-            packets_sent: 0,
-            packets_received: 0,
-            packets_lost: 0,
-            mean_rate_bps: None,
-            delay: DelayResult::default(),
-            target_s: None,
-            mse_s2: None,
-            cv: None,
-            jitter_s: None,
-            settled_delay_s: None,
-            ignored: std::collections::BTreeMap::new(),
-            pacing_resets: 0,
-            reports_missing: 0,
-            decisions: std::collections::BTreeMap::new(),
-            intervals: Vec::new(),
-            histogram: packets.iter().enumerate().map(bin).collect(),
-        }
-    }
+    use crate::report::tests::flow;
 
     /// A cut that moved what lies beyond onto the axis' end would show delays that no packet had.
     #[test]

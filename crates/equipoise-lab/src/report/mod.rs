@@ -6,6 +6,8 @@ mod chart;
 mod charts;
 mod format;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use format::{escape, millis, signed_percent};
 

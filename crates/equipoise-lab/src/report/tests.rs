@@ -1,0 +1,128 @@
+//! Pages of results made by hand: what no run of a right scenario gives.
+
+use std::collections::BTreeMap;
+
+use super::html;
+use crate::result::{
+    DelayResult, FlowResult, HistogramBin, IntervalResult, LinkResult, Report, Run, Step, StepKind, World,
+};
+
+/// A flow with a histogram of bins of 1 ms from 5 ms on, and nothing else measured.
+pub(super) fn flow(packets: &[u64]) -> FlowResult {
+    let bin = |(index, &packets): (usize, &u64)| {
+        let from_s = 0.005 + index as f64 * 0.001;
+        HistogramBin { from_s, to_s: from_s + 0.001, packets }
+    };
+    FlowResult {
+        name: "media".to_owned(),
+        controller: Some("ap".to_owned()),
+        packets_sent: 0,
+        packets_received: 0,
+        packets_lost: 0,
+        mean_rate_bps: None,
+        delay: DelayResult::default(),
+        target_s: Some(0.0082),
+        mse_s2: None,
+        cv: None,
+        jitter_s: None,
+        settled_delay_s: None,
+        ignored: BTreeMap::new(),
+        pacing_resets: 0,
+        reports_missing: 0,
+        decisions: BTreeMap::from([("law".to_owned(), 3)]),
+        intervals: Vec::new(),
+        histogram: packets.iter().enumerate().map(bin).collect(),
+    }
+}
+
+fn run(world: World, seed: u64, settled_s: f64) -> Run {
+    let flow = FlowResult { settled_delay_s: Some(settled_s), ..flow(&[50, 30, 20]) };
+    Run {
+        world,
+        seed,
+        lasted_s: 40.0,
+        complete: true,
+        clock: "simulated time".to_owned(),
+        stalls: Vec::new(),
+        emulator: None,
+        flows: vec![flow],
+        links: Vec::new(),
+    }
+}
+
+fn report(runs: Vec<Run>) -> Report {
+    Report {
+        scenario: "by hand".to_owned(),
+        seed: 1,
+        version: "0.0.0".to_owned(),
+        description: String::new(),
+        scenario_text: String::new(),
+        warm_up_s: 10.0,
+        duration_s: 40.0,
+        steps: Vec::new(),
+        runs,
+    }
+}
+
+#[test]
+fn several_runs_of_a_world_share_one_verdict() {
+    let runs = [0.0082, 0.0080, 0.0200].iter().zip(1..).map(|(settled, seed)| run(World::Sim, seed, *settled));
+    let page = html(&report(runs.chain([run(World::Live, 1, 0.0083)]).collect()));
+    assert_eq!(page.matches("<p class=\"verdict").count(), 2, "one a world");
+    // The mean of 8.2, 8.0 and 20 ms.
+    assert!(
+        page.contains("settled at 12.07 ms in the mean against a target of 8.20 ms (+47.2 %): held in 2 of 3 runs")
+    );
+    assert!(page.contains("settled at 8.30 ms against a target of 8.20 ms (+1.2 %): held within 15 %."));
+    assert!(page.contains("<td class=\"text\">decided by law</td><td>9</td><td>3</td>"), "counters are totals");
+}
+
+#[test]
+fn steps_are_labelled_within_the_run_and_stay_text() {
+    let mut results = report(vec![run(World::Sim, 1, 0.0082)]);
+    let step = |at_s| Step { at_s, name: "<b>".to_owned(), kind: StepKind::Load, rate_bps: 9_500_000 };
+    results.steps = vec![step(0.0), step(20.0), step(60.0)];
+    let page = html(&results);
+    assert_eq!(page.matches(">&lt;b&gt; 9.5 Mbit/s</text>").count(), 2, "over delay and rate");
+    assert!(page.contains("20 s: &lt;b&gt; to 9.5 Mbit/s") && !page.contains("60 s:") && !page.contains("<b>"));
+}
+
+/// Results are public and can be read from JSON: a user of the library may hand in anything.
+#[test]
+fn no_number_is_too_strange_for_a_page() {
+    for strange in [0.0, -1.0, f64::MAX, f64::MIN_POSITIVE, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let interval = IntervalResult {
+            start_s: strange,
+            end_s: strange,
+            rate_bps: strange,
+            delay_mean_s: Some(strange),
+            delay_variance_s2: None,
+            delay_p50_s: Some(strange),
+            delay_p95_s: Some(strange),
+            delay_p99_s: None,
+            delay_max_s: None,
+            packets: u64::MAX,
+            packets_lost: 0,
+            stalled: true,
+        };
+        let mut odd = run(World::Live, u64::MAX, strange);
+        for flow in &mut odd.flows {
+            flow.target_s = Some(strange);
+            flow.intervals = vec![interval; 3];
+            flow.histogram = vec![HistogramBin { from_s: strange, to_s: strange, packets: u64::MAX }; 2];
+            flow.histogram.push(HistogramBin { from_s: 0.005, to_s: 0.006, packets: u64::MAX });
+        }
+        odd.links = vec![LinkResult {
+            name: String::new(),
+            utilisation: Some(strange),
+            packets_dropped: u64::MAX,
+            packets_forwarded: u64::MAX,
+            mean_queue_packets: None,
+            max_queue_packets: 0,
+        }];
+        let step = Step { at_s: strange, name: String::new(), kind: StepKind::Capacity, rate_bps: u64::MAX };
+        let mut results = report(vec![odd]);
+        (results.duration_s, results.warm_up_s, results.steps) = (strange, strange, vec![step; 2]);
+        assert!(html(&results).ends_with("</html>\n"), "{strange}");
+    }
+}
