@@ -57,3 +57,35 @@ impl Packets {
         self.free.push(id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one datagram left in the scratch or in a slot must never show in another.
+    #[test]
+    fn a_datagram_comes_out_as_it_went_in_whatever_was_there_before() {
+        let (mut packets, mut scratch) = (Packets::default(), Vec::new());
+        for (head_len, media) in [(Transmit::MAX_HEAD, 0), (24, 900), (Transmit::MAX_HEAD, 1300), (0, 200), (64, 0)] {
+            let head = vec![0xAB; head_len];
+            let id = packets.insert(&Transmit { head: &head, media });
+            assert_eq!(packets.size(id), Size::IPV4_UDP + Size::from_bytes((head_len + media) as u64));
+            let datagram = packets.remove(id, &mut scratch);
+            let (found_head, found_media) = datagram.split_at(head_len);
+            assert_eq!((found_head, found_media.len()), (head.as_slice(), media));
+            assert!(found_media.iter().all(|byte| *byte == 0), "{head_len} bytes of head before {media} of media");
+        }
+        assert_eq!(packets.slots.len(), 1, "one datagram at a time is one slot");
+    }
+
+    #[test]
+    fn slots_of_delivered_and_dropped_datagrams_are_used_again() {
+        let (mut packets, mut scratch) = (Packets::default(), Vec::new());
+        for _ in 0..100 {
+            let [first, second] = [1, 2].map(|byte| packets.insert(&Transmit { head: &[byte], media: 10 }));
+            packets.discard(first);
+            assert_eq!(packets.remove(second, &mut scratch).first(), Some(&2));
+        }
+        assert_eq!(packets.slots.len(), 2);
+    }
+}

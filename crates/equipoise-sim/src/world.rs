@@ -256,7 +256,7 @@ impl World {
     }
 
     fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
-        // Time does not stand still, whatever an end asks for.
+        // Time does not run backwards, whatever an end asks for.
         let asked = asked.map(|at| at.max(self.now));
         let wake = &mut self.flows[flow].wakes[side as usize];
         if asked != *wake {
@@ -299,4 +299,57 @@ pub fn turn<E: Endpoint>(
         take(output);
     }
     end.wake().map(|wake| wake.at.assume_clock())
+}
+
+#[cfg(test)]
+mod tests {
+    use equipoise::control::{Allowance, Controller, Feedback};
+    use equipoise::measure::ClockMap;
+    use equipoise::session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
+    use equipoise::units::{Rate, SenderClock, Span};
+
+    use super::*;
+
+    /// Goes from one rate to the other at each report, so that the sender's timer is moved every time.
+    struct Alternating(Rate, Rate);
+
+    impl Controller for Alternating {
+        fn on_feedback(&mut self, _: Instant<SenderClock>, _: &Feedback) {
+            std::mem::swap(&mut self.0, &mut self.1);
+        }
+        fn allowance(&self) -> Allowance {
+            Allowance { rate: self.0 }
+        }
+    }
+
+    /// Timers that were moved are stale until their time; if each moment left some behind, memory would grow with it.
+    #[test]
+    fn stale_timers_do_not_pile_up() {
+        let packet_size = Size::from_bytes(1000);
+        let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size, cname: "s".into() };
+        let report_interval = Span::from_millis(10);
+        let config = SenderConfig { stream, report_interval, start: Instant::ZERO, seed: 1 };
+        let controller = Alternating(Rate::from_bps(8_000_000), Rate::from_bps(1_000_000));
+        let clocks = ClockMap::SYNCHRONISED;
+        let far = ReceiverConfig { ssrc: 2, cname: "r".into(), sender_ssrc: 1, clocks, seed: 1 };
+        let mut world = World::new();
+        let flow = Flow {
+            near: NearEnd::Sender(Sender::new(config, Box::new(controller)).expect("a valid configuration")),
+            far: Receiver::new(far).expect("a valid configuration"),
+            forward: Vec::new(),
+            backward: Vec::new(),
+        };
+        world.add_flow(flow).expect("no links to be known");
+        let mut longest = 0;
+        let mut applied = 0;
+        for millis in 1..=10_000u64 {
+            world.run(Time::from_nanos(millis * 1_000_000), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
+                applied += u64::from(matches!(event, Event::ReportApplied { .. }));
+            });
+            // Nothing is under way between moments on paths without links: all that waits are timers.
+            longest = longest.max(world.events.len());
+        }
+        assert!(applied > 900, "the rate was to change with each report: {applied}");
+        assert!(longest <= 4, "{longest} timers for two ends: one live each, and what a moved one left until its time");
+    }
 }

@@ -28,6 +28,26 @@ fn a_capacity_step_takes_hold_at_its_time() {
     assert!((stats.dropped as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
 }
 
+/// Each traffic model loads a link as it says. Allowed for are one packet on an even schedule, and about five standard
+/// errors of what is drawn: 281 250 packets, 5000 bursts and as many silences.
+#[test]
+fn sources_offer_their_mean_rate() {
+    let on_off = Traffic::OnOff { on: Span::from_millis(25), off: Span::from_millis(25) };
+    let secs = 250.0;
+    for (traffic, rate, mean, tolerance) in
+        [(Traffic::Constant, 9.0, 9.0, 4e-6), (Traffic::Poisson, 9.0, 9.0, 0.01), (on_off, 12.0, 6.0, 0.05)]
+    {
+        let wide = link(Schedule::constant(mbps(15.0)), u32::MAX);
+        let (seen, world) = single(traffic.clone(), Schedule::constant(mbps(rate)), wide, 1, secs);
+        let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
+        let offered = stats.offered.as_bits() as f64 / secs / 1e6;
+        assert!((offered / mean - 1.0).abs() < tolerance, "{traffic:?}: {offered} Mbit/s, not {mean}");
+        assert_eq!((seen.sent, stats.dropped), (stats.forwarded, 0), "{traffic:?}");
+        let utilisation = stats.utilisation.expect("time has passed");
+        assert!((utilisation * 15.0 / offered - 1.0).abs() < 1e-3, "{traffic:?}: {utilisation} of 15 Mbit/s");
+    }
+}
+
 /// A chain of three links and a dumbbell's two flows over its middle: what is sent is received, dropped or under way.
 #[test]
 fn packets_are_conserved_on_chains_and_dumbbells() {

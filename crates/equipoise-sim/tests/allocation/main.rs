@@ -1,0 +1,131 @@
+//! A world whose paths have been full once takes no more memory, and no allocation per packet.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use equipoise::control::Cbr;
+use equipoise::link::{LinkConfig, QueueLimit};
+use equipoise::measure::ClockMap;
+use equipoise::pace::{Source, Traffic};
+use equipoise::session::Event;
+use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+use equipoise_sim::{Flow, FlowId, LinkId, NearEnd, Side, Time, World};
+
+/// Counts every allocation of the process, and the bytes that are held.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static HELD_BYTES: AtomicI64 = AtomicI64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+#[expect(unsafe_code, reason = "counting allocations takes an allocator, whose trait is unsafe")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        HELD_BYTES.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: the caller's promise on `layout` is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD_BYTES.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: the caller's promise on `pointer` and `layout` is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const PACKET: Size = Size::from_bytes(1000);
+
+fn mbps(mbps: u64) -> Rate {
+    Rate::from_bps(mbps * 1_000_000)
+}
+
+fn add_link(world: &mut World, rate: Rate, queue: u32) -> LinkId {
+    let propagation_delay = Span::from_millis(1);
+    let queue = QueueLimit::Packets(queue);
+    world.add_link(LinkConfig { rate: Schedule::constant(rate), propagation_delay, queue }).expect("a valid link")
+}
+
+fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
+    let stream = StreamConfig { ssrc, payload_type: 96, packet_size: PACKET, cname: "s".into() };
+    let clocks = ClockMap::SYNCHRONISED;
+    let far = ReceiverConfig { ssrc: ssrc + 1, cname: "r".into(), sender_ssrc: ssrc, clocks, seed: 1 };
+    (stream, Receiver::new(far).expect("a valid configuration"))
+}
+
+/// A session beside background traffic, each with its own access links; what enters those is what the ends sent.
+struct Dumbbell {
+    world: World,
+    access: [LinkId; 4],
+    bottleneck: LinkId,
+}
+
+impl Dumbbell {
+    /// Background traffic floods the bottleneck for two seconds, so that everything has been as full as it can be, and
+    /// overloads it a little from then on: what a drop leaves behind would be seen, too. Most of the drops come after
+    /// the warm-up, or its spare capacity would hide them.
+    fn new() -> Self {
+        let mut world = World::new();
+        let access = [(); 4].map(|()| add_link(&mut world, mbps(1000), 1000));
+        let bottleneck = add_link(&mut world, mbps(15), 100);
+        let [there, cross, back, cross_back] = access;
+
+        let (stream, far) = ends(10);
+        let config = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+        let near = NearEnd::Sender(Sender::new(config, Box::new(Cbr::new(mbps(3)))).expect("a valid configuration"));
+        let (forward, backward) = (vec![there, bottleneck], vec![back]);
+        world.add_flow(Flow { near, far, forward, backward }).expect("links of this world");
+
+        let (stream, far) = ends(20);
+        let rate = Schedule::new(mbps(40), vec![(Span::from_secs(2), mbps(14))]);
+        let source = Source::new(Traffic::Poisson, rate, PACKET, Instant::ZERO, (1, 1));
+        let near = NearEnd::Background(Background::new(stream, source).expect("a valid configuration"));
+        let (forward, backward) = (vec![cross, bottleneck], vec![cross_back]);
+        world.add_flow(Flow { near, far, forward, backward }).expect("links of this world");
+        Self { world, access, bottleneck }
+    }
+
+    /// Runs until so many milliseconds; media packets and reports sent, and allocations made on the way.
+    fn run(&mut self, millis: u64) -> (u64, u64, u64) {
+        let mut media = 0;
+        let (sent, allocations) = (self.sent(), ALLOCATIONS.load(Ordering::Relaxed));
+        self.world.run(Time::from_nanos(millis * 1_000_000), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
+            media += u64::from(matches!(event, Event::MediaSent { .. }));
+        });
+        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - allocations;
+        (media, self.sent() - sent - media, allocations)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.world.link_stats(self.bottleneck).map_or(0, |stats| stats.dropped)
+    }
+
+    fn sent(&self) -> u64 {
+        let stats = self.access.iter().filter_map(|link| self.world.link_stats(*link));
+        stats.map(|stats| stats.forwarded + stats.dropped).sum()
+    }
+}
+
+/// A report is a buffer of its own in the session that writes it; nothing else may allocate, and nothing may pile up.
+#[test]
+fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
+    let mut dumbbell = Dumbbell::new();
+    dumbbell.run(20_000);
+    let (held, dropped) = (HELD_BYTES.load(Ordering::Relaxed), dumbbell.dropped());
+    let (mut packets, mut quiet_packets, mut reports) = (0, 0, 0);
+    for step in 1..=4_000 {
+        let (media, sent_reports, allocations) = dumbbell.run(20_000 + 20 * step);
+        assert!(allocations <= sent_reports, "step {step}: {allocations} allocations for {sent_reports} reports");
+        packets += media;
+        reports += sent_reports;
+        quiet_packets += if sent_reports == 0 { media } else { 0 };
+    }
+    assert!(reports > 160, "80 requests and their answers, and compounds: {reports}");
+    assert!(packets > 165_000 && quiet_packets * 10 > packets * 9, "{quiet_packets} of {packets} beside no report");
+    assert!(dumbbell.dropped() - dropped > 10_000, "this dumbbell is overloaded");
+    let growth = HELD_BYTES.load(Ordering::Relaxed) - held;
+    assert!(growth <= 0, "{growth} bytes more after 80 s than before them");
+}
