@@ -2,12 +2,12 @@
 
 use equipoise::control::ConfigError;
 use equipoise::measure::ClockMap;
-use equipoise::pace::{Source, stream_seed};
+use equipoise::pace::{Source, Traffic, stream_seed};
 use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig};
-use equipoise::units::{Instant, SenderClock};
+use equipoise::units::{Instant, Rate, Schedule, SenderClock, Span};
 use thiserror::Error;
 
-use crate::scenario::{Flow, FlowKind};
+use crate::scenario::{ControllerChoice, Flow};
 
 /// Why a flow's ends cannot be made.
 #[derive(Debug, Error)]
@@ -20,51 +20,64 @@ pub enum EndsError {
     Session(#[from] SessionError),
 }
 
-/// The end that sends media.
-pub(crate) enum Near {
-    /// A controlled session.
-    Sender(Sender),
-    /// Background traffic.
-    Background(Background),
-}
-
 /// A dynamic payload type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
 
 /// Streams from here on seed sessions; those before seed background sources.
 const FIRST_SESSION_STREAM: u64 = 1 << 32;
 
-/// Both ends of flow number `index`, in a run that begins at `origin`.
-pub(crate) fn ends(
+/// Both ends of flow number `index`, which is a session, in a run that begins at `origin`.
+pub(crate) fn session(
     flow: &Flow,
+    (controller, report_interval): (&ControllerChoice, Span),
     index: usize,
     seed: u64,
     origin: Instant<SenderClock>,
-) -> Result<(Near, Receiver), EndsError> {
+) -> Result<(Sender, Receiver), EndsError> {
+    let (stream, flow_seed) = stream(flow, index, seed);
+    let far = receiver(index, stream.ssrc, flow_seed)?;
+    let config = SenderConfig { stream, report_interval, start: origin + flow.start, seed: flow_seed };
+    Ok((Sender::new(config, controller.build(flow.packet_size)?)?, far))
+}
+
+/// Both ends of background traffic as an RTP stream.
+pub(crate) fn background(
+    flow: &Flow,
+    source: Source<SenderClock>,
+    index: usize,
+    seed: u64,
+) -> Result<(Background, Receiver), EndsError> {
+    let (stream, flow_seed) = stream(flow, index, seed);
+    let far = receiver(index, stream.ssrc, flow_seed)?;
+    Ok((Background::new(stream, source)?, far))
+}
+
+/// When the packets of background traffic leave: at the same times in both worlds.
+pub(crate) fn source<C>(
+    flow: &Flow,
+    (traffic, rate): (&Traffic, &Schedule<Rate>),
+    index: usize,
+    seed: u64,
+    origin: Instant<C>,
+) -> Source<C> {
+    Source::new(traffic.clone(), rate.clone(), flow.packet_size, origin + flow.start, (seed, index as u64))
+}
+
+fn stream(flow: &Flow, index: usize, seed: u64) -> (StreamConfig, u64) {
     let flow_seed = stream_seed(seed, FIRST_SESSION_STREAM + index as u64);
-    let ssrc = flow_seed as u32;
-    let stream =
-        StreamConfig { ssrc, payload_type: PAYLOAD_TYPE, packet_size: flow.packet_size, cname: cname("sender", index) };
-    let start = origin + flow.start;
-    let near = match &flow.kind {
-        FlowKind::Session { controller, report_interval, .. } => {
-            let config = SenderConfig { stream, report_interval: *report_interval, start, seed: flow_seed };
-            Near::Sender(Sender::new(config, controller.build(flow.packet_size)?)?)
-        }
-        FlowKind::Background { traffic, rate } => {
-            let source = Source::new(traffic.clone(), rate.clone(), flow.packet_size, start, (seed, index as u64));
-            Near::Background(Background::new(stream, source)?)
-        }
-    };
-    let far = ReceiverConfig {
+    let (ssrc, packet_size) = (flow_seed as u32, flow.packet_size);
+    (StreamConfig { ssrc, payload_type: PAYLOAD_TYPE, packet_size, cname: cname("sender", index) }, flow_seed)
+}
+
+fn receiver(index: usize, sender_ssrc: u32, seed: u64) -> Result<Receiver, SessionError> {
+    Receiver::new(ReceiverConfig {
         // Another source number than the sender's, whatever that is.
-        ssrc: ssrc ^ 1,
+        ssrc: sender_ssrc ^ 1,
         cname: cname("receiver", index),
-        sender_ssrc: ssrc,
+        sender_ssrc,
         clocks: ClockMap::SYNCHRONISED,
-        seed: flow_seed,
-    };
-    Ok((near, Receiver::new(far)?))
+        seed,
+    })
 }
 
 fn cname(side: &str, index: usize) -> String {

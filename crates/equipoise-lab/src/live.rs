@@ -15,10 +15,10 @@ use equipoise_net::{
 use thiserror::Error;
 
 use crate::Progress;
-use crate::ends::{EndsError, Near, ends};
+use crate::ends::{self, EndsError};
 use crate::record::Recorder;
 use crate::result::{self, EmulatorResult, LinkResult, Run, Stall};
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::{Flow, FlowKind, Scenario};
 
 /// Why a scenario cannot be run live.
 #[derive(Debug, Error)]
@@ -194,22 +194,30 @@ impl Bench {
         (near_socket, far_socket): (Socket, Socket),
         post: &Post<Note>,
     ) -> Result<(), LiveError> {
-        let (near, far) = ends(flow, index, seed, origin.assume_clock())
-            .map_err(|source| LiveError::Ends { flow: flow.name.clone(), source })?;
+        let failed = |source| LiveError::Ends { flow: flow.name.clone(), source };
         let poster = |load| Poster { flow: index, post: post.clone(), load };
         let host = |side: &str, socket, peer| Host { name: format!("{side}-{index}"), socket, peer };
         // The emulator was started with a route for every flow.
         let (Some(entrance), Some(exit)) = (self.emulator.entrance(index), self.emulator.exit(index)) else {
             return Ok(());
         };
-        self.far.push(run_endpoint(far, host("far", far_socket, exit), poster(None))?);
-        let host = host("near", near_socket, entrance);
-        self.near.push(match near {
-            Near::Sender(sender) => {
-                RunningNear::Sender(run_endpoint(sender, host, poster(self.emulator.load_probe(index)))?)
+        let (near_host, far_host) = (host("near", near_socket, entrance), host("far", far_socket, exit));
+        let origin = origin.assume_clock();
+        match &flow.kind {
+            FlowKind::Session { controller, report_interval, .. } => {
+                let (near, far) =
+                    ends::session(flow, (controller, *report_interval), index, seed, origin).map_err(failed)?;
+                self.far.push(run_endpoint(far, far_host, poster(None))?);
+                let near = run_endpoint(near, near_host, poster(self.emulator.load_probe(index)))?;
+                self.near.push(RunningNear::Sender(near));
             }
-            Near::Background(source) => RunningNear::Background(run_endpoint(source, host, poster(None))?),
-        });
+            FlowKind::Background { traffic, rate } => {
+                let source = ends::source(flow, (traffic, rate), index, seed, origin);
+                let (near, far) = ends::background(flow, source, index, seed).map_err(failed)?;
+                self.far.push(run_endpoint(far, far_host, poster(None))?);
+                self.near.push(RunningNear::Background(run_endpoint(near, near_host, poster(None))?));
+            }
+        }
         Ok(())
     }
 

@@ -2,15 +2,15 @@
 
 use equipoise::session::Event;
 use equipoise::units::{Instant, Span};
-use equipoise_sim::{Flow, FlowError, FlowId, LinkId, NearEnd, Observer, Side, Time, World};
+use equipoise_sim::{FlowError, FlowId, LinkId, Observer, Session, Side, Stream, Time, World};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::Progress;
-use crate::ends::{EndsError, Near, ends};
+use crate::ends::{self, EndsError};
 use crate::record::Recorder;
 use crate::result::{self, Run};
-use crate::scenario::Scenario;
+use crate::scenario::{FlowKind, Scenario};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Error)]
@@ -44,23 +44,29 @@ const PARTS: i64 = 200;
 /// How long packets that are under way at the end are waited for.
 const DRAIN: Span = Span::from_secs(300);
 
-/// One run with `seed`.
+/// One run with `seed`, whose events are told in the order of their times.
 ///
 /// # Errors
 /// [`SimError`] where the scenario was not made by [`Scenario::parse`] and cannot be run.
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
+    run(scenario, seed, InOrder { early: Vec::new(), progress })
+}
+
+fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError> {
     let (mut world, links) = build(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
-    let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), progress };
+    let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
     for part in 1..=PARTS {
         // By nanoseconds, so that the parts end on the run's end whatever the rounding.
         let nanos = i128::from(scenario.duration.as_nanos()) * i128::from(part) / i128::from(PARTS);
-        world.run(Time::ZERO + Span::from_nanos(nanos as i64), &mut watch);
-        (watch.progress)(Progress::Share(part as f64 / PARTS as f64));
+        let until = Span::from_nanos(nanos as i64);
+        world.run(Time::ZERO + until, &mut watch);
+        watch.tell.come_to(until, part as f64 / PARTS as f64);
     }
     let stats: Vec<_> = links.iter().map(|&link| world.link_stats(link)).collect();
     world.stop(&mut watch);
     world.run(end + DRAIN, &mut watch);
+    watch.tell.come_to(Span::MAX, 1.0);
     let links = scenario.links.iter().zip(stats);
     Ok(Run {
         world: result::World::Sim,
@@ -77,17 +83,53 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
     })
 }
 
-/// Records what happens in the world and passes it on.
-struct Watch<'a> {
+/// Records what happens in the world and tells it.
+struct Watch<T> {
     recorder: Recorder,
-    progress: &'a mut dyn FnMut(Progress),
+    tell: T,
 }
 
-impl Observer for Watch<'_> {
+impl<T: Tell> Observer for Watch<T> {
     fn on_event(&mut self, now: Time, flow: FlowId, _: Side, event: &Event) {
         let (at, flow) = (now - Time::ZERO, flow.index());
         self.recorder.on_event(at, flow, event);
-        (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, event: *event });
+        self.tell.event(at, flow, event);
+    }
+}
+
+/// Who is told of a run while it goes on.
+trait Tell {
+    fn event(&mut self, at: Span, flow: usize, event: &Event);
+    /// All events up to `until` have been told; this share of the run is done.
+    fn come_to(&mut self, until: Span, share: f64);
+}
+
+/// Nobody.
+struct Silence;
+
+impl Tell for Silence {
+    fn event(&mut self, _: Span, _: usize, _: &Event) {}
+    fn come_to(&mut self, _: Span, _: f64) {}
+}
+
+/// Somebody who wants the events in order, though the world may tell a stream's ahead of time.
+struct InOrder<'a> {
+    early: Vec<(Span, usize, Event)>,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Tell for InOrder<'_> {
+    fn event(&mut self, at: Span, flow: usize, event: &Event) {
+        self.early.push((at, flow, *event));
+    }
+
+    fn come_to(&mut self, until: Span, share: f64) {
+        self.early.sort_by_key(|(at, ..)| *at);
+        let due = self.early.partition_point(|(at, ..)| *at <= until);
+        for (at, flow, event) in self.early.drain(..due) {
+            (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, event });
+        }
+        (self.progress)(Progress::Share(share));
     }
 }
 
@@ -115,7 +157,7 @@ pub fn simulate_many(
     let done = std::sync::atomic::AtomicU32::new(0);
     pool.install(|| {
         let one = |number: u32| {
-            let run = simulate(scenario, first_seed.wrapping_add(u64::from(number)), &mut |_| {});
+            let run = run(scenario, first_seed.wrapping_add(u64::from(number)), Silence);
             let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
             progress(f64::from(done) / f64::from(runs));
             run
@@ -137,15 +179,19 @@ fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>), SimErro
         path.iter().filter_map(|&link| links.get(link)).copied().collect()
     };
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let (near, far) = ends(flow, index, seed, Instant::ZERO)
-            .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-        let near = match near {
-            Near::Sender(sender) => NearEnd::Sender(sender),
-            Near::Background(background) => NearEnd::Background(background),
-        };
-        let back: Vec<_> = flow.path.iter().rev().copied().collect();
-        let (there, back) = (way(&forward, &flow.path), way(&backward, &back));
-        world.add_flow(Flow { near, far, forward: there, backward: back })?;
+        let there = way(&forward, &flow.path);
+        match &flow.kind {
+            FlowKind::Session { controller, report_interval, .. } => {
+                let (near, far) = ends::session(flow, (controller, *report_interval), index, seed, Instant::ZERO)
+                    .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
+                let back: Vec<_> = flow.path.iter().rev().copied().collect();
+                world.add_session(Session { near, far, forward: there, backward: way(&backward, &back) })?;
+            }
+            FlowKind::Background { traffic, rate } => {
+                let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO);
+                world.add_stream(Stream { source, forward: there })?;
+            }
+        }
     }
     Ok((world, forward))
 }

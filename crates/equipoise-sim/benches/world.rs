@@ -7,23 +7,12 @@ use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
 use equipoise::pace::{Source, Traffic};
 use equipoise::session::Event;
-use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
-use equipoise_sim::{EventQueue, Flow, FlowId, NearEnd, Side, Time, World};
+use equipoise_sim::{FlowId, Session, Side, Stream, Time, World};
 
 fn main() {
     divan::main();
-}
-
-/// One event in, one out, with so many waiting.
-#[divan::bench(args = [10, 1000, 100_000])]
-fn event_queue(bencher: Bencher<'_, '_>, waiting: u64) {
-    let mut queue = EventQueue::new();
-    (0..waiting).for_each(|i| queue.push(Time::from_nanos(i * 7919 % 1_000_003), i));
-    bencher.bench_local(|| {
-        let (at, event) = queue.pop().expect("as many in as out");
-        queue.push(at + Span::from_nanos((event % 1009) as i64 * 1000), event + 1);
-    });
 }
 
 fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
@@ -47,14 +36,12 @@ fn dumbbell_10_s(bencher: Bencher<'_, '_>) {
         let back = world.add_link(config).expect("valid");
         let (stream, far) = ends(10);
         let config = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
-        let sender = Sender::new(config, Box::new(Cbr::new(Rate::from_bps(3_000_000)))).expect("valid");
-        let flow = Flow { near: NearEnd::Sender(sender), far, forward: vec![there], backward: vec![back] };
-        world.add_flow(flow).expect("links of this world");
-        let (stream, far) = ends(20);
+        let near = Sender::new(config, Box::new(Cbr::new(Rate::from_bps(3_000_000)))).expect("valid");
+        let session = Session { near, far, forward: vec![there], backward: vec![back] };
+        world.add_session(session).expect("links of this world");
         let rate = Schedule::constant(Rate::from_bps(9_000_000));
         let source = Source::new(Traffic::Poisson, rate, Size::from_bytes(1000), Instant::ZERO, (1, 1));
-        let near = NearEnd::Background(Background::new(stream, source).expect("valid"));
-        world.add_flow(Flow { near, far, forward: vec![there], backward: vec![] }).expect("a link of this world");
+        world.add_stream(Stream { source, forward: vec![there] }).expect("a link of this world");
         let mut received = 0u64;
         world.run(Time::from_nanos(10_000_000_000), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
             received += u64::from(matches!(event, Event::MediaReceived { .. }));

@@ -11,7 +11,7 @@
 //! use equipoise::session::Event;
 //! use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 //! use equipoise::units::{Instant, Rate, Schedule, Size, Span};
-//! use equipoise_sim::{Flow, FlowId, NearEnd, Side, Time, World};
+//! use equipoise_sim::{FlowId, Session, Side, Time, World};
 //!
 //! let mut world = World::new();
 //! let link = LinkConfig {
@@ -25,8 +25,8 @@
 //! let sender = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
 //! let receiver =
 //!     ReceiverConfig { ssrc: 2, cname: "receiver".into(), sender_ssrc: 1, clocks: ClockMap::SYNCHRONISED, seed: 1 };
-//! world.add_flow(Flow {
-//!     near: NearEnd::Sender(Sender::new(sender, Box::new(Cbr::new(Rate::from_bps(3_000_000))))?),
+//! world.add_session(Session {
+//!     near: Sender::new(sender, Box::new(Cbr::new(Rate::from_bps(3_000_000))))?,
 //!     far: Receiver::new(receiver)?,
 //!     forward: vec![there],
 //!     backward: vec![back],
@@ -40,9 +40,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod agenda;
+mod network;
 mod packets;
-mod queue;
 mod world;
 
-pub use queue::EventQueue;
-pub use world::{Flow, FlowError, FlowId, LinkId, NearEnd, Observer, Side, SimClock, Time, World, turn};
+pub use network::LinkId;
+pub use world::{FlowError, FlowId, Observer, Session, Side, SimClock, Stream, Time, World, turn};

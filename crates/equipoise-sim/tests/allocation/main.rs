@@ -8,9 +8,9 @@ use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
 use equipoise::pace::{Source, Traffic};
 use equipoise::session::Event;
-use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
-use equipoise_sim::{Flow, FlowId, LinkId, NearEnd, Side, Time, World};
+use equipoise_sim::{FlowId, LinkId, Session, Side, Stream, Time, World};
 
 /// Counts every allocation of the process, and the bytes that are held.
 struct Counting;
@@ -59,7 +59,7 @@ fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
 /// A session beside background traffic, each with its own access links; what enters those is what the ends sent.
 struct Dumbbell {
     world: World,
-    access: [LinkId; 4],
+    access: [LinkId; 3],
     bottleneck: LinkId,
 }
 
@@ -69,22 +69,19 @@ impl Dumbbell {
     /// the warm-up, or its spare capacity would hide them.
     fn new() -> Self {
         let mut world = World::new();
-        let access = [(); 4].map(|()| add_link(&mut world, mbps(1000), 1000));
+        let access = [(); 3].map(|()| add_link(&mut world, mbps(1000), 1000));
         let bottleneck = add_link(&mut world, mbps(15), 100);
-        let [there, cross, back, cross_back] = access;
+        let [there, cross, back] = access;
 
         let (stream, far) = ends(10);
         let config = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
-        let near = NearEnd::Sender(Sender::new(config, Box::new(Cbr::new(mbps(3)))).expect("a valid configuration"));
+        let near = Sender::new(config, Box::new(Cbr::new(mbps(3)))).expect("a valid configuration");
         let (forward, backward) = (vec![there, bottleneck], vec![back]);
-        world.add_flow(Flow { near, far, forward, backward }).expect("links of this world");
+        world.add_session(Session { near, far, forward, backward }).expect("links of this world");
 
-        let (stream, far) = ends(20);
         let rate = Schedule::new(mbps(40), vec![(Span::from_secs(2), mbps(14))]);
         let source = Source::new(Traffic::Poisson, rate, PACKET, Instant::ZERO, (1, 1));
-        let near = NearEnd::Background(Background::new(stream, source).expect("a valid configuration"));
-        let (forward, backward) = (vec![cross, bottleneck], vec![cross_back]);
-        world.add_flow(Flow { near, far, forward, backward }).expect("links of this world");
+        world.add_stream(Stream { source, forward: vec![cross, bottleneck] }).expect("links of this world");
         Self { world, access, bottleneck }
     }
 

@@ -5,14 +5,14 @@ use equipoise::session::Event;
 use equipoise::units::Schedule;
 use equipoise_sim::{FlowError, FlowId, Side, Time, World};
 
-use crate::support::{at, background, constant, link, mbps};
+use crate::support::{at, constant, link, mbps, stream};
 
 #[test]
 fn reports_are_asked_for_answered_and_applied_over_the_links() {
     let mut world = World::new();
     let there = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
     let back = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
-    world.add_flow(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
+    world.add_session(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
     let mut applied = Vec::new();
     let mut ended = 0;
     let mut observer = |now: Time, _: FlowId, side: Side, event: &Event| match event {
@@ -57,10 +57,10 @@ fn the_path_load_is_told_after_each_request() {
     let mut world = World::new();
     let wide = world.add_link(link(Schedule::constant(mbps(100.0)), 1000)).expect("valid");
     let narrow = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
-    let flow = crate::support::session(Box::new(Listening(Arc::clone(&heard))), vec![wide, narrow], vec![]);
-    world.add_flow(flow).expect("links of this world");
-    let cross = background(Traffic::Constant, Schedule::constant(mbps(9.0)), 1, vec![narrow]);
-    world.add_flow(cross).expect("a link of this world");
+    let session = crate::support::session(Box::new(Listening(Arc::clone(&heard))), vec![wide, narrow], vec![]);
+    world.add_session(session).expect("links of this world");
+    let cross = stream(Traffic::Constant, Schedule::constant(mbps(9.0)), 1, vec![narrow]);
+    world.add_stream(cross).expect("a link of this world");
     world.run(at(5.5), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
     let heard = heard.lock().expect("no panic elsewhere");
     assert_eq!(heard.len(), 5);
@@ -73,6 +73,14 @@ fn a_path_over_a_foreign_link_is_refused() {
     let config = link(Schedule::constant(mbps(15.0)), 1);
     let foreign = other.add_link(config).expect("valid");
     let mut world = World::new();
-    let refused = world.add_flow(constant(mbps(1.0), vec![foreign], vec![]));
+    let refused = world.add_session(constant(mbps(1.0), vec![foreign], vec![]));
     assert_eq!(refused.err(), Some(FlowError::UnknownLink { link: 0, links: 0 }));
+}
+
+/// Packets may be ahead of the present on links that only their own paths feed; a newcomer would come between them.
+#[test]
+fn a_flow_that_comes_after_time_has_passed_is_refused() {
+    let mut world = World::new();
+    world.run(at(1.0), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+    assert_eq!(world.add_session(constant(mbps(1.0), vec![], vec![])).err(), Some(FlowError::Running));
 }

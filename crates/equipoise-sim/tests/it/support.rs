@@ -5,9 +5,9 @@ use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::{ClockMap, Moments};
 use equipoise::pace::{Source, Traffic};
 use equipoise::session::Event;
-use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
-use equipoise_sim::{Flow, FlowId, LinkId, NearEnd, Observer, Side, Time, World};
+use equipoise_sim::{FlowId, LinkId, Observer, Session, Side, Stream, Time, World};
 
 pub(crate) const PACKET: Size = Size::from_bytes(1000);
 pub(crate) const PROPAGATION: Span = Span::from_millis(5);
@@ -24,36 +24,26 @@ pub(crate) fn link(rate: Schedule<Rate>, queue: u32) -> LinkConfig {
     LinkConfig { rate, propagation_delay: PROPAGATION, queue: QueueLimit::Packets(queue) }
 }
 
-fn stream(ssrc: u32) -> StreamConfig {
-    StreamConfig { ssrc, payload_type: 96, packet_size: PACKET, cname: format!("{ssrc}@test") }
+pub(crate) fn stream(traffic: Traffic, rate: Schedule<Rate>, seed: u64, forward: Vec<LinkId>) -> Stream {
+    let number = forward.len() as u64 + 1;
+    Stream { source: Source::new(traffic, rate, PACKET, Instant::ZERO, (seed, number)), forward }
 }
 
-fn receiver(ssrc: u32) -> Receiver {
-    let config = ReceiverConfig {
-        ssrc: ssrc + 1,
-        cname: format!("{}@test", ssrc + 1),
-        sender_ssrc: ssrc,
-        clocks: ClockMap::SYNCHRONISED,
-        seed: 1,
-    };
-    Receiver::new(config).expect("a valid configuration")
-}
-
-pub(crate) fn background(traffic: Traffic, rate: Schedule<Rate>, seed: u64, forward: Vec<LinkId>) -> Flow {
-    let ssrc = 10 * (forward.len() as u32 + 1);
-    let source = Source::new(traffic, rate, PACKET, Instant::ZERO, (seed, u64::from(ssrc)));
-    let near = NearEnd::Background(Background::new(stream(ssrc), source).expect("a valid configuration"));
-    Flow { near, far: receiver(ssrc), forward, backward: Vec::new() }
-}
-
-pub(crate) fn constant(rate: Rate, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
+pub(crate) fn constant(rate: Rate, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Session {
     session(Box::new(Cbr::new(rate)), forward, backward)
 }
 
-pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
-    let config = SenderConfig { stream: stream(7), report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
-    let near = NearEnd::Sender(Sender::new(config, controller).expect("a valid configuration"));
-    Flow { near, far: receiver(7), forward, backward }
+pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Session {
+    let stream = StreamConfig { ssrc: 7, payload_type: 96, packet_size: PACKET, cname: "near@test".into() };
+    let config = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+    let clocks = ClockMap::SYNCHRONISED;
+    let far = ReceiverConfig { ssrc: 8, cname: "far@test".into(), sender_ssrc: 7, clocks, seed: 1 };
+    Session {
+        near: Sender::new(config, controller).expect("a valid configuration"),
+        far: Receiver::new(far).expect("a valid configuration"),
+        forward,
+        backward,
+    }
 }
 
 /// What was sent, received, and how long it took beyond propagation.
@@ -82,11 +72,11 @@ impl Observer for Seen {
     }
 }
 
-/// A world of one link and one background flow over it, run for so long.
+/// A world of one link and one stream over it, run for so long.
 pub(crate) fn single(traffic: Traffic, rate: Schedule<Rate>, link: LinkConfig, seed: u64, secs: f64) -> (Seen, World) {
     let mut world = World::new();
     let only = world.add_link(link).expect("a valid link");
-    world.add_flow(background(traffic, rate, seed, vec![only])).expect("a link of this world");
+    world.add_stream(stream(traffic, rate, seed, vec![only])).expect("a link of this world");
     let mut seen = Seen::default();
     world.run(at(secs), &mut seen);
     (seen, world)

@@ -1,10 +1,12 @@
 //! Packets are conserved, queues overflow by just the excess, capacity steps hold, seeds decide everything.
 
-use equipoise::pace::Traffic;
-use equipoise::units::{Schedule, Span};
-use equipoise_sim::World;
+use equipoise::link::LinkStats;
+use equipoise::pace::{Source, Traffic};
+use equipoise::session::Event;
+use equipoise::units::{Instant, Schedule, Span};
+use equipoise_sim::{FlowId, Side, SimClock, Stream, Time, World};
 
-use crate::support::{Seen, at, background, constant, link, mbps, single};
+use crate::support::{PACKET, PROPAGATION, Seen, at, constant, link, mbps, single, stream};
 
 #[test]
 fn an_overload_loses_just_its_excess() {
@@ -55,8 +57,8 @@ fn packets_are_conserved_on_chains_and_dumbbells() {
     let mut add = |rate: f64, queue| world.add_link(link(Schedule::constant(mbps(rate)), queue)).expect("valid");
     let (first, middle, last) = (add(100.0, 50), add(15.0, 20), add(100.0, 50));
     let flows = [
-        background(Traffic::Poisson, Schedule::constant(mbps(12.0)), 5, vec![first, middle, last]),
-        background(
+        stream(Traffic::Poisson, Schedule::constant(mbps(12.0)), 5, vec![first, middle, last]),
+        stream(
             Traffic::OnOff { on: Span::from_millis(100), off: Span::from_millis(100) },
             Schedule::constant(mbps(20.0)),
             6,
@@ -64,7 +66,7 @@ fn packets_are_conserved_on_chains_and_dumbbells() {
         ),
     ];
     for flow in flows {
-        world.add_flow(flow).expect("links of this world");
+        world.add_stream(flow).expect("links of this world");
     }
     let mut seen = Seen::default();
     world.run(at(30.0), &mut seen);
@@ -79,9 +81,9 @@ fn log(seed: u64) -> String {
     let mut world = World::new();
     let there = world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
     let back = world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
-    world.add_flow(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
-    let cross = background(Traffic::Poisson, Schedule::constant(mbps(9.0)), seed, vec![there]);
-    world.add_flow(cross).expect("links of this world");
+    world.add_session(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
+    let cross = stream(Traffic::Poisson, Schedule::constant(mbps(9.0)), seed, vec![there]);
+    world.add_stream(cross).expect("links of this world");
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     world.run(at(5.0), &mut seen);
     seen.log.unwrap_or_default()
@@ -93,17 +95,81 @@ fn the_same_seed_gives_the_same_events_and_another_seed_others() {
     assert!(log(1) != log(2), "two seeds give the same run");
 }
 
-/// A world run in one go and in many small steps is the same world.
+/// A session over three links beside a stream over the middle one, run in so many steps; where `apart`, the outer links
+/// have other users on paper, who send nothing.
+fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
+    let mut world = World::new();
+    let mut add = |rate: f64| world.add_link(link(Schedule::constant(mbps(rate)), 20)).expect("valid");
+    let (first, middle, last, back) = (add(20.0), add(15.0), add(100.0), add(100.0));
+    world.add_session(constant(mbps(6.0), vec![first, middle, last], vec![back])).expect("links of this world");
+    let rate = Schedule::constant(mbps(9.5));
+    world.add_stream(stream(Traffic::Poisson, rate, 3, vec![middle, last])).expect("links of this world");
+    for only in [middle, last].into_iter().filter(|_| apart) {
+        let silent = stream(Traffic::Poisson, Schedule::constant(mbps(0.0)), 1, vec![only]);
+        world.add_stream(silent).expect("links of this world");
+    }
+    let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
+    (1..=steps).for_each(|step| world.run(at(5.0 * f64::from(step) / f64::from(steps)), &mut seen));
+    let stats = world.links().filter_map(|link| world.link_stats(link)).collect();
+    // A stream's events may come early; each line begins with its time.
+    let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
+    lines.sort();
+    seen.log = Some(lines.join("\n"));
+    (seen, stats)
+}
+
+/// A world run in one go and in many small steps is the same world, its counters too.
 #[test]
 fn pausing_changes_nothing() {
-    let run = |steps: u32| {
-        let mut world = World::new();
-        let only = world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
-        let cross = background(Traffic::Poisson, Schedule::constant(mbps(9.0)), 3, vec![only]);
-        world.add_flow(cross).expect("a link of this world");
-        let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
-        (1..=steps).for_each(|step| world.run(at(2.0 * f64::from(step) / f64::from(steps)), &mut seen));
-        seen.log
+    let (once, often) = (chain(1, false), chain(700, false));
+    assert!(once.0.received > 5000 && once.1.iter().any(|stats| stats.dropped > 0), "{:?}", once.1);
+    assert!(once.0.log == often.0.log);
+    assert_eq!(once.1, often.1);
+}
+
+/// Packets that are given to the next link ahead of time meet what they would have met at their time.
+#[test]
+fn going_ahead_changes_nothing() {
+    let (ahead, apart) = (chain(1, false), chain(1, true));
+    assert!(ahead.0.log == apart.0.log);
+    assert_eq!(ahead.1, apart.1);
+}
+
+/// The world against the bare recursion over the merged departures of the same two sources.
+#[test]
+fn delays_over_three_links_are_those_of_the_recursion() {
+    let sources = || {
+        [(Traffic::Constant, 3.0, 1), (Traffic::Poisson, 9.0, 2)].map(|(traffic, rate, number)| {
+            Source::<SimClock>::new(traffic, Schedule::constant(mbps(rate)), PACKET, Instant::ZERO, (1, number))
+        })
     };
-    assert!(run(1) == run(400));
+    let rates = [1000.0, 15.0, 1000.0];
+    let mut world = World::new();
+    let path = rates.map(|rate| world.add_link(link(Schedule::constant(mbps(rate)), 1000)).expect("valid"));
+    for source in sources() {
+        world.add_stream(Stream { source, forward: path.to_vec() }).expect("links of this world");
+    }
+    let mut found = Vec::new();
+    world.run(at(20.0), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
+        if let Event::MediaReceived { delay, .. } = event {
+            found.push(delay.as_secs_f64());
+        }
+    });
+    let mut free = [0.0f64; 3];
+    let mut sources = sources();
+    for delay in found {
+        let next = |source: &Source<SimClock>| source.next_departure().expect("for ever").as_nanos();
+        let source = if next(&sources[1]) < next(&sources[0]) { &mut sources[1] } else { &mut sources[0] };
+        let sent = next(source) as f64 / 1e9;
+        source.advance();
+        let arrived = rates.iter().zip(&mut free).fold(sent, |at, (rate, free)| {
+            *free = free.max(at) + 8000.0 / (rate * 1e6);
+            *free + PROPAGATION.as_secs_f64()
+        });
+        assert!(
+            (arrived - sent - delay).abs() < 5e-9,
+            "sent at {sent}: {delay} s, by the recursion {}",
+            arrived - sent
+        );
+    }
 }

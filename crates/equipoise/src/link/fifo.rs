@@ -2,7 +2,7 @@ use alloc::collections::VecDeque;
 use alloc::string::ToString;
 
 use super::{LinkConfig, LinkError, QueueLimit};
-use crate::units::{Instant, Size, Span};
+use crate::units::{Instant, Rate, Schedule, Size, Span};
 
 /// A drop-tail FIFO link, advanced by the exact recursion of its departure times.
 ///
@@ -15,12 +15,33 @@ pub struct FifoLink<C> {
     origin: Instant<C>,
     /// End of the last accepted packet's service.
     free_at: Instant<C>,
-    /// Work left over at `free_at` by rounding down, in bit·ns/s.
-    carry: u128,
+    /// Work left over at `free_at` by rounding down, in bit·ns/s; less than the rate.
+    carry: u64,
+    /// The rate at `free_at`.
+    segment: Segment<C>,
+    /// How long the last packet's size takes at the segment's rate, and the work that rounding down leaves.
+    service: Service,
     /// Accepted packets whose service had not begun at the last offer.
     waiting: VecDeque<Waiting<C>>,
     waiting_bytes: Size,
     totals: Totals,
+}
+
+/// A stretch of time in which the rate stays.
+#[derive(Clone, Copy, Debug)]
+struct Segment<C> {
+    rate: u64,
+    /// When the next one begins.
+    until: Instant<C>,
+}
+
+/// The division of a packet's work by a rate, done once for packets of one size.
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    size: Size,
+    rate: u64,
+    nanos: u64,
+    rest: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -35,8 +56,9 @@ struct Totals {
     forwarded: u64,
     dropped: u64,
     offered: Size,
-    waited: Span,
-    served: Span,
+    waited_ns: u64,
+    /// Time before the last service in which there was none.
+    idle_ns: u64,
     longest_queue: usize,
 }
 
@@ -78,11 +100,14 @@ impl<C> FifoLink<C> {
         if config.propagation_delay < Span::ZERO {
             return Err(LinkError::NegativeDelay { found: config.propagation_delay.to_string() });
         }
+        let segment = Segment::at(&config.rate, origin, Span::ZERO);
         Ok(Self {
             config,
             origin,
             free_at: origin,
             carry: 0,
+            segment,
+            service: Service { size: Size::ZERO, rate: 1, nanos: 0, rest: 0 },
             waiting: VecDeque::new(),
             waiting_bytes: Size::ZERO,
             totals: Totals::default(),
@@ -96,43 +121,47 @@ impl<C> FifoLink<C> {
     pub fn offer(&mut self, now: Instant<C>, size: Size) -> Verdict<C> {
         self.begin_services(now);
         self.totals.offered = self.totals.offered + size;
-        let idle = self.free_at <= now;
-        if !idle && self.is_full(size) {
-            self.totals.dropped += 1;
-            return Verdict::Dropped;
-        }
-        let service_start = if idle { now } else { self.free_at };
-        if idle {
+        let service_start = if self.free_at <= now {
+            self.totals.idle_ns += now.as_nanos() - self.free_at.as_nanos();
             self.carry = 0;
+            now
         } else {
-            self.waiting.push_back(Waiting { service_start, size });
+            if self.is_full(size) {
+                self.totals.dropped += 1;
+                return Verdict::Dropped;
+            }
+            self.totals.waited_ns += self.free_at.as_nanos() - now.as_nanos();
+            self.waiting.push_back(Waiting { service_start: self.free_at, size });
             self.waiting_bytes = self.waiting_bytes + size;
             self.totals.longest_queue = self.totals.longest_queue.max(self.waiting.len());
-        }
+            self.free_at
+        };
         self.free_at = self.finish(service_start, size);
         self.totals.forwarded += 1;
-        self.totals.waited = self.totals.waited + (service_start - now);
-        self.totals.served = self.totals.served + (self.free_at - service_start);
         Verdict::ArrivesAt(self.free_at + self.config.propagation_delay)
+    }
+
+    /// IP bytes that arrived at the link so far, dropped ones included.
+    pub const fn offered(&self) -> Size {
+        self.totals.offered
     }
 
     /// The counters at `now`.
     pub fn stats(&self, now: Instant<C>) -> LinkStats {
         let elapsed = (now - self.origin).as_secs_f64();
-        let per_time = |sum: Span| (elapsed > 0.0).then(|| sum.as_secs_f64() / elapsed);
+        let per_time = |nanos: u64| (elapsed > 0.0).then(|| nanos as f64 / 1e9 / elapsed);
         let future_waits = self
             .waiting
             .iter()
             .filter(|packet| packet.service_start > now)
-            .fold(Span::ZERO, |sum, packet| sum + (packet.service_start - now));
-        // A busy period has no gaps: all of the time until `free_at` is service.
-        let future_service = (self.free_at - now).max(Span::ZERO);
+            .fold(0, |sum, packet| sum + (packet.service_start.as_nanos() - now.as_nanos()));
+        let idle_ns = self.totals.idle_ns + now.as_nanos().saturating_sub(self.free_at.as_nanos());
         LinkStats {
             forwarded: self.totals.forwarded,
             dropped: self.totals.dropped,
             offered: self.totals.offered,
-            utilisation: per_time(self.totals.served - future_service),
-            mean_queue: per_time(self.totals.waited - future_waits),
+            utilisation: per_time((now - self.origin).as_nanos().unsigned_abs().saturating_sub(idle_ns)),
+            mean_queue: per_time(self.totals.waited_ns.saturating_sub(future_waits)),
             longest_queue: self.totals.longest_queue,
         }
     }
@@ -171,10 +200,41 @@ impl<C> FifoLink<C> {
         }
     }
 
-    /// End of the service of `size` that begins at `start`, through every step of the rate.
+    /// End of the service of `size` that begins at `start`.
     fn finish(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
-        let mut work = u128::from(size.as_bits()) * 1_000_000_000 + self.carry;
-        let mut at = start - self.origin;
+        if start >= self.segment.until {
+            self.segment = Segment::at(&self.config.rate, self.origin, start - self.origin);
+        }
+        let Segment { rate, until } = self.segment;
+        // What is left over from another rate may exceed this one.
+        if let Some(service) = self.service_at(rate, size).filter(|_| self.carry < rate) {
+            let (rest, nanos) = if self.carry >= rate - service.rest {
+                (self.carry - (rate - service.rest), service.nanos + 1)
+            } else {
+                (self.carry + service.rest, service.nanos)
+            };
+            let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos));
+            if end < until {
+                self.carry = rest;
+                return end;
+            }
+        }
+        self.finish_through_steps(start - self.origin, size)
+    }
+
+    /// The division for `size` at `rate`; `None` where it does not fit, or where nothing is served.
+    fn service_at(&mut self, rate: u64, size: Size) -> Option<Service> {
+        if (self.service.size, self.service.rate) != (size, rate) {
+            let work = size.as_bits().checked_mul(NANOS_PER_S)?;
+            let nanos = work.checked_div(rate)?;
+            self.service = Service { size, rate, nanos, rest: work % rate };
+        }
+        Some(self.service)
+    }
+
+    /// End of the service of `size` that begins at `at` since the origin, through every step of the rate.
+    fn finish_through_steps(&mut self, mut at: Span, size: Size) -> Instant<C> {
+        let mut work = u128::from(size.as_bits()) * u128::from(NANOS_PER_S) + u128::from(self.carry);
         loop {
             let rate = u128::from(self.config.rate.at(at).as_bps());
             let step = self.config.rate.next_step(at);
@@ -187,12 +247,21 @@ impl<C> FifoLink<C> {
                 _ => {
                     // The last rate is above zero by construction.
                     let rate = rate.max(1);
-                    self.carry = work % rate;
+                    self.carry = (work % rate) as u64;
                     let nanos = i64::try_from(work / rate).unwrap_or(i64::MAX);
                     return self.origin + (at + Span::from_nanos(nanos));
                 }
             }
         }
+    }
+}
+
+const NANOS_PER_S: u64 = 1_000_000_000;
+
+impl<C> Segment<C> {
+    fn at(rate: &Schedule<Rate>, origin: Instant<C>, elapsed: Span) -> Self {
+        let until = rate.next_step(elapsed).map_or(Instant::MAX, |step| origin + step);
+        Self { rate: rate.at(elapsed).as_bps(), until }
     }
 }
 
@@ -204,7 +273,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::units::{Rate, Schedule, SenderClock};
+    use crate::units::SenderClock;
 
     type At = Instant<SenderClock>;
 

@@ -10,7 +10,7 @@ pub struct SequenceTracker {
     highest: u64,
     /// The 16-bit number that, if it comes next, shows that the source restarted.
     restart_at: Option<u16>,
-    /// Bit i of the window stands for the extended number `highest - i`.
+    /// Bit `n mod WINDOW` stands for the extended number n, of those up to `highest`.
     seen: [u64; Self::WINDOW as usize / 64],
     /// Packets that RFC 3550 counts as received: all but invalid ones, duplicates included.
     received: u64,
@@ -55,7 +55,7 @@ impl SequenceTracker {
         // Starting in cycle 1 keeps a packet from before the first representable.
         let base = u64::from(first) + (1 << 16);
         let mut tracker = Self { base, highest: base, restart_at: None, seen: [0; 16], received: 1, reported: (0, 0) };
-        tracker.mark(0);
+        tracker.mark(base);
         tracker
     }
 
@@ -70,10 +70,10 @@ impl SequenceTracker {
         if behind < Self::MAX_MISORDER {
             self.restart_at = None;
             self.received += 1;
-            if !self.mark(u64::from(behind)) {
+            let extended = self.highest - u64::from(behind);
+            if !self.mark(extended) {
                 return Arrival::Duplicate;
             }
-            let extended = self.highest - u64::from(behind);
             self.base = self.base.min(extended);
             return Arrival::New(extended);
         }
@@ -84,7 +84,7 @@ impl SequenceTracker {
             self.base = (cycles << 16) + u64::from(sequence);
             self.highest = self.base;
             self.seen = [0; 16];
-            self.mark(0);
+            self.mark(self.highest);
             self.received = 1;
             self.reported = (0, 0);
             return Arrival::Restarted(self.base);
@@ -112,38 +112,36 @@ impl SequenceTracker {
 
     fn advance(&mut self, by: u64) -> u64 {
         self.restart_at = None;
-        self.highest += by;
         self.received += 1;
-        self.shift(by);
-        self.mark(0);
+        if by >= Self::WINDOW {
+            self.seen = [0; 16];
+        } else {
+            (1..=by).for_each(|ahead| self.forget(self.highest + ahead));
+        }
+        self.highest += by;
+        self.mark(self.highest);
         self.highest
     }
 
-    /// Moves the window on by `by` numbers.
-    fn shift(&mut self, by: u64) {
-        if by >= Self::WINDOW {
-            self.seen = [0; 16];
-            return;
-        }
-        let (words, bits) = ((by / 64) as usize, by % 64);
-        for index in (0..self.seen.len()).rev() {
-            let word = |i: Option<usize>| i.and_then(|i| self.seen.get(i)).copied().unwrap_or(0);
-            let low = word(index.checked_sub(words));
-            let carried = if bits == 0 { 0 } else { word(index.checked_sub(words + 1)) >> (64 - bits) };
-            if let Some(slot) = self.seen.get_mut(index) {
-                *slot = (low << bits) | carried;
-            }
-        }
-    }
-
-    /// Notes the number `behind` the highest; false where it was there already.
-    fn mark(&mut self, behind: u64) -> bool {
-        let bit = 1 << (behind % 64);
-        self.seen.get_mut((behind / 64) as usize).is_some_and(|word| {
+    /// Marks a number as seen; whether it was not before.
+    fn mark(&mut self, extended: u64) -> bool {
+        let (word, bit) = Self::place(extended);
+        self.seen.get_mut(word).is_some_and(|word| {
             let new = *word & bit == 0;
             *word |= bit;
             new
         })
+    }
+
+    fn forget(&mut self, extended: u64) {
+        let (word, bit) = Self::place(extended);
+        if let Some(word) = self.seen.get_mut(word) {
+            *word &= !bit;
+        }
+    }
+
+    const fn place(extended: u64) -> (usize, u64) {
+        ((extended % Self::WINDOW / 64) as usize, 1 << (extended % 64))
     }
 }
 

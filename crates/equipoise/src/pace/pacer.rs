@@ -9,6 +9,8 @@ use crate::units::{Instant, Rate, Size, Span};
 pub struct Pacer<C> {
     rate: Rate,
     last: Option<Departure<C>>,
+    /// When the packet behind the last one is due, and the fraction left over; `None` while the rate is zero.
+    next: Option<(Instant<C>, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -34,7 +36,7 @@ pub enum Readiness<C> {
 impl<C> Pacer<C> {
     /// A pacer whose first packet may leave at once.
     pub const fn new(rate: Rate) -> Self {
-        Self { rate, last: None }
+        Self { rate, last: None, next: None }
     }
 
     /// The present rate.
@@ -49,12 +51,13 @@ impl<C> Pacer<C> {
             if let Some(last) = &mut self.last {
                 last.carry = 0;
             }
+            self.next = self.next_due();
         }
     }
 
     /// May a packet leave at `now`?
     pub fn poll(&self, now: Instant<C>) -> Readiness<C> {
-        match self.next_due() {
+        match self.next {
             Some((due, _)) if due > now => Readiness::At(due),
             Some(_) => Readiness::Now,
             None if self.last.is_none() && self.rate > Rate::ZERO => Readiness::Now,
@@ -64,25 +67,24 @@ impl<C> Pacer<C> {
 
     /// A packet of `size` left at `now`. Returns how late it was, where that made the schedule start anew.
     pub fn on_departure(&mut self, now: Instant<C>, size: Size) -> Option<Span> {
-        let (due, carry) = self.next_due().unwrap_or((now, 0));
+        let (due, carry) = self.next.unwrap_or((now, 0));
         let late = now - due;
-        let gap = self.rate.time_to_send(size).unwrap_or(Span::MAX);
-        let anew = late > gap;
+        let anew = late > Span::ZERO && late > self.rate.time_to_send(size).unwrap_or(Span::MAX);
         self.last = Some(if anew || late < Span::ZERO {
             Departure { due: now, size, carry: 0 }
         } else {
             Departure { due, size, carry }
         });
+        self.next = self.next_due();
         anew.then_some(late)
     }
 
-    /// When the packet behind the last one is due, and the fraction left over.
     fn next_due(&self) -> Option<(Instant<C>, u64)> {
         let last = self.last.as_ref()?;
-        let work = u128::from(last.size.as_bits()) * 1_000_000_000 + u128::from(last.carry);
-        let rate = u128::from(self.rate.as_bps());
+        let (work, rate) =
+            (last.size.as_bits().saturating_mul(1_000_000_000).saturating_add(last.carry), self.rate.as_bps());
         let gap = i64::try_from(work.checked_div(rate)?).unwrap_or(i64::MAX);
-        Some((last.due + Span::from_nanos(gap), (work % rate) as u64))
+        Some((last.due + Span::from_nanos(gap), work % rate))
     }
 }
 

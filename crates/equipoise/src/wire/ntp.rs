@@ -9,9 +9,6 @@ pub struct NtpTime(u64);
 /// Seconds from 1900, where NTP counts from, to 1970 (RFC 5905, Fig. 4).
 const UNIX_EPOCH_S: u64 = 2_208_988_800;
 const NANOS_PER_S: u64 = 1_000_000_000;
-/// Nanoseconds from 1900 to 1970.
-const UNIX_EPOCH_NS: u64 = UNIX_EPOCH_S * NANOS_PER_S;
-const NANOS_PER_ERA: i128 = (1i128 << 32) * NANOS_PER_S as i128;
 
 impl NtpTime {
     /// The timestamp with these bits.
@@ -26,9 +23,10 @@ impl NtpTime {
 
     /// The timestamp of a moment; its fraction is rounded to the nearest 2⁻³² s.
     pub fn from_instant(at: Instant<SenderClock>) -> Self {
-        let nanos = u128::from(at.as_nanos()).saturating_add(u128::from(UNIX_EPOCH_NS));
-        let bits = (nanos << 32).saturating_add(u128::from(NANOS_PER_S / 2)).div_euclid(u128::from(NANOS_PER_S));
-        Self(bits as u64)
+        // Seconds and their rest apart, so that all of it fits into 64 bits: this runs for every packet.
+        let (seconds, nanos) = (at.as_nanos() / NANOS_PER_S, at.as_nanos() % NANOS_PER_S);
+        let fraction = (nanos << 32).wrapping_add(NANOS_PER_S / 2) / NANOS_PER_S;
+        Self((seconds.wrapping_add(UNIX_EPOCH_S) << 32).wrapping_add(fraction))
     }
 
     /// The moment nearest to `reference` that has this timestamp, to the nanosecond.
@@ -36,11 +34,9 @@ impl NtpTime {
     /// A timestamp made from an instant gives that very instant back while the reference is within 68 years of it. What
     /// lies before the clock's zero or beyond its end saturates.
     pub fn to_instant_near(self, reference: Instant<SenderClock>) -> Instant<SenderClock> {
-        let in_era = (u128::from(self.0).saturating_mul(u128::from(NANOS_PER_S)).saturating_add(1 << 31) >> 32) as i128;
-        let first = in_era.saturating_sub(i128::from(UNIX_EPOCH_NS));
-        let distance = i128::from(reference.as_nanos()).saturating_sub(first).saturating_add(NANOS_PER_ERA / 2);
-        let at = first.saturating_add(distance.div_euclid(NANOS_PER_ERA).saturating_mul(NANOS_PER_ERA));
-        Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
+        let ahead = self.0.wrapping_sub(Self::from_instant(reference).0).cast_signed();
+        let nanos = (i128::from(ahead).wrapping_mul(i128::from(NANOS_PER_S)).wrapping_add(1 << 31) >> 32) as i64;
+        Instant::from_nanos(reference.as_nanos().saturating_add_signed(nanos))
     }
 
     /// The time nearest to `reference` whose middle 32 bits are `middle`; the fraction below them is zero.

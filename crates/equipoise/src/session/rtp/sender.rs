@@ -143,6 +143,11 @@ impl Sender {
         Ok(sender)
     }
 
+    /// When the sender is going to ask for the next report, or to find that the last ones are missing.
+    pub const fn next_request(&self) -> Instant<SenderClock> {
+        self.exchange.next_due
+    }
+
     /// The controller's rate holds from now on.
     fn decided(&mut self) {
         let rate = self.controller.allowance().rate;

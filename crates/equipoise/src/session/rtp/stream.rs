@@ -129,8 +129,9 @@ impl Packetiser {
 
     /// The RTP timestamp of a moment.
     fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
-        let ticks = u128::from(at.as_nanos()) * u128::from(StreamConfig::MEDIA_CLOCK_HZ) / 1_000_000_000;
-        self.timestamp_offset.wrapping_add(ticks as u32)
+        let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
+        let hz = u64::from(StreamConfig::MEDIA_CLOCK_HZ);
+        self.timestamp_offset.wrapping_add((seconds * hz + nanos * hz / 1_000_000_000) as u32)
     }
 
     /// Puts the next packet, which leaves at `now`, into `outbox`.

@@ -1,0 +1,93 @@
+use crate::Time;
+
+/// When each of a number of things happens next; of two at one time, the lower number comes first.
+///
+/// A tournament: leaves are the things, and each node above holds the earlier of its two children. A change costs one
+/// comparison per level, without a branch, and nothing is ever left behind: a thing has one time or none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Agenda {
+    /// The winner of the whole at 1, the children of `i` at `2i` and `2i + 1`; leaves in the upper half.
+    nodes: Vec<Entry>,
+}
+
+/// A thing's time in nanoseconds above its number, so that one comparison orders both.
+type Entry = u128;
+
+/// After every time there is.
+const NEVER: u64 = u64::MAX;
+
+impl Agenda {
+    /// Makes room for things with numbers below `count`; what is there stays.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        let (old, leaves) = (self.leaves().to_vec(), count.next_power_of_two());
+        if leaves <= old.len() {
+            return;
+        }
+        self.nodes = vec![0; 2 * leaves];
+        for number in 0..leaves {
+            self.nodes[leaves + number] = old.get(number).copied().unwrap_or(entry(NEVER, number));
+        }
+        for node in (1..leaves).rev() {
+            self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
+        }
+    }
+
+    /// Thing `number`, for which there is room, happens at `at`, or not at all.
+    pub(crate) fn set(&mut self, number: usize, at: Option<Time>) {
+        let mut node = self.nodes.len() / 2 + number;
+        let mut winner = entry(at.map_or(NEVER, Time::as_nanos), number);
+        self.nodes[node] = winner;
+        while node > 1 {
+            winner = winner.min(self.nodes[node ^ 1]);
+            node /= 2;
+            self.nodes[node] = winner;
+        }
+    }
+
+    /// What happens next, and when.
+    pub(crate) fn next(&self) -> Option<(Time, usize)> {
+        let first = *self.nodes.get(1)?;
+        let at = (first >> u32::BITS) as u64;
+        (at != NEVER).then(|| (Time::from_nanos(at), first as u32 as usize))
+    }
+
+    fn leaves(&self) -> &[Entry] {
+        &self.nodes[self.nodes.len() / 2..]
+    }
+}
+
+const fn entry(at: u64, number: usize) -> Entry {
+    (at as Entry) << u32::BITS | number as u32 as Entry
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Set in any order, the next thing is the one that a search through all of them finds.
+        #[test]
+        fn the_next_is_the_earliest_and_of_equals_the_lowest(
+            count in 1usize..40,
+            more in 0usize..40,
+            steps in proptest::collection::vec((any::<prop::sample::Index>(), proptest::option::of(0u64..20)), 1..200),
+        ) {
+            let mut agenda = Agenda::default();
+            agenda.reserve(count);
+            let mut reference = vec![None; count];
+            for (step, (number, at)) in steps.iter().enumerate() {
+                if step == 20 {
+                    agenda.reserve(count + more);
+                    reference.resize(count + more, None);
+                }
+                let number = number.index(reference.len());
+                agenda.set(number, at.map(Time::from_nanos));
+                reference[number] = *at;
+                let expected = reference.iter().enumerate().filter_map(|(n, at)| at.map(|at| (at, n))).min();
+                prop_assert_eq!(agenda.next().map(|(at, n)| (at.as_nanos(), n)), expected);
+            }
+        }
+    }
+}

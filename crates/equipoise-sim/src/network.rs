@@ -1,0 +1,366 @@
+use std::collections::VecDeque;
+
+use equipoise::link::{FifoLink, LinkConfig, LinkError, LinkStats, Verdict};
+use equipoise::pace::Source;
+use equipoise::session::Event;
+use equipoise::units::{Size, Span};
+
+use crate::agenda::Agenda;
+use crate::packets::{PacketId, Packets};
+use crate::world::{FlowId, Observer, Side, SimClock, Time};
+
+/// A link of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub(crate) usize);
+
+/// The links, what is under way between them, and the streams that feed them.
+///
+/// No event is made for a packet's arrival at a link. The network stands still until it is told that all is known that
+/// the sessions send before some moment; then each link, behind those that feed it, takes what has come in until the
+/// moment that its feeders are known to, merged by time. What comes out at the end of a session's way waits there.
+#[derive(Default)]
+pub(crate) struct Network {
+    links: Vec<Link>,
+    ways: Vec<Way>,
+    streams: Vec<StreamState>,
+    /// Links behind their feeders, as far as rings allow.
+    order: Vec<usize>,
+    has_ring: bool,
+    /// What the sessions send before this is known.
+    known: Time,
+    /// Nothing is taken from this moment on: somebody is going to look at the counters then.
+    pub(crate) horizon: Time,
+}
+
+struct Link {
+    fifo: FifoLink<SimClock>,
+    feeders: Vec<Feeder>,
+    /// The time of each feeder's first packet.
+    heads: Agenda,
+    /// What came in before this is taken.
+    known: Time,
+}
+
+struct Feeder {
+    from: From,
+    inbox: VecDeque<Packet>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    /// All sessions that send into this link first.
+    Sessions,
+    Stream(usize),
+    Link(usize),
+}
+
+/// A list of links, each with the number of the feeder by which one enters it.
+struct Way {
+    hops: Vec<(usize, usize)>,
+    flow: FlowId,
+    arrived: VecDeque<Packet>,
+    /// What waits in `arrived` is one entry in the agenda of the world; streams' packets wait for nobody.
+    thing: Option<usize>,
+}
+
+struct StreamState {
+    source: Source<SimClock>,
+    way: usize,
+    sent: u64,
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// When it arrives at its next link, or at its end.
+    pub(crate) at: Time,
+    pub(crate) sent: Time,
+    /// Of a stream's packet its sequence number, of a session's where its datagram is kept.
+    pub(crate) number: u64,
+    pub(crate) size: Size,
+    pub(crate) way: u32,
+    /// How many links lie behind it.
+    pub(crate) hop: u32,
+}
+
+/// What packets meet where they leave the network.
+pub(crate) struct Outside<'a, O> {
+    /// Tells sessions of arrivals.
+    pub(crate) agenda: &'a mut Agenda,
+    /// Gets lost datagrams back.
+    pub(crate) packets: &'a mut Packets,
+    /// Sees the streams' packets.
+    pub(crate) observer: &'a mut O,
+}
+
+impl Network {
+    pub(crate) fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, LinkError> {
+        let fifo = FifoLink::new(config, Time::ZERO)?;
+        let (feeders, heads) = (Vec::new(), Agenda::default());
+        self.links.push(Link { fifo, feeders, heads, known: Time::ZERO });
+        Ok(LinkId(self.links.len() - 1))
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// A way for a session's packets over links that are known; arrivals are number `thing` of the world's agenda.
+    pub(crate) fn add_way(&mut self, path: &[LinkId], flow: FlowId, thing: usize) -> usize {
+        self.lay(path, flow, From::Sessions, Some(thing))
+    }
+
+    /// A stream over links that are known, one at least.
+    pub(crate) fn add_stream(&mut self, source: Source<SimClock>, path: &[LinkId], flow: FlowId) {
+        let stream = self.streams.len();
+        let next = source.next_departure();
+        let way = self.lay(path, flow, From::Stream(stream), None);
+        self.streams.push(StreamState { source, way, sent: 0 });
+        if let Some(&(link, feeder)) = self.ways[way].hops.first() {
+            self.links[link].heads.set(feeder, next);
+        }
+    }
+
+    fn lay(&mut self, path: &[LinkId], flow: FlowId, first: From, thing: Option<usize>) -> usize {
+        let mut from = first;
+        let mut hops = Vec::new();
+        for &LinkId(link) in path {
+            hops.push((link, self.links[link].feeder(from)));
+            from = From::Link(link);
+        }
+        self.ways.push(Way { hops, flow, arrived: VecDeque::new(), thing });
+        self.ways.len() - 1
+    }
+
+    /// Puts the links into order once all ways are laid.
+    ///
+    /// Returns a link of a ring without delay, in which no packet could be said to come first.
+    pub(crate) fn arrange(&mut self) -> Result<(), LinkId> {
+        (self.order, self.has_ring) = (Vec::new(), false);
+        let mut marks = vec![Mark::New; self.links.len()];
+        for link in 0..self.links.len() {
+            self.visit(link, &mut marks, &mut Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Depth first against the direction of the packets; `trail` are the delays on the way here from each link above.
+    fn visit(&mut self, link: usize, marks: &mut [Mark], trail: &mut Vec<(usize, Span)>) -> Result<(), LinkId> {
+        match marks[link] {
+            Mark::Done => return Ok(()),
+            Mark::Open => {
+                self.has_ring = true;
+                let around = trail.iter().rev().take_while(|(above, _)| *above != link).map(|(_, delay)| *delay);
+                let delay = around.chain([self.propagation_delay(link)]).fold(Span::ZERO, |sum, delay| sum + delay);
+                return if delay > Span::ZERO { Ok(()) } else { Err(LinkId(link)) };
+            }
+            Mark::New => marks[link] = Mark::Open,
+        }
+        trail.push((link, self.propagation_delay(link)));
+        for feeder in 0..self.links[link].feeders.len() {
+            if let From::Link(feeding) = self.links[link].feeders[feeder].from {
+                self.visit(feeding, marks, trail)?;
+            }
+        }
+        trail.pop();
+        marks[link] = Mark::Done;
+        self.order.push(link);
+        Ok(())
+    }
+
+    fn propagation_delay(&self, link: usize) -> Span {
+        self.links[link].fifo.config().propagation_delay
+    }
+
+    /// The least time between a session's sending and its peer's receiving; `None` without sessions.
+    pub(crate) fn look_ahead(&self) -> Option<Span> {
+        let sessions = self.ways.iter().filter(|way| way.thing.is_some() && !way.hops.is_empty());
+        let delay = |way: &Way| way.hops.iter().fold(Span::ZERO, |sum, hop| sum + self.propagation_delay(hop.0));
+        sessions.map(delay).min()
+    }
+
+    /// The moment before which all is known that the sessions send.
+    pub(crate) const fn known(&self) -> Time {
+        self.known
+    }
+
+    /// When the next packet comes to a link, of those that are known.
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at).min()
+    }
+
+    /// A session sends a packet, at [`Packet::at`]. Gives it back where its way has no link: it has arrived.
+    pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
+        let Some(&(link, feeder)) = self.ways[packet.way as usize].hops.first() else { return Some(packet) };
+        self.links[link].put(feeder, packet);
+        None
+    }
+
+    /// The next packet that has arrived at the end of a session's way.
+    pub(crate) fn take(&mut self, way: usize, agenda: &mut Agenda) -> Option<Packet> {
+        let Way { arrived, thing, .. } = &mut self.ways[way];
+        let packet = arrived.pop_front();
+        if let Some(thing) = *thing {
+            agenda.set(thing, arrived.front().map(|next| next.at));
+        }
+        packet
+    }
+
+    /// All is known that the sessions send before `to`: takes it through the links.
+    pub(crate) fn advance(&mut self, to: Time, outside: &mut Outside<'_, impl Observer>) {
+        self.known = self.known.max(to);
+        loop {
+            let mut moved = false;
+            for place in 0..self.order.len() {
+                let link = self.order[place];
+                let known = self.feeders_known(link).min(self.horizon);
+                if known > self.links[link].known {
+                    self.links[link].known = known;
+                    self.take_until(link, known, outside);
+                    moved = true;
+                }
+            }
+            // In a ring, what one link gives out may have to pass another that had its turn.
+            if !(self.has_ring && moved) {
+                return;
+            }
+        }
+    }
+
+    /// The moment before which a link's feeders have given it all there is.
+    fn feeders_known(&self, link: usize) -> Time {
+        let known = self.links[link].feeders.iter().map(|feeder| match feeder.from {
+            From::Sessions | From::Stream(_) => self.known,
+            From::Link(feeding) => self.links[feeding].known + self.propagation_delay(feeding),
+        });
+        known.min().unwrap_or(self.known)
+    }
+
+    /// Serves what has come to a link before `known`.
+    fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
+        while let Some((_, feeder)) = self.links[link].heads.next().filter(|(at, _)| *at < known) {
+            if let Some(packet) = self.pull(link, feeder, outside.observer) {
+                self.pass(packet, link, outside);
+            }
+        }
+    }
+
+    /// Takes a packet over a link, and over those behind it whose turn it must be.
+    fn pass(&mut self, mut packet: Packet, mut link: usize, outside: &mut Outside<'_, impl Observer>) {
+        loop {
+            match self.links[link].fifo.offer(packet.at, packet.size) {
+                Verdict::ArrivesAt(at) => packet.at = at,
+                Verdict::Dropped => {
+                    if self.ways[packet.way as usize].thing.is_some() {
+                        outside.packets.discard(packet.number as PacketId);
+                    }
+                    return;
+                }
+            }
+            packet.hop += 1;
+            let Some(&(next, feeder)) = self.ways[packet.way as usize].hops.get(packet.hop as usize) else {
+                return self.arrive(packet, outside);
+            };
+            if packet.at >= self.horizon || !self.links[next].waits_for_nothing() {
+                return self.links[next].put(feeder, packet);
+            }
+            link = next;
+        }
+    }
+
+    /// The first packet of a link's feeder.
+    fn pull(&mut self, link: usize, feeder: usize, observer: &mut impl Observer) -> Option<Packet> {
+        let Link { feeders, heads, .. } = &mut self.links[link];
+        let Feeder { from, inbox } = &mut feeders[feeder];
+        let From::Stream(stream) = *from else {
+            let packet = inbox.pop_front();
+            heads.set(feeder, inbox.front().map(|next| next.at));
+            return packet;
+        };
+        let StreamState { source, way, sent } = &mut self.streams[stream];
+        let at = source.next_departure()?;
+        source.advance();
+        heads.set(feeder, source.next_departure());
+        let (sequence, size) = (*sent, source.packet_size());
+        *sent += 1;
+        observer.on_event(at, self.ways[*way].flow, Side::Near, &Event::MediaSent { sequence, size });
+        Some(Packet { at, sent: at, number: sequence, size, way: *way as u32, hop: 0 })
+    }
+
+    /// A packet's arrival at the end of its way is known.
+    fn arrive(&mut self, packet: Packet, outside: &mut Outside<'_, impl Observer>) {
+        let way = &mut self.ways[packet.way as usize];
+        let Some(thing) = way.thing else {
+            let Packet { at, sent, number: sequence, size, .. } = packet;
+            let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size };
+            return outside.observer.on_event(at, way.flow, Side::Far, &event);
+        };
+        if way.arrived.is_empty() {
+            outside.agenda.set(thing, Some(packet.at));
+        }
+        way.arrived.push_back(packet);
+    }
+
+    /// The streams send no more; gives their flows.
+    pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
+        let mut flows = Vec::new();
+        for (number, stream) in self.streams.iter().enumerate() {
+            let way = &self.ways[stream.way];
+            flows.push(way.flow);
+            for link in &mut self.links {
+                let from = From::Stream(number);
+                if let Some(feeder) = link.feeders.iter().position(|feeder| feeder.from == from) {
+                    link.heads.set(feeder, None);
+                }
+            }
+        }
+        flows
+    }
+
+    pub(crate) fn stats(&self, link: LinkId, now: Time) -> Option<LinkStats> {
+        self.links.get(link.0).map(|state| state.fifo.stats(now))
+    }
+
+    /// Bytes that were offered so far to each link of a way.
+    pub(crate) fn offered(&self, way: usize) -> impl Iterator<Item = (LinkId, Size)> {
+        self.ways[way].hops.iter().map(|&(link, _)| (LinkId(link), self.links[link].fifo.offered()))
+    }
+
+    /// Share of a link's capacity between two moments that `offered` bytes ask for.
+    pub(crate) fn load(&self, link: LinkId, from: Time, to: Time, offered: Size) -> Option<f64> {
+        self.links[link.0].fifo.load(from, to, offered)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Mark {
+    New,
+    /// Its feeders are being visited.
+    Open,
+    Done,
+}
+
+impl Link {
+    /// The number of a feeder, which may be new.
+    fn feeder(&mut self, from: From) -> usize {
+        if let Some(known) = self.feeders.iter().position(|feeder| feeder.from == from) {
+            return known;
+        }
+        self.feeders.push(Feeder { from, inbox: VecDeque::new() });
+        self.heads.reserve(self.feeders.len());
+        self.feeders.len() - 1
+    }
+
+    /// Whether nothing can come before what its only feeder gives it now.
+    fn waits_for_nothing(&self) -> bool {
+        matches!(self.feeders.as_slice(), [only] if only.inbox.is_empty())
+    }
+
+    fn put(&mut self, feeder: usize, packet: Packet) {
+        let inbox = &mut self.feeders[feeder].inbox;
+        if inbox.is_empty() {
+            self.heads.set(feeder, Some(packet.at));
+        }
+        inbox.push_back(packet);
+    }
+}
