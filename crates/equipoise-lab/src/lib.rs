@@ -16,6 +16,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 
 mod ends;
 pub mod live;
+pub mod paper;
 pub mod record;
 pub mod report;
 pub mod result;

@@ -1,0 +1,144 @@
+//! A paper's experiments, run again: its claims beside ours, with an interval and a verdict.
+//!
+//! An experiment gives [`Claim`]s and [`Figure`]s; nothing in them is decided by hand. What a claim needs to be
+//! reproduced is part of its statement, and the verdict follows from the interval by that rule.
+
+use serde::Serialize;
+
+/// What came of a paper's experiments.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// Handle of the paper, such as `Waki 2013`.
+    pub paper: String,
+    /// The paper's claims, in the order of its figures.
+    pub claims: Vec<Claim>,
+    /// Seed of the first run of each experiment.
+    pub seed: u64,
+    /// Version of Equipoise that made it.
+    pub version: String,
+    /// What the paper leaves open and how it was filled.
+    pub assumptions: Vec<String>,
+    /// The figures, drawn in the report and left out of the JSON.
+    #[serde(skip)]
+    pub figures: Vec<Figure>,
+}
+
+/// One claim of a paper, and what we found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// Stable name, such as `fig7.slope`.
+    pub id: String,
+    /// Where the paper makes it.
+    pub figure: String,
+    /// What is claimed, with the rule of the verdict.
+    pub statement: String,
+    /// The paper's number; `null` where it gives none.
+    pub paper: Option<f64>,
+    /// Our number.
+    pub ours: Option<f64>,
+    /// 95 % confidence interval of our number.
+    pub ci95: Option<[f64; 2]>,
+    /// Unit of all three.
+    pub unit: String,
+    /// Simulated runs behind it.
+    pub runs: u32,
+    /// What follows by the rule.
+    pub verdict: Verdict,
+    /// Why, where it does not come out; or what should be known beside it.
+    pub note: String,
+}
+
+/// Whether a claim came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    /// The rule holds for the whole interval.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// The rule does not hold for the whole interval.
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+    /// The paper gives nothing to compare with, or the runs were too few for an interval.
+    #[serde(rename = "not comparable")]
+    NotComparable,
+}
+
+/// A figure of the paper, or one of ours: charts and tables under a heading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Where it stands in the paper, such as `Fig. 12`.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Words below the heading.
+    pub text: String,
+    /// Its charts.
+    pub charts: Vec<Plot>,
+    /// Its tables.
+    pub tables: Vec<Table>,
+}
+
+/// A chart, as data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// What it shows, in a line.
+    pub title: String,
+    /// Label and unit of the horizontal axis.
+    pub x: &'static str,
+    /// Label and unit of the vertical axis.
+    pub y: &'static str,
+    /// Limits of the vertical axis; what lies beyond is drawn at the edge. `None` for the data's own.
+    pub y_limits: Option<(f64, f64)>,
+    /// The layers, each with its own colour, in the order of the legend.
+    pub layers: Vec<PlotLayer>,
+    /// Horizontal lines: value and name, such as the target.
+    pub marks: Vec<(f64, String)>,
+}
+
+/// A layer of a [`Plot`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlotLayer {
+    /// What the legend says.
+    pub name: String,
+    /// What is drawn.
+    pub data: PlotData,
+}
+
+/// What a layer draws.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlotData {
+    /// A line through points (x, y).
+    Line(Vec<(f64, f64)>),
+    /// Single points (x, y).
+    Points(Vec<(f64, f64)>),
+    /// One box with whiskers over the layer's name, as in Waki 2013, Fig. 13: minimum, quartiles, maximum, and a cross at
+    /// the mean.
+    Box {
+        /// Minimum, 25th percentile, median, 75th percentile, maximum.
+        five: [f64; 5],
+        /// The mean.
+        mean: f64,
+    },
+}
+
+/// A table, as text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// What it shows.
+    pub caption: String,
+    /// Heads of the columns, with units.
+    pub columns: Vec<String>,
+    /// The rows, as long as the heads.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Results {
+    /// The results as JSON, with a line break at its end.
+    ///
+    /// # Panics
+    /// Never: numbers and texts always have a JSON form.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("results are plain numbers and texts");
+        json.push('\n');
+        json
+    }
+}
