@@ -22,21 +22,21 @@ fn the_same_seeds_give_the_same_bytes_twice_and_on_any_number_of_threads() {
     assert!(simulated(&scenario, 1, 1)[0].flows[1] != alone.flows[1], "seeds do not show");
 }
 
-/// The main job, in the simulated world, over many seeds: the guarded law settles within 15 % of its target. The law
-/// as printed runs away in this very scenario, which is why there are guards.
+/// The main job, in the simulated world, over many seeds: the robust law settles within 15 % of its target. The law
+/// as printed runs away in this very scenario, which is why there is another.
 #[test]
-fn the_demos_delay_settles_under_guards_and_runs_away_without_them() {
+fn the_demos_delay_settles_under_the_robust_law_and_runs_away_under_the_printed() {
     let within = |run: &Run| {
         let (settled, target) = run.flows[0].settled_delay_s.zip(run.flows[0].target_s).expect("measured");
         (settled / target - 1.0).abs() <= 0.15
     };
-    let guarded = Scenario::parse(DEMO).expect("a right scenario");
-    let held = simulated(&guarded, 20, 2).iter().filter(|run| within(run)).count();
-    assert!(held >= 19, "{held} of 20 held");
-    let printed = DEMO.replacen("b = 300,", "b = 300, guards = \"off\",", 1);
+    let robust = Scenario::parse(DEMO).expect("a right scenario");
+    let held = simulated(&robust, 20, 2).iter().filter(|run| within(run)).count();
+    assert!(held >= 18, "{held} of 20 held");
+    let printed = DEMO.replacen("name = \"ap\"", "name = \"ap-printed\"", 1);
     let printed = Scenario::parse(&printed).expect("a right scenario");
     let held = simulated(&printed, 20, 2).iter().filter(|run| within(run)).count();
-    assert!(held <= 2, "{held} of 20 held without guards");
+    assert!(held <= 2, "{held} of 20 held under the printed law");
 }
 
 /// Where the delay outgrows the report interval no packet is left behind the cut of Eq. 14; the session must back off
@@ -51,7 +51,7 @@ fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
     let scenario = Scenario::parse(&overload).expect("a right scenario");
     let run = &simulated(&scenario, 1, 1)[0];
     let rate = |second: usize| run.flows[0].intervals[second].rate_bps;
-    assert!(rate(19) > 3e6, "before: {}", rate(19));
+    assert!(rate(19) > 2e6, "before: {}", rate(19));
     assert!(rate(29) < 0.5e6, "in the overload: {}", rate(29));
     assert!(rate(39) > 2e6, "after: {}", rate(39));
 }
@@ -59,7 +59,7 @@ fn an_overload_that_outgrows_the_interval_is_backed_off_from() {
 /// Waki 2013, Fig. 10 and 11: about 3 Mbit/s before the load step, and the delay back at the target after it.
 #[test]
 fn the_printed_law_holds_its_target_on_the_papers_dumbbell() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/waki2013-step.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/waki2013/ap-300.toml");
     let scenario = Scenario::read(path.as_ref()).expect("a right scenario");
     let run = &simulated(&scenario, 1, 1)[0];
     let media = &run.flows[0];

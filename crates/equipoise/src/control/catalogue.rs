@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use super::ap::{Ap, ApConfig, Guards, Response};
+use super::ap::{Ap, ApConfig, Printed, PrintedConfig, Response};
 use super::{Aimd, BoxedController, Cbr, RateLimits};
 use crate::units::{Rate, Size, Span, UnitError};
 
@@ -302,14 +302,9 @@ impl Parameters {
         RateLimits::new(self.rate(&MIN_RATE)?, self.rate(&MAX_RATE)?)
     }
 
-    fn guards(&self) -> Result<Guards, ConfigError> {
-        let headroom_share = self.number(&HEADROOM_SHARE)?;
-        Ok(if self.value(&GUARDS)? == Value::Choice("off") { Guards::Off } else { Guards::On { headroom_share } })
-    }
-
-    fn ap(&self, response: Response, packet: Size) -> Result<BoxedController, ConfigError> {
-        let (target, limits, guards) = (self.span(&TARGET)?, self.limits()?, self.guards()?);
-        Ok(Box::new(Ap::new(ApConfig { target, limits, response, guards, packet })))
+    fn printed(&self, response: Response, packet: Size) -> Result<BoxedController, ConfigError> {
+        let (target, limits) = (self.span(&TARGET)?, self.limits()?);
+        Ok(Box::new(Printed::new(PrintedConfig { target, limits, response, packet })))
     }
 }
 
@@ -344,20 +339,12 @@ const MAX_RATE: Parameter = Parameter {
     meaning: "highest rate",
     source: "Waki 2013, Sec. 6.1.2",
 };
-const GUARDS: Parameter = Parameter {
-    name: "guards",
-    kind: Kind::Choice(&["on", "off"]),
-    default: Some("on"),
-    range: None,
-    meaning: "bound the law's step; off gives the law as printed, which can run away",
-    source: "ours",
-};
-const HEADROOM_SHARE: Parameter = Parameter {
-    name: "headroom_share",
+const UNREST: Parameter = Parameter {
+    name: "unrest",
     kind: Kind::Number { unit: "" },
-    default: Some("0.125"),
-    range: Some(("0.01", "1")),
-    meaning: "largest step up as a share of the headroom that the variance implies; larger is quicker and overshoots more",
+    default: Some("0.08"),
+    range: Some(("0.001", "1")),
+    meaning: "share of the headroom by which noise may move the rate; less is steadier, and finds free capacity later",
     source: "ours",
 };
 const RESPONSE: Parameter = Parameter {
@@ -396,17 +383,28 @@ const DECREASE: Parameter = Parameter {
 static ENTRIES: &[Entry] = &[
     Entry {
         name: "ap",
-        summary: "attractor perturbation: step the rate by the delay's error over b times its variance",
+        summary: "attractor perturbation that can be trusted: filtered, along the whole curve of the delay",
+        source: "Waki 2013, Eq. 7, 15, 16",
+        parameters: &[TARGET, RESPONSE, UNREST, MIN_RATE, MAX_RATE],
+        make: |given, packet| {
+            let (target, limits) = (given.span(&TARGET)?, given.limits()?);
+            let (response, unrest) = (given.number(&RESPONSE)?, given.number(&UNREST)?);
+            Ok(Box::new(Ap::new(ApConfig { target, limits, response, unrest, packet })))
+        },
+    },
+    Entry {
+        name: "ap-printed",
+        summary: "attractor perturbation as printed: step the rate by the delay's error over b times its variance",
         source: "Waki 2013, Eq. 15, 16",
-        parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE, GUARDS, HEADROOM_SHARE],
-        make: |given, packet| given.ap(Response::Constant(given.number(&RESPONSE)?), packet),
+        parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
+        make: |given, packet| given.printed(Response::Constant(given.number(&RESPONSE)?), packet),
     },
     Entry {
         name: "ap-load",
-        summary: "attractor perturbation with b(ρ) from the bottleneck's load, where the world knows it",
+        summary: "attractor perturbation as printed, with b(ρ) from the bottleneck's load, where the world knows it",
         source: "Waki 2013, Eq. 11, 15, 16",
-        parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE, GUARDS, HEADROOM_SHARE],
-        make: |given, packet| given.ap(Response::OfLoad { fallback: given.number(&RESPONSE)? }, packet),
+        parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
+        make: |given, packet| given.printed(Response::OfLoad { fallback: given.number(&RESPONSE)? }, packet),
     },
     Entry {
         name: "aimd",
@@ -453,11 +451,11 @@ mod tests {
         let ap = find("ap").expect("in the catalogue");
         let wrong = [
             (&[("target", "8.2")][..], "target", "no unit"),
-            (&[("goal", "8.2 ms")], "goal", "target, b, min_rate"),
+            (&[("goal", "8.2 ms")], "goal", "target, b, unrest"),
             (&[("b", "300")], "target", "needs `target`"),
             (&[("target", "8.2 ms"), ("b", "fast")], "b", "1/(s·Mbit/s)"),
             (&[("target", "8.2 ms"), ("b", "-3")], "b", "between 0.001 and"),
-            (&[("target", "8.2 ms"), ("guards", "maybe")], "guards", "on, off"),
+            (&[("target", "8.2 ms"), ("unrest", "2")], "unrest", "between 0.001 and"),
             (&[("target", "8.2 ms"), ("min_rate", "20 Mbit/s")], "min_rate", "above `max_rate`"),
         ];
         for (given, parameter, remedy) in wrong {

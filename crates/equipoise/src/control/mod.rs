@@ -92,8 +92,12 @@ pub enum Reason {
     HeadroomGuard,
     /// The step was cut to doubling or halving the rate.
     StepGuard,
+    /// The delay rose beyond what chance explains: the law's step was taken at once.
+    Change,
     /// The delay was far above the target: the rate was halved instead of stepped.
     FarAboveTarget,
+    /// The delay was far above the target and falling fast enough: the rate was kept.
+    Draining,
     /// The step was cut by the lower or upper limit of the rate.
     RateLimit,
     /// The rate was kept: too few samples, or samples without sense.
@@ -113,7 +117,9 @@ impl Reason {
             Self::Law => "law",
             Self::HeadroomGuard => "headroom-guard",
             Self::StepGuard => "step-guard",
+            Self::Change => "change",
             Self::FarAboveTarget => "far-above-target",
+            Self::Draining => "draining",
             Self::RateLimit => "rate-limit",
             Self::NoStatistics => "no-statistics",
             Self::NoVariance => "no-variance",

@@ -41,8 +41,19 @@ pub fn headroom_mbps(response: f64, variance_s2: f64, packet: Size) -> f64 {
     1.0 / libm::sqrt(2.0 * packets_per_s_per_mbps(packet) * response * variance_s2)
 }
 
+/// Change of the mean time in the system in seconds, where a step in Mbit/s is taken out of a headroom in Mbit/s.
+///
+/// Source: Waki 2013, Eq. 7, whose waiting time is `1 / (2(μ - λ))` but for a constant. `None` where the step takes all of
+/// the headroom: there is no steady queue then.
+pub fn shift_s(headroom_mbps: f64, step_mbps: f64, packet: Size) -> Option<f64> {
+    let per_mbps = packets_per_s_per_mbps(packet);
+    let waiting = |headroom: f64| 1.0 / (2.0 * headroom * per_mbps);
+    let left = headroom_mbps - step_mbps;
+    (left > 0.0 && headroom_mbps.is_finite()).then(|| waiting(left) - waiting(headroom_mbps))
+}
+
 /// Packets/s that make one Mbit/s.
-fn packets_per_s_per_mbps(packet: Size) -> f64 {
+pub(super) fn packets_per_s_per_mbps(packet: Size) -> f64 {
     1e6 / packet.as_bits().max(1) as f64
 }
 

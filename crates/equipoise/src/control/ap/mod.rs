@@ -17,24 +17,32 @@
 //! | `σ²` | variance of the one-way delay | s² |
 //! | `b` | coefficient of response | 1/(s·Mbit/s) |
 //!
-//! Readings, where the text is silent. Too few samples, or statistics that are not numbers: the rate is kept. No
-//! variance at all: the law has no step; see the guards. No feedback for three intervals: the rate is halved.
+//! [`Printed`] is that law and no more. Readings, where the text is silent: too few samples, statistics that are not
+//! numbers, or no variance at all keep the rate; no feedback for three intervals halves it.
 //!
-//! # Guards (ours)
-//! As printed, the law runs away wherever the target asks for a high load or the interval is short: the delay's curve
-//! over the rate is convex, so a step up, which follows its tangent, overshoots; beyond the capacity the queue only
-//! grows, its variance is that of a ramp, and the step down nearly vanishes. Three guards, each with its own
-//! [`Reason`](super::Reason), bound the step; [`Guards::Off`] gives the law as printed.
+//! # The robust form (ours)
+//! As printed, the law runs away: the delay's curve over the rate is convex, so a step up, which follows its tangent,
+//! overshoots; beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. It
+//! takes no more than a first interval with few samples, a short interval, or a high target. [`Ap`] keeps the idea, that
+//! the fluctuation tells how the delay answers, and changes four things:
 //!
-//! 1. A step up takes at most a share of the headroom that the variance implies ([`md1::headroom_mbps`]).
-//! 2. A mean delay above twice the target halves the rate; so does loss, or a round trip above four targets, where an
-//!    interval has no statistics because the delay has outgrown it.
-//! 3. No step more than doubles or halves the rate; without variance it does just that, after the sign of the error.
+//! 1. **The whole curve.** The variance tells the headroom h ([`md1::headroom_mbps`]), and waiting is `1 / (2h)`, so the
+//!    step goes along that curve ([`curve_step_mbps`]). It never takes the headroom up, at most half of it.
+//! 2. **A filter.** Each report is weighed so that its noise, which the reports themselves show, moves the rate by a
+//!    given share of the headroom. A report four standard deviations off is a change, and believed at once.
+//! 3. **The variance of noise alone.** A mean that moved from one report to the next explains a part of the variance,
+//!    that of a ramp; it is taken out. A variance rises at once in the estimate, and falls slowly.
+//! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough; so
+//!    do loss and a long round trip where an interval has no statistics. Nothing more than doubles or halves the rate.
 
-mod controller;
 pub mod md1;
+mod printed;
+mod robust;
 
-pub use controller::{Ap, ApConfig, Guards, Response};
+pub use printed::{Printed, PrintedConfig, Response};
+pub use robust::{Ap, ApConfig};
+
+use crate::units::Size;
 
 /// The bare law: the step of the sending rate in Mbit/s.
 ///
@@ -43,6 +51,19 @@ pub use controller::{Ap, ApConfig, Guards, Response};
 pub fn step_mbps(target_s: f64, mean_s: f64, variance_s2: f64, response: f64) -> Option<f64> {
     let step = (target_s - mean_s) / (response * variance_s2);
     (variance_s2 > 0.0 && response > 0.0 && step.is_finite()).then_some(step)
+}
+
+/// The step in Mbit/s that brings the mean to the target along the whole curve of the delay, where
+/// [`step_mbps`] follows its tangent.
+///
+/// Waiting is `1 / (2h)` where the bottleneck has a headroom of h packets/s (Waki 2013, Eq. 7), so an error of E seconds
+/// takes the headroom from h to `h / (1 + 2hE)`. For small errors that is Eq. 15; no error takes more than the headroom.
+/// `None` without a headroom, and for an error that no headroom explains.
+pub fn curve_step_mbps(target_s: f64, mean_s: f64, headroom_mbps: f64, packet: Size) -> Option<f64> {
+    let per_mbps = md1::packets_per_s_per_mbps(packet);
+    let left = 1.0 + 2.0 * headroom_mbps * per_mbps * (target_s - mean_s);
+    let step = headroom_mbps - headroom_mbps / left;
+    (left > 0.0 && step.is_finite()).then_some(step)
 }
 
 #[cfg(test)]
@@ -66,7 +87,39 @@ mod tests {
         assert_eq!(step_mbps(8.2e-3, 8e-3, f64::MIN_POSITIVE, f64::MIN_POSITIVE), None, "beyond all numbers");
     }
 
+    const PACKET: Size = Size::from_bytes(1000);
+
+    /// In an M/D/1 queue the curve is exact: from any load, one step leads to the target's.
+    #[test]
+    fn one_step_along_the_curve_leads_to_the_target() {
+        let mu = 1875.0;
+        for (from, to) in [(0.5, 0.8), (0.8, 0.5), (0.9, 0.8), (0.2, 0.95)] {
+            let (mean, target) = (md1::mean_time(from * mu, mu), md1::mean_time(to * mu, mu));
+            let headroom = md1::headroom_mbps(md1::response(from, PACKET), md1::variance(from * mu, mu), PACKET);
+            let step = curve_step_mbps(target, mean, headroom, PACKET).expect("a headroom");
+            assert!((step - (to - from) * 15.0).abs() < 1e-9, "from load {from} to {to}: {step}");
+            let shift = md1::shift_s(headroom, step, PACKET).expect("a step within the headroom");
+            assert!((shift - (target - mean)).abs() < 1e-12, "{shift}");
+        }
+    }
+
+    #[test]
+    fn beyond_the_curve_there_is_no_step() {
+        assert_eq!(curve_step_mbps(8.2e-3, 100e-3, 3.0, PACKET), None, "no headroom of 3 Mbit/s waits for 92 ms");
+        assert_eq!(curve_step_mbps(8.2e-3, 8e-3, f64::INFINITY, PACKET), None, "no variance");
+        assert_eq!(curve_step_mbps(8.2e-3, f64::NAN, 3.0, PACKET), None);
+    }
+
     proptest! {
+        /// For small errors the curve's step is the tangent's, which is the printed law.
+        #[test]
+        fn small_errors_give_the_printed_step(variance in 1e-8f64..1e-4, share in -1e-4f64..1e-4) {
+            let headroom = md1::headroom_mbps(300.0, variance, PACKET);
+            let error = share / (2.0 * headroom * 125.0);
+            let (printed, along) = (step_mbps(error, 0.0, variance, 300.0).unwrap(), curve_step_mbps(error, 0.0, headroom, PACKET).unwrap());
+            prop_assert!((printed - along).abs() <= 2e-4 * printed.abs(), "{printed} {along}");
+        }
+
         #[test]
         fn the_step_points_to_the_target_and_vanishes_there(mean in 1e-4f64..1.0, target in 1e-4f64..1.0, variance in 1e-9f64..1.0, b in 1.0f64..1e4) {
             let step = step_mbps(target, mean, variance, b).unwrap();

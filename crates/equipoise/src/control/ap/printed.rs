@@ -1,0 +1,177 @@
+use super::{md1, step_mbps};
+use crate::control::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// What a controller of the printed law is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct PrintedConfig {
+    /// One-way delay to hold.
+    pub target: Span,
+    /// Lowest rate, at which the session starts, and highest.
+    pub limits: RateLimits,
+    /// Where b comes from.
+    pub response: Response,
+    /// Size of an IP packet, which b's unit depends on.
+    pub packet: Size,
+}
+
+/// Where the coefficient of response b comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Response {
+    /// A constant, in 1/(s·Mbit/s).
+    Constant(f64),
+    /// b(ρ) of an M/D/1 queue at the load of the last interval (Waki 2013, Eq. 11), which some world has to know; the
+    /// constant, in 1/(s·Mbit/s), holds until it says so.
+    OfLoad {
+        /// b while the load is unknown.
+        fallback: f64,
+    },
+}
+
+/// The AP controller of Waki 2013, Sec. 5.1, as printed: nothing but the limits bounds its step.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    config: PrintedConfig,
+    rate: Rate,
+    snapshot: Snapshot,
+}
+
+impl Printed {
+    /// A controller at its lowest rate.
+    pub const fn new(config: PrintedConfig) -> Self {
+        let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
+        Self { rate: config.limits.min(), config, snapshot }
+    }
+
+    fn response(&self, path_load: Option<f64>) -> f64 {
+        match (self.config.response, path_load) {
+            (Response::Constant(b), _) | (Response::OfLoad { fallback: b }, None) => b,
+            (Response::OfLoad { .. }, Some(rho)) => md1::response(rho, self.config.packet),
+        }
+    }
+
+    fn on_interval(&mut self, interval: &IntervalSummary) {
+        let Some(delay) = interval.delay.filter(|d| d.mean_s.is_finite() && d.variance_s2.is_finite()) else {
+            self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
+            return;
+        };
+        let response = self.response(interval.path_load);
+        let step = step_mbps(self.config.target.as_secs_f64(), delay.mean_s, delay.variance_s2, response);
+        let reason = if let Some(step) = step {
+            let (rate, cut) = self.config.limits.clamp((self.rate.as_mbps_f64() + step) * 1e6);
+            self.rate = rate;
+            RateLimits::reason(Reason::Law, cut)
+        } else {
+            Reason::NoVariance
+        };
+        let law_step_bps = step.map(|mbps| mbps * 1e6);
+        self.snapshot = Snapshot { reason: Some(reason), law_step_bps, response: Some(response) };
+    }
+}
+
+impl Controller for Printed {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+        self.on_interval(interval);
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.rate = self.config.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+
+    fn target_delay(&self) -> Option<Span> {
+        Some(self.config.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::measure::DelaySummary;
+
+    fn controller(rate_mbps: f64) -> Printed {
+        let limits = RateLimits::new(Rate::from_bps(100_000), Rate::from_bps(15_000_000)).expect("in order");
+        let mut ap = Printed::new(PrintedConfig {
+            target: Span::from_micros(8200),
+            limits,
+            response: Response::Constant(300.0),
+            packet: Size::from_bytes(1000),
+        });
+        ap.rate = Rate::from_bps_f64(rate_mbps * 1e6).expect("not negative");
+        ap
+    }
+
+    /// Rate in Mbit/s and reason after an interval of this mean in ms and variance in ms².
+    fn after(ap: &mut Printed, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
+        let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
+        ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
+        (ap.allowance().rate.as_mbps_f64(), ap.snapshot().reason)
+    }
+
+    #[test]
+    fn the_step_is_the_papers() {
+        let (rate, reason) = after(&mut controller(3.0), 9.07, 3.23);
+        assert!((rate - (3.0 - 0.8978)).abs() < 5e-5, "{rate}");
+        assert_eq!(reason, Some(Reason::Law));
+    }
+
+    /// Why the printed law is not the default: a queue that fills from empty to 533 ms hardly moves it.
+    #[test]
+    fn a_ramp_far_above_the_target_hardly_moves_the_rate() {
+        let (rate, _) = after(&mut controller(8.0), 270.0, 23_700.0);
+        assert!(rate > 7.9, "{rate}");
+    }
+
+    #[test]
+    fn without_variance_or_statistics_the_rate_is_kept() {
+        assert_eq!(after(&mut controller(1.0), 5.0, 0.0), (1.0, Some(Reason::NoVariance)));
+        let mut ap = controller(4.0);
+        let lossy = IntervalSummary { fraction_lost: 0.5, ..Default::default() };
+        ap.on_feedback(Instant::ZERO, &Feedback::Interval(lossy));
+        assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot.reason), (4.0, Some(Reason::NoStatistics)));
+    }
+
+    #[test]
+    fn a_known_load_sets_the_response_and_an_unknown_one_leaves_the_fallback() {
+        let mut ap = controller(3.0);
+        ap.config.response = Response::OfLoad { fallback: 300.0 };
+        let delay = Some(DelaySummary { mean_s: 9e-3, variance_s2: 3e-6, samples: 9 });
+        for (path_load, expected) in [(None, 300.0), (Some(0.75), 307.692)] {
+            let interval = IntervalSummary { delay, path_load, ..Default::default() };
+            ap.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
+            let response = ap.snapshot().response.expect("a response");
+            assert!((response - expected).abs() < 1e-3, "{response}");
+        }
+    }
+
+    #[test]
+    fn missing_reports_halve_down_to_the_lowest_rate() {
+        let mut ap = controller(0.3);
+        ap.on_timeout(Instant::ZERO);
+        assert_eq!(ap.allowance().rate, Rate::from_bps(150_000));
+        ap.on_timeout(Instant::ZERO);
+        assert_eq!((ap.rate, ap.snapshot().reason), (ap.config.limits.min(), Some(Reason::ReportsMissing)));
+    }
+
+    proptest! {
+        /// No statistics whatever, not even hostile ones, bring the rate out of its limits.
+        #[test]
+        fn any_feedback_keeps_the_rate_within_limits(mean in proptest::num::f64::ANY, variance in proptest::num::f64::ANY, load in proptest::option::of(proptest::num::f64::ANY)) {
+            let mut ap = controller(3.0);
+            ap.config.response = Response::OfLoad { fallback: 300.0 };
+            let delay = Some(DelaySummary { mean_s: mean, variance_s2: variance, samples: 3 });
+            ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, path_load: load, ..Default::default() }));
+            prop_assert!(ap.rate >= ap.config.limits.min() && ap.rate <= ap.config.limits.max());
+        }
+    }
+}

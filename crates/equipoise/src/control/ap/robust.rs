@@ -1,0 +1,385 @@
+use super::curve_step_mbps;
+use super::md1;
+use crate::control::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
+use crate::measure::DelaySummary;
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// What a robust AP controller is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct ApConfig {
+    /// One-way delay to hold.
+    pub target: Span,
+    /// Lowest rate, at which the session starts, and highest.
+    pub limits: RateLimits,
+    /// Coefficient of response b, in 1/(s·Mbit/s).
+    pub response: f64,
+    /// Share of the headroom by which the noise of the reports may move the rate, root mean square; above 0. Less is
+    /// steadier and finds free capacity later.
+    pub unrest: f64,
+    /// Size of an IP packet, which b's unit depends on.
+    pub packet: Size,
+}
+
+/// AP that can be trusted: the printed law's idea behind a filter, over the whole curve of the delay.
+#[derive(Clone, Debug)]
+pub struct Ap {
+    config: ApConfig,
+    rate: Rate,
+    path: Option<Path>,
+    snapshot: Snapshot,
+}
+
+/// What the reports have told of the path.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// Mean delay of the last report, in seconds.
+    last_s: f64,
+    /// Mean delay expected at the present rate, in seconds.
+    mean_s: f64,
+    /// Variance of the delay around its trend, in s², and the samples behind it.
+    variance_s2: f64,
+    samples: f64,
+    /// Variance of what reports add to the expectation, in s².
+    surprise_s2: f64,
+}
+
+/// A mean delay above so many targets is far above: there is a queue to be drained, not a curve to be followed.
+const FAR_ABOVE: f64 = 2.0;
+/// A report that lies so many standard deviations above the expectation tells of a change, not of noise.
+const SURPRISING: f64 = 4.0;
+/// The first report's mean is taken to vary by this share of the delay's variance.
+const FIRST_SURPRISE: f64 = 0.1;
+/// Weight of a report in the surprise, whose tails are long.
+const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
+/// Least weight of a report in a variance that falls; while samples are few, each counts the same.
+const VARIANCE_WEIGHT: f64 = 1.0 / 4.0;
+/// A step up takes at most this share of the headroom.
+const HEADROOM_SHARE: f64 = 0.5;
+/// A queue that would be gone within so many reports like the last is being drained already.
+const DRAINED_WITHIN: f64 = 2.0;
+
+impl Ap {
+    /// A controller at its lowest rate.
+    pub const fn new(config: ApConfig) -> Self {
+        let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
+        Self { rate: config.limits.min(), config, path: None, snapshot }
+    }
+
+    fn target_s(&self) -> f64 {
+        self.config.target.as_secs_f64()
+    }
+
+    fn on_interval(&mut self, interval: &IntervalSummary) {
+        let Some(delay) = interval.delay.filter(|d| d.mean_s.is_finite() && d.variance_s2.is_finite()) else {
+            return self.on_no_statistics(interval);
+        };
+        if delay.mean_s > FAR_ABOVE * self.target_s() {
+            return self.on_far_above(&delay);
+        }
+        let (path, changed) = self.filtered(&delay);
+        self.path = Some(path);
+        let headroom = md1::headroom_mbps(self.config.response, path.variance_s2, self.config.packet);
+        let step = curve_step_mbps(self.target_s(), path.mean_s, headroom, self.config.packet);
+        let (next, reason) = self.bounded_mbps(step, headroom, path.mean_s, changed);
+        let before = self.rate;
+        self.decide(next, reason, step);
+        self.expect(before, headroom);
+    }
+
+    /// The path as this report shows it, and whether it has changed.
+    fn filtered(&self, delay: &DelaySummary) -> (Path, bool) {
+        let mean_s = delay.mean_s;
+        let samples = delay.samples as f64;
+        let fresh =
+            |variance_s2: f64, surprise_s2: f64| Path { last_s: mean_s, mean_s, variance_s2, samples, surprise_s2 };
+        let Some(path) = self.path else {
+            return (fresh(delay.variance_s2, delay.variance_s2 * FIRST_SURPRISE), false);
+        };
+        // A ramp from one mean to the next has a variance of its own, which says nothing of the queue's noise.
+        let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
+        // The mean may as well have jumped between the intervals: what was known already is not taken for a ramp.
+        let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
+        let surprise = mean_s - path.mean_s;
+        if surprise.abs() > SURPRISING * libm::sqrt(path.surprise_s2) {
+            return (fresh(variance_s2, path.surprise_s2), true);
+        }
+        let weight = self.weight(&path);
+        let falling = (samples / (samples + path.samples)).max(VARIANCE_WEIGHT);
+        let filtered = Path {
+            last_s: mean_s,
+            mean_s: path.mean_s + weight * surprise,
+            // Too large a variance makes for a small step, too small a one for a jump: it rises at once and falls slowly.
+            variance_s2: variance_s2.max(path.variance_s2 + falling * (variance_s2 - path.variance_s2)),
+            samples: samples / falling,
+            surprise_s2: path.surprise_s2 + SURPRISE_WEIGHT * (surprise * surprise - path.surprise_s2),
+        };
+        (filtered, false)
+    }
+
+    /// Weight of a report in the mean, 0 to 1: so much that its noise moves the rate by the unrest that is allowed.
+    ///
+    /// A mean that is filtered with weight w varies by w / (2 - w) of a report's variance, and an error of E seconds moves
+    /// the rate by 2hE of the headroom h, as the curve begins.
+    fn weight(&self, path: &Path) -> f64 {
+        let headroom = md1::headroom_mbps(self.config.response, path.variance_s2, self.config.packet);
+        let noise = 2.0 * headroom * md1::packets_per_s_per_mbps(self.config.packet) * libm::sqrt(path.surprise_s2);
+        let share = (self.config.unrest / noise) * (self.config.unrest / noise);
+        if share.is_finite() { (2.0 * share / (1.0 + share)).min(1.0) } else { 1.0 }
+    }
+
+    /// The next rate in Mbit/s, and why.
+    fn bounded_mbps(&self, step: Option<f64>, headroom: f64, mean_s: f64, changed: bool) -> (f64, Reason) {
+        let now = self.rate.as_mbps_f64();
+        let (least, most) = (now / 2.0, now * 2.0);
+        let Some(step) = step else {
+            // No variance, or an error larger than all waiting that the variance speaks of.
+            let reason = if headroom.is_finite() { Reason::StepGuard } else { Reason::NoVariance };
+            return (if mean_s < self.target_s() { most } else { least }, reason);
+        };
+        let share = headroom * HEADROOM_SHARE;
+        let (step, reason) = match (step > share, changed) {
+            (true, _) => (share, Reason::HeadroomGuard),
+            (false, true) => (step, Reason::Change),
+            (false, false) => (step, Reason::Law),
+        };
+        let next = now + step;
+        let reason = if (least..=most).contains(&next) { reason } else { Reason::StepGuard };
+        (next.clamp(least, most), reason)
+    }
+
+    /// A standing queue: halve, unless it is being drained already.
+    fn on_far_above(&mut self, delay: &DelaySummary) {
+        let fallen_s = self.path.map_or(0.0, |path| path.last_s - delay.mean_s);
+        let draining = delay.mean_s - self.target_s() <= DRAINED_WITHIN * fallen_s;
+        if let Some(path) = &mut self.path {
+            (path.last_s, path.mean_s) = (delay.mean_s, delay.mean_s);
+        }
+        let now = self.rate.as_mbps_f64();
+        let (next, reason) = if draining { (now, Reason::Draining) } else { (now / 2.0, Reason::FarAboveTarget) };
+        self.decide(next, reason, None);
+    }
+
+    /// Without statistics there are still signs of an overload: packets are lost, or the report itself was under way for
+    /// longer than a path far above the target takes there and back. Then the delay has outgrown the interval, whose
+    /// packets all left before the cut of Waki 2013, Eq. 14, and the law would never hear of it.
+    fn on_no_statistics(&mut self, interval: &IntervalSummary) {
+        let far = self.target_s() * FAR_ABOVE * 2.0;
+        let is_far = interval.round_trip.is_some_and(|round_trip| round_trip.as_secs_f64() > far);
+        let now = self.rate.as_mbps_f64();
+        let (next, reason) = match interval.round_trip {
+            _ if interval.fraction_lost > 0.0 || is_far => (now / 2.0, Reason::FarAboveTarget),
+            // Too few packets to measure by are too few to harm; more of them are wanted.
+            Some(_) => (now * 2.0, Reason::NoStatistics),
+            None => (now, Reason::NoStatistics),
+        };
+        // What was expected of another rate and another path is worth nothing now.
+        self.path = None;
+        self.decide(next, reason, None);
+    }
+
+    fn decide(&mut self, next_mbps: f64, reason: Reason, step: Option<f64>) {
+        let (rate, cut) = self.config.limits.clamp(next_mbps * 1e6);
+        self.rate = rate;
+        self.snapshot = Snapshot {
+            reason: Some(RateLimits::reason(reason, cut)),
+            law_step_bps: step.map(|mbps| mbps * 1e6),
+            response: Some(self.config.response),
+        };
+    }
+
+    /// The next report's mean is expected where the curve leads from the rate before to the present one.
+    fn expect(&mut self, before: Rate, headroom: f64) {
+        let step = self.rate.as_mbps_f64() - before.as_mbps_f64();
+        let shift_s = md1::shift_s(headroom, step, self.config.packet);
+        if let (Some(path), Some(shift_s)) = (&mut self.path, shift_s) {
+            path.mean_s += shift_s;
+        }
+    }
+}
+
+impl Controller for Ap {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+        self.on_interval(interval);
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.path = None;
+        self.rate = self.config.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+
+    fn target_delay(&self) -> Option<Span> {
+        Some(self.config.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PACKET: Size = Size::from_bytes(1000);
+
+    fn limits() -> RateLimits {
+        RateLimits::new(Rate::from_bps(100_000), Rate::from_bps(15_000_000)).expect("in order")
+    }
+
+    fn controller(rate_mbps: f64) -> Ap {
+        let target = Span::from_micros(8200);
+        let mut ap = Ap::new(ApConfig { target, limits: limits(), response: 300.0, unrest: 0.05, packet: PACKET });
+        ap.rate = Rate::from_bps_f64(rate_mbps * 1e6).expect("not negative");
+        ap
+    }
+
+    /// Rate in Mbit/s and reason after an interval of this mean in ms and variance in ms².
+    fn after(ap: &mut Ap, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
+        let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
+        ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
+        (ap.allowance().rate.as_mbps_f64(), ap.snapshot().reason)
+    }
+
+    /// A controller that has held its target for a while, whose reports scatter by 0.1 ms.
+    fn settled() -> Ap {
+        let mut ap = controller(3.0);
+        for report in 0..200 {
+            after(&mut ap, if report % 2 == 0 { 8.1 } else { 8.3 }, 0.85);
+        }
+        ap
+    }
+
+    #[test]
+    fn noise_around_the_target_moves_the_rate_by_little() {
+        let mut ap = settled();
+        let before = ap.rate.as_mbps_f64();
+        // The headroom that 0.85 ms² speaks of is 3.96 Mbit/s.
+        let (rate, reason) = after(&mut ap, 8.3, 0.85);
+        assert!((rate - before).abs() < 3.0 * 0.05 * 3.96, "{before} to {rate}");
+        assert_eq!(reason, Some(Reason::Law));
+    }
+
+    #[test]
+    fn a_change_is_answered_at_once_along_the_whole_curve() {
+        let mut ap = settled();
+        let before = ap.rate.as_mbps_f64();
+        let (rate, reason) = after(&mut ap, 9.07, 3.23);
+        // h = sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97/s of 1000-byte packets; an error of -0.87 ms takes h to
+        // h / (1 - 0.4419) = 455.1/s: 1.609 Mbit/s more, where Eq. 15, the tangent, asks for 0.898 less rate.
+        let expected = 1.609f64.min(before / 2.0);
+        assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
+        assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
+    }
+
+    #[test]
+    fn a_standing_queue_halves_the_rate_until_it_is_being_drained() {
+        let mut ap = controller(8.0);
+        let steps = [(270.0, 4.0, Reason::FarAboveTarget), (400.0, 2.0, Reason::FarAboveTarget)];
+        for (mean, rate, reason) in steps {
+            assert_eq!(after(&mut ap, mean, 23_700.0), (rate, Some(reason)), "at {mean} ms");
+        }
+        // The law's own start of an expectation comes with the first report that is not far above.
+        after(&mut ap, 8.2, 0.85);
+        let rate = ap.rate.as_mbps_f64();
+        assert_eq!(after(&mut ap, 300.0, 5_000.0).1, Some(Reason::FarAboveTarget));
+        assert_eq!(after(&mut ap, 100.0, 3_000.0), (rate / 2.0, Some(Reason::Draining)), "200 ms less than before");
+    }
+
+    #[test]
+    fn too_few_packets_are_answered_by_more_and_signs_of_overload_by_less() {
+        let quiet = IntervalSummary { round_trip: Some(Span::from_millis(20)), ..Default::default() };
+        let lossy = IntervalSummary { fraction_lost: 0.5, ..Default::default() };
+        let slow = IntervalSummary { round_trip: Some(Span::from_millis(600)), ..Default::default() };
+        let unknown = IntervalSummary::default();
+        for (interval, expected) in [
+            (quiet, (8.0, Reason::NoStatistics)),
+            (lossy, (2.0, Reason::FarAboveTarget)),
+            (slow, (2.0, Reason::FarAboveTarget)),
+            (unknown, (4.0, Reason::NoStatistics)),
+        ] {
+            let mut ap = controller(4.0);
+            ap.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
+            assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (expected.0, Some(expected.1)));
+        }
+    }
+
+    #[test]
+    fn without_variance_the_rate_doubles_or_halves() {
+        assert_eq!(after(&mut controller(1.0), 5.0, 0.0), (2.0, Some(Reason::NoVariance)));
+        assert_eq!(after(&mut controller(1.0), 9.0, 0.0), (0.5, Some(Reason::NoVariance)));
+    }
+
+    /// An expectation of before would hold the rate down for minutes: it was made for another rate.
+    #[test]
+    fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
+        let lossy = IntervalSummary { fraction_lost: 0.5, ..Default::default() };
+        let blind: [fn(&mut Ap, IntervalSummary); 2] = [
+            |ap, lossy| ap.on_feedback(Instant::ZERO, &Feedback::Interval(lossy)),
+            |ap, _| ap.on_timeout(Instant::ZERO),
+        ];
+        for make_blind in blind {
+            let mut ap = settled();
+            let before = ap.rate.as_mbps_f64();
+            make_blind(&mut ap, lossy);
+            assert!((ap.rate.as_mbps_f64() - before / 2.0).abs() < 1e-5);
+            let (rate, _) = after(&mut ap, 6.0, 0.3);
+            assert!((rate - before).abs() < 1e-5, "doubled from the half: {rate} of {before}");
+        }
+    }
+
+    #[test]
+    fn missing_reports_halve_down_to_the_lowest_rate() {
+        let mut ap = controller(0.3);
+        ap.on_timeout(Instant::ZERO);
+        assert_eq!(ap.allowance().rate, Rate::from_bps(150_000));
+        ap.on_timeout(Instant::ZERO);
+        assert_eq!((ap.rate, ap.snapshot().reason), (limits().min(), Some(Reason::ReportsMissing)));
+    }
+
+    proptest! {
+        /// No statistics whatever, not even hostile ones, bring the rate out of its limits or make it jump; nor does
+        /// what one report leaves behind spoil the next.
+        #[test]
+        fn any_feedback_keeps_the_rate_within_limits_and_factor_two(
+            rate in 0.1f64..15.0, reports in proptest::collection::vec((proptest::num::f64::ANY, proptest::num::f64::ANY), 1..20),
+        ) {
+            let mut ap = controller(rate);
+            for (mean, variance) in reports {
+                let before = ap.rate.as_mbps_f64();
+                let delay = Some(DelaySummary { mean_s: mean, variance_s2: variance, samples: 3 });
+                ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
+                let now = ap.rate.as_mbps_f64();
+                prop_assert!(ap.rate >= limits().min() && ap.rate <= limits().max());
+                prop_assert!(now <= before * 2.0 + 1e-5 && now >= before / 2.0 - 1e-5 || ap.rate == limits().min());
+            }
+            after(&mut ap, 8.2, 0.85);
+            prop_assert!(ap.path.is_some_and(|path| path.mean_s.is_finite() && path.variance_s2.is_finite()));
+        }
+
+        /// The first report moves the rate towards the target's side, never away from it.
+        #[test]
+        fn the_rate_moves_to_the_targets_side(rate in 0.2f64..14.0, mean in 5.0f64..50.0, variance in 0.0f64..1e4) {
+            let (now, _) = after(&mut controller(rate), mean, variance);
+            prop_assert!((now - rate) * (8.2 - mean) >= -1e-5, "{rate} to {now} at {mean} ms");
+        }
+
+        /// No step up takes more than half of what the variance says is left, whatever the error.
+        #[test]
+        fn a_step_up_stays_within_the_headroom(mean in 0.0f64..8.2, rho in 0.1f64..0.99) {
+            let mu = 1875.0;
+            let variance = md1::variance(rho * mu, mu);
+            let b = md1::response(rho, PACKET);
+            let mut ap = controller(7.0);
+            ap.config.response = b;
+            let (now, _) = after(&mut ap, mean, variance * 1e6);
+            prop_assert!(now - 7.0 <= 0.5 * 15.0 * (1.0 - rho) + 1e-6, "{now}");
+        }
+    }
+}
