@@ -81,4 +81,30 @@ pub(crate) enum Error {
         /// How to get it.
         remedy: &'static str,
     },
+    /// An option is not known, or has no value or a wrong one.
+    #[error("`{}`: want {want}", format!("{option} {found}").trim_end())]
+    Option {
+        /// The option.
+        option: String,
+        /// Its value.
+        found: String,
+        /// What would be right.
+        want: &'static str,
+    },
+    /// A peer printed something else than its one row.
+    #[error(
+        "{peer} at {rate_mbps} Mbit/s with seed {seed} printed `{found}`: want one row of numbers, `{columns}` but the last"
+    )]
+    PeerRow {
+        /// Which peer.
+        peer: &'static str,
+        /// At which rate of session 1.
+        rate_mbps: String,
+        /// With which seed.
+        seed: u32,
+        /// What it printed.
+        found: String,
+        /// The columns of the CSV.
+        columns: &'static str,
+    },
 }

@@ -7,6 +7,7 @@ mod cites;
 mod error;
 mod fuzz;
 mod generate;
+mod peers;
 mod process;
 mod smoke;
 mod test;
@@ -52,6 +53,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["scenarios"] => scenarios(&workspace),
         ["smoke"] => smoke::run(&workspace),
         ["bench"] => workspace.cargo(["bench", "--workspace"]).run(),
+        ["peers", options @ ..] => peers::run(&workspace, options),
         ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) if seconds > 0 => fuzz::run(&workspace, seconds),

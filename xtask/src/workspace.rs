@@ -35,6 +35,11 @@ impl Workspace {
         self.root.join(relative)
     }
 
+    /// A path of the target folder.
+    pub(crate) fn target(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.target.join(relative)
+    }
+
     /// A path below the root as a person would write it.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
