@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 macro_rules! examples {
@@ -64,6 +64,13 @@ pub(crate) enum Command {
   equipoise live scenarios/demo.toml
   equipoise live scenarios/demo.toml --report report.html --json report.json")]
     Live(Run),
+    /// Run a paper's experiments again: its figures, ours with their intervals, and verdicts
+    #[command(after_help = "Examples:
+  equipoise paper waki2013                             # all of it, on all cores
+  equipoise paper waki2013 fig7 --report fig7.html
+  equipoise paper waki2013 fig12 fig14 --runs 300 --json claims.json
+  equipoise paper waki2013 all --quick                 # shows that it works, too few runs to judge by")]
+    Paper(Paper),
     /// Parse a scenario and say what it would do, without running it
     #[command(after_help = "Example:
   equipoise check scenarios/demo.toml")]
@@ -97,6 +104,66 @@ pub(crate) struct Demo {
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Options of a paper's experiments.
+#[derive(Debug, Args)]
+pub(crate) struct Paper {
+    /// The paper
+    #[arg(value_name = "PAPER")]
+    pub(crate) name: PaperName,
+    /// Which of its figures, and what is beyond them
+    #[arg(value_name = "PART", default_value = "all")]
+    pub(crate) parts: Vec<PaperPart>,
+    /// Runs of every experiment [default: as many as in the paper, and up to 10000 for rare events]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
+    pub(crate) runs: Option<u32>,
+    /// Few runs: shows that it works, too few to judge by
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed of the first run of each experiment
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads; the results do not depend on it [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Write the claims with their verdicts as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// The papers that can be run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaperName {
+    /// Attractor-perturbation rate control
+    Waki2013,
+}
+
+/// A part of a paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaperPart {
+    /// b over the load
+    Fig5,
+    /// The linear relation of variance and response
+    Fig7,
+    /// Delay and rate over time, with Fig. 11
+    Fig10,
+    /// Criteria of AP and CBR
+    Fig12,
+    /// Criteria of AP and AIMD
+    Fig13,
+    /// Sending rates of AP and AIMD
+    Fig14,
+    /// Beyond the paper: how often the printed law runs away, and the robust law beside it
+    Runaway,
+    /// All of these
+    All,
 }
 
 /// Options of a run in either world.

@@ -43,7 +43,7 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     say(options.quiet, &format!("{}\n", scenario.description));
     let mut untraced = Outputs::default();
     let live = run_live(&scenario, seed, &stop, options.quiet, &mut untraced)?;
-    let mut runs = sim_world::simulate_many(&scenario, seed, 1, None, &|_| {})?;
+    let mut runs = sim_world::simulate_many(&scenario, (seed, 1), None, |run| run, &|_| {})?;
     runs.push(live);
     let report = Report::new(&scenario, seed, runs);
     html.fulfil(&report::html(&report))?;
@@ -66,7 +66,7 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
         })?]
     } else {
         let threads = options.threads.map(usize::from);
-        sim_world::simulate_many(&scenario, seed, options.runs, threads, &|share| table.progress(share))?
+        sim_world::simulate_many(&scenario, (seed, options.runs), threads, |run| run, &|share| table.progress(share))?
     };
     table.finish();
     outputs.fulfil(&Report::new(&scenario, seed, runs), options.quiet)?;
@@ -227,7 +227,7 @@ fn outcome(stop: &AtomicBool) -> Outcome {
 }
 
 /// Prints to standard output; a reader that has gone away is no reason to fail.
-fn say(quiet: bool, text: &str) {
+pub(crate) fn say(quiet: bool, text: &str) {
     if !quiet {
         let _ = io::stdout().write_all(text.as_bytes());
     }

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod error;
 mod output;
+mod paper;
 mod table;
 
 use std::error::Error as _;
@@ -33,6 +34,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Demo(demo) => commands::demo(demo),
         Command::Sim(run) => commands::sim(run),
         Command::Live(run) => commands::live(run),
+        Command::Paper(paper) => paper::run(paper),
         Command::Check { file } => commands::check(file),
         Command::Controllers => Ok(commands::controllers()),
         Command::Completions { shell } => Ok(commands::completions(*shell)),

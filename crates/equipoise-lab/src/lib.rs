@@ -22,6 +22,7 @@ pub mod report;
 pub mod result;
 pub mod scenario;
 pub mod sim;
+mod statistics;
 pub mod trace;
 
 pub use ends::EndsError;

@@ -133,31 +133,32 @@ impl Tell for InOrder<'_> {
     }
 }
 
-/// `runs` runs with the seeds from `first_seed` on, on so many threads or all cores; in the order of their seeds, and
-/// the same whatever the number of threads. `progress` is told the share of the runs that are done.
+/// `runs` runs with the seeds from `first_seed` on, on so many threads or all cores; of each what `keep` makes of it, in
+/// the order of their seeds and the same whatever the number of threads. `progress` is told the share of the runs that
+/// are done.
 ///
 /// # Errors
 /// As [`simulate`], and [`SimError::Threads`].
-pub fn simulate_many(
+pub fn simulate_many<T: Send>(
     scenario: &Scenario,
-    first_seed: u64,
-    runs: u32,
+    (first_seed, runs): (u64, u32),
     threads: Option<usize>,
+    keep: impl Fn(Run) -> T + Sync,
     progress: &(dyn Fn(f64) + Sync),
-) -> Result<Vec<Run>, SimError> {
+) -> Result<Vec<T>, SimError> {
     if runs == 1 {
         let mut tell = |part: Progress| {
             if let Progress::Share(share) = part {
                 progress(share);
             }
         };
-        return Ok(vec![simulate(scenario, first_seed, &mut tell)?]);
+        return Ok(vec![keep(simulate(scenario, first_seed, &mut tell)?)]);
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?;
     let done = std::sync::atomic::AtomicU32::new(0);
     pool.install(|| {
         let one = |number: u32| {
-            let run = run(scenario, first_seed.wrapping_add(u64::from(number)), Silence);
+            let run = run(scenario, first_seed.wrapping_add(u64::from(number)), Silence).map(&keep);
             let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
             progress(f64::from(done) / f64::from(runs));
             run

@@ -3,6 +3,8 @@
 //! An experiment gives [`Claim`]s and [`Figure`]s; nothing in them is decided by hand. What a claim needs to be
 //! reproduced is part of its statement, and the verdict follows from the interval by that rule.
 
+pub mod waki2013;
+
 use serde::Serialize;
 
 /// What came of a paper's experiments.
@@ -131,7 +133,42 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Verdict {
+    /// The verdict in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::NotReproduced => "not reproduced",
+            Self::NotComparable => "not comparable",
+        }
+    }
+}
+
 impl Results {
+    /// The claims as a table for a terminal, with the reason below each that was not reproduced.
+    pub fn to_text(&self) -> String {
+        let mut text =
+            format!("{:29} {:>9} {:>9} {:>21}  {:15} {}\n", self.paper, "paper", "ours", "95 %", "", "verdict");
+        for claim in &self.claims {
+            let number = |value: Option<f64>| value.map_or("-".to_owned(), four_digits);
+            let interval = claim
+                .ci95
+                .map_or("-".to_owned(), |[low, high]| format!("{} to {}", four_digits(low), four_digits(high)));
+            text.push_str(&format!(
+                "{:29} {:>9} {:>9} {interval:>21}  {:15} {}\n",
+                claim.id,
+                number(claim.paper),
+                number(claim.ours),
+                claim.unit,
+                claim.verdict.words()
+            ));
+            if claim.verdict == Verdict::NotReproduced {
+                text.push_str(&format!("    {}\n    {}\n", claim.statement, claim.note));
+            }
+        }
+        text
+    }
+
     /// The results as JSON, with a line break at its end.
     ///
     /// # Panics
@@ -141,4 +178,13 @@ impl Results {
         json.push('\n');
         json
     }
+}
+
+/// A number with four significant digits.
+pub(crate) fn four_digits(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = (3 - value.abs().log10().floor() as i32).clamp(0, 6);
+    format!("{value:.*}", decimals as usize)
 }

@@ -10,6 +10,7 @@ use kuva::render::plots::Plot;
 use kuva::render::theme::Theme;
 
 use super::format::escape;
+use super::shapes;
 
 /// What is drawn.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Chart {
     pub(super) title: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
+    /// Names at 1, 2 and so on of the horizontal axis, in place of numbers; none for numbers.
+    pub(super) categories: Vec<String>,
     pub(super) layers: Vec<Layer>,
     /// Values of `y`, labelled at the right edge.
     pub(super) horizontals: Vec<Mark>,
@@ -53,6 +56,10 @@ pub(super) enum Shape {
     Steps(Vec<(f64, f64)>),
     /// The area between two values: x, lower, upper.
     Band(Vec<(f64, f64, f64)>),
+    /// Points on their own.
+    Points(Vec<(f64, f64)>),
+    /// A box over a value of x: minimum, quartiles and maximum, and the mean.
+    Box(f64, [f64; 5], f64),
 }
 
 /// How a layer looks: in colour and, for those who see none, in its dashes.
@@ -143,7 +150,7 @@ impl Chart {
         let scalable = format!("viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\"");
         let svg = svg.replacen(&size, &scalable, 1);
         let svg = match svg.rsplit_once("</svg>") {
-            Some((drawn, rest)) => format!("{drawn}{}</svg>{rest}", self.mark_labels()),
+            Some((drawn, rest)) => format!("{drawn}{}{}</svg>{rest}", shapes::svg(self), self.mark_labels()),
             None => svg,
         };
         let scroll = format!("class=\"chart\" tabindex=\"0\" role=\"region\" aria-label=\"Chart: {label}\"");
@@ -165,7 +172,13 @@ impl Chart {
     fn plots(&self) -> Vec<Plot> {
         let mut layers: Vec<_> = self.layers.iter().collect();
         layers.sort_by_key(|layer| (!matches!(layer.shape, Shape::Band(_)), !layer.style.dash.is_empty()));
-        layers.into_iter().flat_map(|layer| self.layer_plots(layer)).collect()
+        let mut plots: Vec<Plot> = layers.into_iter().flat_map(|layer| self.layer_plots(layer)).collect();
+        if plots.is_empty() {
+            // The library draws no axes around nothing.
+            let unseen = Style { color: "none", dash: "", width: 0.0 };
+            plots.push(self.line(&[(self.x.min, self.y.min), (self.x.max, self.y.max)], unseen).into());
+        }
+        plots
     }
 
     fn layer_plots(&self, layer: &Layer) -> Vec<Plot> {
@@ -193,6 +206,8 @@ impl Chart {
                     plots.push(self.line(&edge, Style { width: EDGE_WIDTH, ..layer.style }).into());
                 }
             }
+            // Drawn over the library's picture.
+            Shape::Points(_) | Shape::Box(..) => {}
         }
         plots
     }
@@ -239,6 +254,9 @@ impl Chart {
             .with_x_axis_max(self.x.max)
             .with_y_axis_min(self.y.min)
             .with_y_axis_max(self.y.max);
+        if !self.categories.is_empty() {
+            layout = layout.with_x_categories(self.categories.clone());
+        }
         for shade in &self.shades {
             let region = ShadedRegion::vertical(shade.from.max(self.x.min), shade.to.min(self.x.max));
             layout = layout.with_shaded_region(region.with_color(shade.color).with_opacity(SHADE_OPACITY));
@@ -252,6 +270,12 @@ impl Chart {
             layout = layout.with_reference_line(line.with_stroke_width(MARK_WIDTH));
         }
         layout
+    }
+
+    /// Where a point stands in the picture, at the edge where it lies beyond.
+    pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
+        let across = LEFT + self.x.share(x) * (WIDTH - LEFT - RIGHT);
+        (across, HEIGHT - BOTTOM - self.y.share(y) * (HEIGHT - TOP - BOTTOM))
     }
 
     /// The labels of the marks, as SVG.
@@ -344,6 +368,9 @@ impl Layer {
                 area + &line_swatch(1.0, color, EDGE_WIDTH, dash)
             }
             Shape::Line(_) | Shape::Steps(_) => line_swatch(6.0, color, width, dash),
+            Shape::Points(_) => shapes::point(14.0, 6.0, self.style),
+            // The box stands over its name.
+            Shape::Box(..) => return String::new(),
         };
         legend_entry(&swatch, &self.name)
     }
@@ -365,6 +392,7 @@ mod tests {
             title: "a chart".to_owned(),
             x: Axis::new("time (s)", 0.0, 10.0),
             y: Axis::new("delay (ms)", 0.0, 10.0),
+            categories: Vec::new(),
             layers,
             horizontals: Vec::new(),
             verticals,

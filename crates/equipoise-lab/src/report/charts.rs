@@ -85,6 +85,7 @@ fn delay_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) 
         title: "One-way delay of each control interval over time, against its target".to_owned(),
         x: time_axis(report),
         y: Axis::new("one-way delay (ms)", 0.0, top),
+        categories: Vec::new(),
         layers,
         horizontals: target.map(|target| target_mark(target, "target".to_owned())).into_iter().collect(),
         verticals: step_marks(report),
@@ -145,7 +146,7 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -
     }
     let highest = layers.iter().flat_map(|layer| match &layer.shape {
         Shape::Line(points) | Shape::Steps(points) => points.iter().map(|point| point.1).collect(),
-        Shape::Band(_) => Vec::new(),
+        _ => Vec::new(),
     });
     let top = nice(highest.filter(|rate| rate.is_finite()).fold(0.1, f64::max) * 1.02);
     let chart = Chart {
@@ -153,6 +154,7 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -
         title: "Sending rate of each control interval over time, with background load and capacity".to_owned(),
         x: time_axis(report),
         y: Axis::new("rate of IP packets (Mbit/s)", 0.0, top),
+        categories: Vec::new(),
         layers,
         horizontals: Vec::new(),
         verticals: step_marks(report),
@@ -214,6 +216,7 @@ fn distribution(flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
         title: "Share of the packets sent after the warm-up that had at most a given one-way delay".to_owned(),
         x: Axis::new("one-way delay (ms)", left.floor().max(0.0), right),
         y: Axis::new("packets, cumulative (%)", 0.0, 100.0),
+        categories: Vec::new(),
         layers,
         horizontals: Vec::new(),
         verticals: target.map(|at| target_mark(at, format!("target {}", millis(at / 1e3)))).into_iter().collect(),

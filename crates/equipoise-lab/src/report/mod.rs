@@ -5,11 +5,14 @@
 mod chart;
 mod charts;
 mod format;
+mod paper;
+mod shapes;
 mod tables;
 #[cfg(test)]
 mod tests;
 
 use format::{escape, millis, signed_percent};
+pub use paper::paper_html;
 
 use crate::result::{FlowResult, Report, Run, World};
 
@@ -19,13 +22,8 @@ const HELD_WITHIN: f64 = 0.15;
 /// The report as a page.
 pub fn html(report: &Report) -> String {
     let title = escape(&report.scenario);
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title} – Equipoise</title>\n\
-         <style>\n{}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p>{}</p>\n",
-        include_str!("style.css"),
-        escape(&report.description)
-    );
+    let mut page = head(&report.scenario);
+    page.push_str(&format!("<h1>{title}</h1>\n<p>{}</p>\n", escape(&report.description)));
     page.push_str(&about(report));
     page.push_str("<h2>Did it hold?</h2>\n");
     for world in worlds(report) {
@@ -44,6 +42,17 @@ pub fn html(report: &Report) -> String {
         escape(&report.scenario_text)
     ));
     page
+}
+
+/// The beginning of a page with this title.
+fn head(title: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} – Equipoise</title>\n\
+         <style>\n{}</style>\n</head>\n<body>\n",
+        escape(title),
+        include_str!("style.css"),
+    )
 }
 
 /// The runs of one world: at least one.

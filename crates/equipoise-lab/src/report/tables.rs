@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::format::{NOTHING, escape, half_width_95};
+use super::format::{NOTHING, escape};
 use super::{InWorld, worlds};
 use crate::result::{FlowResult, LinkResult, Report, Run};
+use crate::statistics::half_width_95;
 
 /// A row: what it is, its scale to the printed unit, its decimals, and where it comes from.
 type Metric = (&'static str, f64, usize, fn(&FlowResult) -> Option<f64>);

@@ -6,7 +6,7 @@ use equipoise_lab::{DEMO_SHORT, report, sim};
 
 fn results() -> Report {
     let scenario = Scenario::parse(DEMO_SHORT).expect("a right scenario");
-    let runs = sim::simulate_many(&scenario, 1, 2, Some(1), &|_| {}).expect("a scenario that was parsed");
+    let runs = sim::simulate_many(&scenario, (1, 2), Some(1), |run| run, &|_| {}).expect("a scenario that was parsed");
     Report::new(&scenario, 1, runs)
 }
 

@@ -7,7 +7,7 @@ use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{DEMO, DEMO_SHORT, Progress, live, sim};
 
 fn simulated(scenario: &Scenario, runs: u32, threads: usize) -> Vec<Run> {
-    sim::simulate_many(scenario, 1, runs, Some(threads), &|_| {}).expect("a scenario that was parsed")
+    sim::simulate_many(scenario, (1, runs), Some(threads), |run| run, &|_| {}).expect("a scenario that was parsed")
 }
 
 #[test]

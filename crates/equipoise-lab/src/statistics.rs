@@ -1,0 +1,168 @@
+//! Intervals, quantiles and lines through points: what turns runs into statements.
+
+/// Half the width of the 95 % confidence interval of a mean, from the deviation of single values; `None` below two.
+pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    (n >= 2).then(|| student_975(n - 1) * (squares / (n - 1) as f64 / n as f64).sqrt())
+}
+
+/// 97.5 % quantile of Student's t; beyond 30 degrees of freedom by two terms of its expansion in 1/ν.
+fn student_975(degrees: usize) -> f64 {
+    const TABLE: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+        2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    let normal: f64 = 1.959_964;
+    degrees.checked_sub(1).and_then(|row| TABLE.get(row)).copied().unwrap_or_else(|| {
+        let (z, n) = (normal, degrees as f64);
+        let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
+        z + (z.powi(3) + z) / (4.0 * n) + second
+    })
+}
+
+/// Mean of some numbers and its 95 % confidence interval by Student's t; `None` below two numbers.
+pub(crate) fn mean_95(values: &[f64]) -> Option<Estimate> {
+    let half = half_width_95(values)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(Estimate { value: mean, ci95: [mean - half, mean + half] })
+}
+
+/// Median of some numbers and its 95 % confidence interval by order statistics, which asks nothing of their distribution
+/// (the binomial law by its normal approximation); `None` below six numbers, which cannot bound it.
+pub(crate) fn median_95(values: &[f64]) -> Option<Estimate> {
+    let sorted = sorted(values);
+    let n = sorted.len();
+    if n < 6 {
+        return None;
+    }
+    let reach = 1.959_964 * (n as f64).sqrt() / 2.0;
+    let low = ((n as f64 / 2.0 - reach).floor().max(1.0) as usize).saturating_sub(1);
+    let high = ((n as f64 / 2.0 + reach).ceil() as usize).min(n - 1);
+    Some(Estimate { value: quantile(&sorted, 0.5), ci95: [sorted[low], sorted[high]] })
+}
+
+/// A number found, and the interval that holds the true one with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) value: f64,
+    pub(crate) ci95: [f64; 2],
+}
+
+/// Share of `hits` among `trials` with Wilson's interval (Wilson 1927), which is right for rare events, too.
+pub(crate) fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
+    let (z2, n) = (1.959_964f64 * 1.959_964, trials as f64);
+    let p = hits as f64 / n;
+    let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = 1.959_964 / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
+    (trials > 0).then_some(Estimate { value: p, ci95: [(centre - half).max(0.0), (centre + half).min(1.0)] })
+}
+
+/// Numbers in order; those that are none are left out.
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<_> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// A quantile of sorted numbers, by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN of none.
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * sorted.len().saturating_sub(1) as f64;
+    let (below, rest) = (place.floor() as usize, place.fract());
+    let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
+    if rest > 0.0 { at(below) + rest * (at(below + 1) - at(below)) } else { at(below) }
+}
+
+/// The line `y = intercept + slope x` of least squares, and the slope's 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) slope: Estimate,
+    pub(crate) intercept: f64,
+    /// Share of the variance of y that the line explains.
+    pub(crate) r2: f64,
+}
+
+/// Ordinary least squares; `None` below three points, or where all x are one.
+pub(crate) fn regression(points: &[(f64, f64)]) -> Option<Line> {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - mx, p.1 - my)).sum::<f64>();
+    let (sxx, sxy, syy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+    if points.len() < 3 || sxx <= 0.0 {
+        return None;
+    }
+    let slope = sxy / sxx;
+    let residual = (syy - slope * sxy).max(0.0);
+    let half = student_975(points.len() - 2) * (residual / (n - 2.0) / sxx).sqrt();
+    let slope_estimate = Estimate { value: slope, ci95: [slope - half, slope + half] };
+    Some(Line {
+        slope: slope_estimate,
+        intercept: my - slope * mx,
+        r2: if syy > 0.0 { 1.0 - residual / syy } else { 1.0 },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quantile_goes_on_smoothly_where_the_table_ends() {
+        // Published: 2.0395 at 31, 1.9840 at 100 degrees of freedom.
+        assert!((student_975(31) - 2.0395).abs() < 2e-4);
+        assert!((student_975(100) - 1.9840).abs() < 1e-4);
+    }
+
+    #[test]
+    fn the_interval_of_two_known_values() {
+        // Mean 2, deviation sqrt(2), so 12.706 * sqrt(2) / sqrt(2).
+        assert!((half_width_95(&[1.0, 3.0]).unwrap() - 12.706).abs() < 1e-9);
+        assert_eq!(half_width_95(&[1.0]), None);
+    }
+
+    /// Anscombe 1973, the first set: published slope 0.500, intercept 3.00, standard error of the slope 0.118, R² 0.667.
+    #[test]
+    fn the_line_through_anscombes_first_set() {
+        let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
+        let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
+        let line = regression(&x.into_iter().zip(y).collect::<Vec<_>>()).expect("eleven points");
+        assert!((line.slope.value - 0.5001).abs() < 5e-5 && (line.intercept - 3.0001).abs() < 5e-5, "{line:?}");
+        // 2.262 is Student's t at nine degrees of freedom.
+        assert!(((line.slope.ci95[1] - line.slope.value) / 2.262 - 0.1179).abs() < 5e-5, "{line:?}");
+        assert!((line.r2 - 0.6665).abs() < 5e-5, "{line:?}");
+    }
+
+    /// Wilson's interval for 10 of 300, as published calculators have it: 1.8 % to 6.0 %; and for none of 10 000.
+    #[test]
+    fn shares_of_rare_events() {
+        let some = share_95(10, 300).expect("trials");
+        assert!((some.ci95[0] - 0.0182).abs() < 1e-4 && (some.ci95[1] - 0.0603).abs() < 1e-4, "{some:?}");
+        let none = share_95(0, 10_000).expect("trials");
+        assert!(none.ci95[0].abs() < 1e-12 && (none.ci95[1] - 3.84e-4).abs() < 1e-6, "{none:?}");
+        assert_eq!(share_95(0, 0), None);
+    }
+
+    /// Quartiles of 1 to 5 by type 7 are 2, 3 and 4, and of 1 to 4 1.75, 2.5 and 3.25.
+    #[test]
+    fn quantiles_between_neighbours() {
+        let cases = [([5.0, 3.0, 1.0, 2.0, 4.0], [2.0, 3.0, 4.0]), ([4.0, 3.0, 1.0, 2.0, f64::NAN], [1.75, 2.5, 3.25])];
+        for (values, quartiles) in cases {
+            let values = sorted(&values);
+            for (share, expected) in [0.25, 0.5, 0.75].into_iter().zip(quartiles) {
+                assert!((quantile(&values, share) - expected).abs() < 1e-12, "{share} of {values:?}");
+            }
+        }
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+
+    /// For 100 numbers the tables give the 40th and the 61st in order as bounds of the median.
+    #[test]
+    fn the_medians_interval_is_that_of_the_tables() {
+        let values: Vec<f64> = (1..=100).map(f64::from).collect();
+        let median = median_95(&values).expect("enough");
+        assert_eq!((median.value, median.ci95), (50.5, [40.0, 61.0]));
+        assert_eq!(median_95(&values[..5]), None);
+    }
+}
