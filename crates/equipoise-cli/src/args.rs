@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use equipoise::units::Span;
 
 macro_rules! examples {
     () => {
@@ -39,7 +40,7 @@ Exit codes:
   0    all went well
   1    a run failed
   2    the command line is wrong
-  3    the scenario cannot be read or is wrong
+  3    the scenario or the capture cannot be read or is wrong
   4    the network or a right to use it is missing
   5    an output file cannot be written
   130  interrupted; the report of what was run is written"
@@ -71,6 +72,13 @@ pub(crate) enum Command {
   equipoise paper waki2013 fig12 fig14 --runs 300 --json claims.json
   equipoise paper waki2013 all --quick                 # shows that it works, too few runs to judge by")]
     Paper(Paper),
+    /// Analyse captures of real traffic
+    #[command(
+        subcommand,
+        after_help = "Example:
+  equipoise capture rtt transfer.pcap.gz --report rtt.html"
+    )]
+    Capture(Capture),
     /// Parse a scenario and say what it would do, without running it
     #[command(after_help = "Example:
   equipoise check scenarios/demo.toml")]
@@ -164,6 +172,52 @@ pub(crate) enum PaperPart {
     Runaway,
     /// All of these
     All,
+}
+
+/// What can be had from a capture.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Capture {
+    /// Round-trip times of TCP by connection, and how they are distributed
+    #[command(
+        after_help = "Reads pcap and pcapng, compressed by gzip or not, of Ethernet, VLAN, Linux cooked and raw IP.
+
+Examples:
+  equipoise capture rtt transfer.pcap.gz
+  equipoise capture rtt lte.pcapng --bin 20ms --json rtt.json --report rtt.html
+  tcpdump -w - -c 10000 tcp | equipoise capture rtt -"
+    )]
+    Rtt(Rtt),
+}
+
+/// Options of round-trip times from a capture.
+#[derive(Debug, Args)]
+pub(crate) struct Rtt {
+    /// The capture; - for standard input
+    pub(crate) file: PathBuf,
+    /// Width of the histograms' bars, such as 2ms [default: from the samples]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) bin: Option<Span>,
+    /// Which acknowledgements count: those of two successive segments, or every one
+    #[arg(long, value_enum, default_value_t = Acks::Pair)]
+    pub(crate) acks: Acks,
+    /// Write the analysis as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Which acknowledgements give a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Acks {
+    /// Of exactly two segments, which no delayed-ACK timer sent (Waki 2013)
+    Pair,
+    /// Every one
+    Every,
 }
 
 /// Options of a run in either world.

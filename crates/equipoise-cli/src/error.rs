@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use equipoise_lab::capture::CaptureError;
 use equipoise_lab::live::LiveError;
 use equipoise_lab::scenario::ScenarioError;
 use equipoise_lab::sim::SimError;
@@ -18,6 +19,14 @@ pub(crate) enum CliError {
         file: PathBuf,
         /// What is wrong with it.
         source: ScenarioError,
+    },
+    /// The capture gives nothing.
+    #[error("{}", file.display())]
+    Capture {
+        /// The capture's file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: CaptureError,
     },
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
@@ -43,7 +52,7 @@ impl CliError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Sim(_) | Self::Signal(_) => 1,
-            Self::Scenario { .. } => 3,
+            Self::Scenario { .. } | Self::Capture { .. } => 3,
             Self::Live(_) => 4,
             Self::Output { .. } => 5,
         }
@@ -56,6 +65,9 @@ impl CliError {
                 Some("name the path of a scenario file, such as scenarios/demo.toml")
             }
             Self::Scenario { .. } => Some("`equipoise check FILE` explains a scenario without running it"),
+            Self::Capture { .. } => {
+                Some("captures are written by `tcpdump -w FILE tcp`, beside the sender of the data")
+            }
             Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
             Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
             Self::Sim(_) | Self::Signal(_) => None,

@@ -1,6 +1,7 @@
 //! The `equipoise` command: arguments, printing, exit codes, nothing else.
 
 mod args;
+mod capture;
 mod commands;
 mod error;
 mod output;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command};
+use args::{Capture, Cli, Command};
 use commands::Outcome;
 use error::CliError;
 
@@ -35,6 +36,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Sim(run) => commands::sim(run),
         Command::Live(run) => commands::live(run),
         Command::Paper(paper) => paper::run(paper),
+        Command::Capture(Capture::Rtt(rtt)) => capture::rtt(rtt),
         Command::Check { file } => commands::check(file),
         Command::Controllers => Ok(commands::controllers()),
         Command::Completions { shell } => Ok(commands::completions(*shell)),

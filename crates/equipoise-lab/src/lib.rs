@@ -14,6 +14,7 @@
 use equipoise::session::Event;
 use equipoise::units::{Instant, SenderClock, Span};
 
+pub mod capture;
 mod ends;
 pub mod live;
 pub mod paper;

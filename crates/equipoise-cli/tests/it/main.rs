@@ -3,5 +3,6 @@
 mod capture;
 mod files;
 mod interrupt;
+mod rtt;
 mod support;
 mod words;

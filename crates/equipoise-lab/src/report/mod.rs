@@ -2,6 +2,7 @@
 //!
 //! Everything that comes from a scenario is text to be escaped; nothing is fetched; equal results give equal bytes.
 
+mod capture;
 mod chart;
 mod charts;
 mod format;
@@ -11,6 +12,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use capture::capture_html;
 use format::{escape, millis, signed_percent};
 pub use paper::paper_html;
 

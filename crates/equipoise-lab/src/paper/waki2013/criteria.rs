@@ -56,6 +56,11 @@ impl Outcome {
         mean(self.counted().map(squared_error_ms2))
     }
 
+    /// The same with a transient of 20 s instead of 50.
+    pub(super) fn mse_early_ms2(&self) -> f64 {
+        mean(self.delays_s.iter().copied().skip(2).filter(|delay| !delay.is_nan()).map(squared_error_ms2))
+    }
+
     /// Coefficient of variation (Waki 2013, Eq. 19 to 21).
     pub(super) fn cv(&self) -> f64 {
         let centre = mean(self.counted());

@@ -65,8 +65,16 @@ fn below(id: &'static str, [ap, other]: [&Row; 2], (bound, words): (f64, &str), 
         unit: "ratio",
         runs,
     };
-    let ours = ap.mse().zip(other.mse()).and_then(|(ap, other)| ratio(ap, other));
-    draft.decide(ours, |ours| ours.ci95[1] < bound, ap.note())
+    let over = |number: fn(&Outcome) -> f64| {
+        median(&ap.outcomes, number).zip(median(&other.outcomes, number)).and_then(|(ap, other)| ratio(ap, other))
+    };
+    let early = with_interval(over(Outcome::mse_early_ms2), 3);
+    let note = format!(
+        "{} With a transient of 20 s instead of 50 the ratio is {early}: the paper does not state it, and it decides how much \
+         the one interval behind the step counts.",
+        ap.note()
+    );
+    draft.decide(over(Outcome::mse_ms2), |ours| ours.ci95[1] < bound, note)
 }
 
 fn insensitive(rows: &[&Row], runs: u32) -> Claim {

@@ -93,7 +93,10 @@ fn small_a_steadier(ap: &Row, aimd: &[Row], runs: u32) -> Claim {
     draft.decide(
         ours,
         |ours| ours.ci95[1] < 1.0,
-        format!("{away} of {runs} runs of AP ran away; medians hardly notice."),
+        format!(
+            "The ratio given is that of the A for which it is largest. {away} of {runs} runs of AP ran away; medians hardly \
+             notice. What AIMD does at the step depends on where its sawtooth stands, so that its criteria scatter."
+        ),
     )
 }
 

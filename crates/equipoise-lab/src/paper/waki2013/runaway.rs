@@ -15,11 +15,14 @@ const FIRST: usize = 5;
 /// What is changed, to see what the runaways hang on.
 pub(super) const VARIATIONS: [(&str, &[(&str, &str)]); 8] = [
     ("as in the paper: from 0.1 Mbit/s, b = 300, a report every 10 s", &[]),
-    ("from 0.3 Mbit/s", &[("b = 300", "b = 300, min_rate = \"0.3 Mbit/s\"")]),
-    ("from 1 Mbit/s", &[("b = 300", "b = 300, min_rate = \"1 Mbit/s\"")]),
-    ("b = 407.63", &[("b = 300", "b = 407.63")]),
-    ("b = 600", &[("b = 300", "b = 600")]),
-    ("highest rate 6 Mbit/s, all of what the background leaves", &[("b = 300", "b = 300, max_rate = \"6 Mbit/s\"")]),
+    ("from 0.3 Mbit/s", &[("ms\", b = 300", "ms\", b = 300, min_rate = \"0.3 Mbit/s\"")]),
+    ("from 1 Mbit/s", &[("ms\", b = 300", "ms\", b = 300, min_rate = \"1 Mbit/s\"")]),
+    ("b = 407.63", &[("ms\", b = 300", "ms\", b = 407.63")]),
+    ("b = 600", &[("ms\", b = 300", "ms\", b = 600")]),
+    (
+        "highest rate 6 Mbit/s, all of what the background leaves",
+        &[("ms\", b = 300", "ms\", b = 300, max_rate = \"6 Mbit/s\"")],
+    ),
     ("a report every 20 s", &[("report_interval = \"10 s\"", "report_interval = \"20 s\"")]),
     ("a report every 5 s", &[("report_interval = \"10 s\"", "report_interval = \"5 s\"")]),
 ];

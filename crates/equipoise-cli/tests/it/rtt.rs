@@ -1,0 +1,254 @@
+//! Round-trip times from captures, against tshark's own analysis: of others' captures, and of the kernel's TCP.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use std::{env, thread};
+
+use serde_json::Value;
+
+use crate::support::{Folder, run, said};
+
+/// Times in seconds from a data segment to its acknowledgement, by the data's sender and receiver; and whether anything
+/// was sent twice.
+type Times = BTreeMap<(String, String), (Vec<f64>, bool)>;
+
+fn tshark(capture: &str) -> Option<Times> {
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-r", capture, "-Y", "tcp", "-T", "fields", "-E", "separator=,"]);
+    for field in ["frame.number", "ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "tcp.len"] {
+        tshark.args(["-e", field]);
+    }
+    for field in ["tcp.analysis.acks_frame", "tcp.analysis.ack_rtt", "tcp.analysis.retransmission"] {
+        tshark.args(["-e", field]);
+    }
+    let output = tshark.stderr(Stdio::null()).output().ok()?;
+    assert!(output.status.success(), "tshark cannot read {capture}");
+    let lines: Vec<Vec<String>> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| line.split(',').map(str::to_owned).collect())
+        .collect();
+    let carries: BTreeMap<&str, bool> = lines.iter().map(|line| (line[0].as_str(), line[5] != "0")).collect();
+    let mut times = Times::new();
+    for line in &lines {
+        let (from, to) = (format!("{}:{}", line[1], line[2]), format!("{}:{}", line[3], line[4]));
+        if !line[8].is_empty() {
+            times.entry((from.clone(), to.clone())).or_default().1 = true;
+        }
+        // SYN and FIN are acknowledged, too, and are no data.
+        if carries.get(line[6].as_str()) == Some(&true)
+            && let Ok(rtt) = line[7].parse()
+        {
+            times.entry((to, from)).or_default().0.push(rtt);
+        }
+    }
+    Some(times)
+}
+
+fn analysis(capture: &str) -> Value {
+    let output = run(&["capture", "rtt", capture, "--acks", "every", "--json", "-", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&said(&output)).expect("JSON")
+}
+
+/// Compares what both say; gives how many samples were the same.
+fn compare(capture: &str) -> Option<u64> {
+    let mut theirs = tshark(capture)?;
+    let ours = analysis(capture);
+    let mut compared = 0;
+    for direction in
+        ours["connections"].as_array().expect("a list").iter().flat_map(|c| c["directions"].as_array()).flatten()
+    {
+        let ends = |key: &str| direction[key].as_str().expect("an address").to_owned();
+        let (times, repeated) = theirs.remove(&(ends("from"), ends("to"))).unwrap_or_default();
+        let Some(samples) = direction["rtt"]["samples"].as_u64() else { continue };
+        let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
+        let (least, largest) =
+            times.iter().fold((f64::INFINITY, 0f64), |(low, high), time| (low.min(*time), high.max(*time)));
+        // tshark prints times to the nanosecond and knows no rule of Karn's.
+        if repeated {
+            assert!(
+                samples <= times.len() as u64 && number("min_s") >= least - 1e-9 && number("max_s") <= largest + 1e-9
+            );
+            continue;
+        }
+        let context = format!("{capture} {}: {} of {}", ends("from"), samples, times.len());
+        // They differ in what they make of a segment that holds several, and of keep-alives.
+        assert!((times.len() as u64).abs_diff(samples) <= 2 + samples / 100, "{context}");
+        assert!((number("min_s") - least).abs() < 2e-9 && (number("max_s") - largest).abs() < 2e-9, "{context}");
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        assert!((number("mean_s") / mean - 1.0).abs() < 2e-3, "{context}: mean {} and {mean}", number("mean_s"));
+        compared += samples;
+    }
+    Some(compared)
+}
+
+#[test]
+fn captures_of_others_give_what_tshark_finds_in_them() {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = env::var_os("EQUIPOISE_TEST_DATA").map_or(default, PathBuf::from).join("rtt/tcp");
+    if !folder.is_dir() {
+        println!("skipped: no captures of others, {} is not there (EQUIPOISE_TEST_DATA)", folder.display());
+        return;
+    }
+    let (mut files, mut compared) = (0, 0);
+    for entry in folder.read_dir().expect("a folder") {
+        let path = entry.expect("readable").path();
+        let Some(samples) = compare(path.to_str().expect("a plain name")) else {
+            println!("skipped: tshark is not installed");
+            return;
+        };
+        (files, compared) = (files + 1, compared + samples);
+    }
+    assert!(files >= 8 && compared > 90_000, "{compared} samples in {files} captures");
+    let receiver = analysis(folder.join("zeek-ftp-receiver-side.pcap.gz").to_str().expect("a plain name"));
+    let sides =
+        receiver["connections"].as_array().expect("a list").iter().flat_map(|c| c["directions"].as_array()).flatten();
+    let bulk = sides.max_by_key(|direction| direction["data_bytes"].as_u64()).expect("a transfer");
+    assert_eq!(bulk["side"], "receiver", "the receiver's own delay is not the path's");
+}
+
+/// Two namespaces with a router between them; they go with the value.
+struct Link {
+    near: String,
+    middle: String,
+    far: String,
+}
+
+impl Link {
+    /// A router that sends on at 20 Mbit/s and lets 50 kB wait: 20 ms. A capture beside the sender sees packets before
+    /// they wait.
+    fn new() -> Option<Self> {
+        let name = |end: &str| format!("equipoise-rtt-{end}-{}", std::process::id());
+        let link = Self { near: name("near"), middle: name("middle"), far: name("far") };
+        let Self { near, middle, far } = &link;
+        let commands = [
+            format!("ip netns add {near}"),
+            format!("ip netns add {middle}"),
+            format!("ip netns add {far}"),
+            format!("ip -n {near} link add eth0 type veth peer name near netns {middle}"),
+            format!("ip -n {far} link add eth0 type veth peer name far netns {middle}"),
+            format!("ip -n {near} addr add 10.9.0.1/24 dev eth0"),
+            format!("ip -n {middle} addr add 10.9.0.254/24 dev near"),
+            format!("ip -n {middle} addr add 10.9.1.254/24 dev far"),
+            format!("ip -n {far} addr add 10.9.1.2/24 dev eth0"),
+            format!("ip -n {near} link set eth0 up"),
+            format!("ip -n {middle} link set near up"),
+            format!("ip -n {middle} link set far up"),
+            format!("ip -n {far} link set eth0 up"),
+            format!("ip -n {near} route add default via 10.9.0.254"),
+            format!("ip -n {far} route add default via 10.9.1.254"),
+            format!("ip netns exec {middle} sysctl -qw net.ipv4.ip_forward=1"),
+            format!("tc -n {middle} qdisc add dev far root tbf rate 20mbit burst 16kb limit 50kb"),
+        ];
+        let done = |command: &String| {
+            let mut words = command.split(' ');
+            let program = words.next().unwrap_or_default();
+            Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
+        };
+        commands.iter().all(done).then_some(link)
+    }
+
+    fn command(namespace: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, program]);
+        command
+    }
+
+    /// This very test, in a namespace, as one end of the transfer.
+    fn end(namespace: &str, role: &str) -> Child {
+        let program = env::current_exe().expect("a test has a program");
+        Self::command(namespace, program.to_str().expect("a plain name"))
+            .args(["rtt::one_end_of_a_transfer", "--exact", "--quiet"])
+            .env(ROLE, role)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("ip was there a moment ago")
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for namespace in [&self.near, &self.middle, &self.far] {
+            // What cannot be removed goes with the machine's next start.
+            let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
+        }
+    }
+}
+
+const ROLE: &str = "EQUIPOISE_TRANSFER";
+const BYTES: usize = 6_000_000;
+
+/// Nothing on its own; within a namespace, one end of the transfer below.
+#[test]
+fn one_end_of_a_transfer() {
+    match env::var(ROLE).as_deref() {
+        Ok("receive") => {
+            let (mut stream, _) = TcpListener::bind("10.9.1.2:7000").expect("a free port").accept().expect("a sender");
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).expect("all of it");
+            assert_eq!(received.len(), BYTES);
+        }
+        Ok("send") => {
+            let connect =
+                |_| TcpStream::connect("10.9.1.2:7000").inspect_err(|_| thread::sleep(Duration::from_millis(100)));
+            let mut stream = (0..50).find_map(|attempt| connect(attempt).ok()).expect("the receiver listens soon");
+            stream.write_all(&vec![7; BYTES]).expect("all of it");
+        }
+        _ => {}
+    }
+}
+
+/// The kernel's TCP through a queue of at most 20 ms, captured beside its sender.
+#[test]
+fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !there("tcpdump") || !there("tshark") {
+        println!("skipped: tcpdump or tshark is not installed");
+        return;
+    }
+    let Some(link) = Link::new() else {
+        println!("skipped: no right to make network namespaces, or no tbf");
+        return;
+    };
+    let folder = Folder::new();
+    let capture = folder.file("transfer.pcap");
+    let mut tcpdump = Link::command(&link.near, "tcpdump")
+        .args(["-i", "eth0", "-s", "128", "-U", "-B", "16384", "-w", &capture, "tcp"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("ip was there a moment ago");
+    thread::sleep(Duration::from_secs(2));
+    let mut receiver = Link::end(&link.far, "receive");
+    let mut sender = Link::end(&link.near, "send");
+    assert!(sender.wait().expect("a child of ours").success() && receiver.wait().expect("a child of ours").success());
+    thread::sleep(Duration::from_secs(1));
+    let stopped = Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status().expect("kill is there");
+    assert!(stopped.success());
+    tcpdump.wait().expect("a child of ours");
+
+    let found = analysis(&capture);
+    let direction = &found["connections"][0]["directions"][0];
+    // Over a link without delay the handshake's halves are much alike, and the side may not be told.
+    assert_ne!(direction["side"], "receiver");
+    assert!(direction["from"].as_str().is_some_and(|from| from.starts_with("10.9.0.1:")), "{direction}");
+    let bytes = direction["data_bytes"].as_u64().expect("a count");
+    assert!(bytes >= BYTES as u64 && bytes < BYTES as u64 * 11 / 10, "{bytes} of {BYTES}");
+    let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
+    // The queue holds 20 ms, and what the card was given at once some more; a machine that stands still adds to single
+    // samples, not to the median.
+    assert!((0.004..0.060).contains(&number("p50_s")), "median {}", number("p50_s"));
+    assert!(number("min_s") < number("p50_s") && number("min_s") > 0.0);
+    assert!(direction["rtt"]["samples"].as_u64().is_some_and(|samples| samples > 200), "{direction}");
+    // Where segments are cut by the card, tshark sees them as one; its times are of the same packets all the same.
+    let times = tshark(&capture).expect("tshark was there a moment ago");
+    let ends = |key: &str| direction[key].as_str().expect("an address").to_owned();
+    let (theirs, _) = &times[&(ends("from"), ends("to"))];
+    let mut sorted = theirs.clone();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted[sorted.len() / 2];
+    assert!((number("p50_s") / median - 1.0).abs() < 0.25, "median {}, by tshark {median}", number("p50_s"));
+}

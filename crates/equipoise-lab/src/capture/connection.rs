@@ -1,0 +1,291 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use equipoise::units::Span;
+
+use super::distribution::Distribution;
+use super::segment::Segment;
+use super::{AckRule, Connection, Direction, Side};
+
+/// All connections of a capture.
+pub(super) struct Connections {
+    rule: AckRule,
+    first_ns: Option<i64>,
+    /// The newest connection between two ends, the lower address first.
+    newest: BTreeMap<(SocketAddr, SocketAddr), usize>,
+    all: Vec<State>,
+}
+
+struct State {
+    start_ns: i64,
+    /// That of the first segment seen, and the other.
+    halves: [Half; 2],
+    handshake: Handshake,
+}
+
+/// When the segments of the handshake were seen; the first of each kind.
+#[derive(Default)]
+struct Handshake {
+    syn: Option<(SocketAddr, u32, i64)>,
+    syn_ack_ns: Option<i64>,
+    ack_ns: Option<i64>,
+}
+
+/// The data of one direction.
+struct Half {
+    from: SocketAddr,
+    to: SocketAddr,
+    /// The number behind the highest that was sent, and the highest acknowledgement.
+    next: Option<u32>,
+    acknowledged: Option<u32>,
+    under_way: VecDeque<Piece>,
+    /// Behind a FIN, whose acknowledgement is none of data.
+    fin_end: Option<u32>,
+    mss: Option<u16>,
+    hop_limit: Option<u8>,
+    segments: u64,
+    bytes: u64,
+    retransmitted: u64,
+    left_out: BTreeMap<&'static str, u64>,
+    samples_s: Vec<f64>,
+}
+
+/// A segment as the network carries it.
+#[derive(Clone, Copy)]
+struct Piece {
+    end: u32,
+    sent_ns: i64,
+    repeated: bool,
+}
+
+/// Pieces that are kept; a receive window of a gigabyte has more, and no sender that one meets.
+const MOST_UNDER_WAY: usize = 1 << 17;
+/// Data of a segment without options on Ethernet, where the handshake was not captured.
+const USUAL_MSS: u16 = 1460;
+/// From which ratio of the handshake's two halves on the capture was taken beside an end.
+const BESIDE: i64 = 3;
+
+/// Whether `a` comes before `b`, numbers of 32 bits that wrap (RFC 9293, Sec. 3.4).
+const fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b).cast_signed()) < 0
+}
+
+impl Connections {
+    pub(super) const fn new(rule: AckRule) -> Self {
+        Self { rule, first_ns: None, newest: BTreeMap::new(), all: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, segment: &Segment) {
+        self.first_ns.get_or_insert(segment.at_ns);
+        let ends = (segment.from.min(segment.to), segment.from.max(segment.to));
+        let known = self.newest.get(&ends).copied().filter(|&index| !self.all[index].is_replaced_by(segment));
+        let index = known.unwrap_or_else(|| {
+            self.all.push(State::new(segment));
+            self.newest.insert(ends, self.all.len() - 1);
+            self.all.len() - 1
+        });
+        self.all[index].push(segment, self.rule);
+    }
+
+    pub(super) fn finish(self, bin: Option<Span>) -> Vec<Connection> {
+        let first_ns = self.first_ns.unwrap_or(0);
+        self.all.into_iter().map(|state| state.finish(first_ns, bin)).collect()
+    }
+}
+
+impl State {
+    fn new(segment: &Segment) -> Self {
+        let halves = [Half::new(segment.from, segment.to), Half::new(segment.to, segment.from)];
+        Self { start_ns: segment.at_ns, halves, handshake: Handshake::default() }
+    }
+
+    /// Whether a segment opens another connection between the same ends.
+    fn is_replaced_by(&self, segment: &Segment) -> bool {
+        let opens = segment.syn && segment.acknowledges.is_none();
+        let begun = self.halves.iter().any(|half| half.segments > 0);
+        let again = self.handshake.syn.is_none_or(|(_, sequence, _)| sequence != segment.sequence);
+        opens && begun && again
+    }
+
+    fn push(&mut self, segment: &Segment, rule: AckRule) {
+        self.handshake.push(segment);
+        let [first, second] = &mut self.halves;
+        let (own, other) = if first.from == segment.from { (first, second) } else { (second, first) };
+        own.hop_limit.get_or_insert(segment.hop_limit);
+        if let Some(mss) = segment.mss {
+            // What one end announces bounds what the other sends.
+            other.mss = Some(mss);
+        }
+        own.send(segment);
+        if let Some(number) = segment.acknowledges {
+            other.acknowledge(number, segment, rule);
+        }
+    }
+
+    fn finish(self, first_ns: i64, bin: Option<Span>) -> Connection {
+        let sides = [0, 1].map(|half| self.side(half));
+        let start_s = self.start_ns.saturating_sub(first_ns) as f64 / 1e9;
+        let directions = self.halves.into_iter().zip(sides).map(|(half, side)| half.finish(side, bin)).collect();
+        Connection { start_s, directions }
+    }
+
+    /// Where the capture was taken, as seen from one half: the side whose part of the handshake takes no time. Where
+    /// the handshake is not there, the side whose packets have all of their hops left.
+    fn side(&self, half: usize) -> Side {
+        let (own, other) = (&self.halves[half], &self.halves[1 - half]);
+        if let Some((opener, to_there_ns, to_opener_ns)) = self.handshake.halves() {
+            let (ahead, behind) =
+                if own.from == opener { (to_there_ns, to_opener_ns) } else { (to_opener_ns, to_there_ns) };
+            return match () {
+                () if ahead >= behind.saturating_mul(BESIDE) => Side::Sender,
+                () if behind >= ahead.saturating_mul(BESIDE) => Side::Receiver,
+                () => Side::Unknown,
+            };
+        }
+        let fresh = |half: &Half| half.hop_limit.is_some_and(|hops| [32, 64, 128, 255].contains(&hops));
+        match (fresh(own), fresh(other)) {
+            (true, false) if other.hop_limit.is_some() => Side::Sender,
+            (false, true) if own.hop_limit.is_some() => Side::Receiver,
+            _ => Side::Unknown,
+        }
+    }
+}
+
+impl Handshake {
+    fn push(&mut self, segment: &Segment) {
+        match (segment.syn, segment.acknowledges) {
+            (true, None) => {
+                self.syn.get_or_insert((segment.from, segment.sequence, segment.at_ns));
+            }
+            (true, Some(_)) => {
+                self.syn_ack_ns.get_or_insert(segment.at_ns);
+            }
+            (false, Some(_))
+                if self.syn_ack_ns.is_some() && self.syn.is_some_and(|(opener, ..)| opener == segment.from) =>
+            {
+                self.ack_ns.get_or_insert(segment.at_ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// Who opened, and the times from the capture to the other end and back, and to the opener and back.
+    fn halves(&self) -> Option<(SocketAddr, i64, i64)> {
+        let ((opener, _, syn), syn_ack, ack) = (self.syn?, self.syn_ack_ns?, self.ack_ns?);
+        Some((opener, syn_ack.saturating_sub(syn).max(0), ack.saturating_sub(syn_ack).max(0)))
+    }
+}
+
+impl Half {
+    const fn new(from: SocketAddr, to: SocketAddr) -> Self {
+        Self {
+            from,
+            to,
+            next: None,
+            acknowledged: None,
+            under_way: VecDeque::new(),
+            fin_end: None,
+            mss: None,
+            hop_limit: None,
+            segments: 0,
+            bytes: 0,
+            retransmitted: 0,
+            left_out: BTreeMap::new(),
+            samples_s: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, segment: &Segment) {
+        // SYN and FIN take a number each, and are no data.
+        let first = segment.sequence.wrapping_add(u32::from(segment.syn));
+        let end = first.wrapping_add(segment.data).wrapping_add(u32::from(segment.fin));
+        let next = *self.next.get_or_insert(first);
+        if segment.fin {
+            self.fin_end = Some(end);
+        }
+        if segment.data == 0 {
+            if before(next, end) {
+                self.next = Some(end);
+            }
+            return;
+        }
+        self.bytes += u64::from(segment.data);
+        let size = u32::from(self.mss.unwrap_or(USUAL_MSS)).saturating_sub(segment.options).max(1);
+        // A network card may be given many segments as one: on the wire they are what the path carries.
+        let pieces = if segment.data > size { segment.data.div_ceil(size) } else { 1 };
+        self.segments += u64::from(pieces);
+        if before(first, next) {
+            self.retransmitted += u64::from(pieces);
+            let covers = |piece: &Piece| before(first, piece.end);
+            self.under_way.iter_mut().filter(|piece| covers(piece)).for_each(|piece| piece.repeated = true);
+        }
+        for number in 1..=pieces {
+            let piece_end = if number == pieces { end } else { first.wrapping_add(number * size) };
+            if before(next, piece_end) {
+                let repeated = before(first, next);
+                self.under_way.push_back(Piece { end: piece_end, sent_ns: segment.at_ns, repeated });
+            }
+        }
+        while self.under_way.len() > MOST_UNDER_WAY {
+            self.under_way.pop_front();
+        }
+        if before(next, end) {
+            self.next = Some(end);
+        }
+    }
+
+    fn acknowledge(&mut self, number: u32, segment: &Segment, rule: AckRule) {
+        let known = *self.acknowledged.get_or_insert(number);
+        if !before(known, number) {
+            if number == known && segment.data == 0 && !segment.syn && !segment.fin && !self.under_way.is_empty() {
+                self.leave_out("duplicate");
+            }
+            if self.under_way.front().is_none_or(|piece| before(number, piece.end)) {
+                return;
+            }
+        }
+        self.acknowledged = Some(number);
+        let (mut covered, mut repeated, mut last) = (0u32, false, None);
+        while let Some(piece) = self.under_way.front().copied().filter(|piece| !before(number, piece.end)) {
+            covered += 1;
+            repeated |= piece.repeated;
+            last = Some(piece);
+            self.under_way.pop_front();
+        }
+        let Some(last) = last else {
+            if self.fin_end != Some(number) {
+                self.leave_out("segment not captured, or not acknowledged whole");
+            }
+            return;
+        };
+        let reason = match (rule, covered) {
+            _ if repeated => "retransmitted",
+            _ if last.end != number && self.fin_end != Some(number) => "not at a segment's end",
+            _ if segment.at_ns < last.sent_ns => "before its segment",
+            (AckRule::Pair, 1) => "one segment: delayed-ACK timer",
+            (AckRule::Pair, 3..) => "more than two segments",
+            _ => {
+                self.samples_s.push(segment.at_ns.saturating_sub(last.sent_ns) as f64 / 1e9);
+                return;
+            }
+        };
+        self.leave_out(reason);
+    }
+
+    fn leave_out(&mut self, reason: &'static str) {
+        *self.left_out.entry(reason).or_default() += 1;
+    }
+
+    fn finish(self, side: Side, bin: Option<Span>) -> Direction {
+        Direction {
+            from: self.from.to_string(),
+            to: self.to.to_string(),
+            side,
+            data_segments: self.segments,
+            data_bytes: self.bytes,
+            retransmitted: self.retransmitted,
+            left_out: self.left_out.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
+            rtt: Distribution::of(self.samples_s, bin),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+use std::io::{BufReader, Read};
+
+use flate2::read::MultiGzDecoder;
+use pcap_parser::traits::PcapReaderIterator;
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+
+use super::CaptureError;
+
+/// A frame of a capture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    /// When it was seen, in nanoseconds since 1970.
+    pub(super) at_ns: i64,
+    pub(super) link: Linktype,
+    /// What was kept of it.
+    pub(super) data: &'a [u8],
+}
+
+/// The frames of a file, one after the other.
+pub(super) struct Frames<'a> {
+    reader: Box<dyn PcapReaderIterator + Send + 'a>,
+    /// Of pcap: what its header says.
+    link: Linktype,
+    nanos_per_tick: i64,
+    /// Of pcapng: the interfaces of the section.
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link: Linktype,
+    /// Ticks per second.
+    resolution: u64,
+    offset_s: i64,
+}
+
+/// Larger than any frame that the formats' usual limit of 262 144 bytes allows.
+const BUFFER: usize = 1 << 20;
+/// Sections have few interfaces; more than these are damage.
+const MOST_INTERFACES: usize = 65_536;
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+impl<'a> Frames<'a> {
+    pub(super) fn open(source: impl Read + Send + 'a) -> Result<Self, CaptureError> {
+        let mut source = BufReader::new(source);
+        let mut magic = Vec::new();
+        source.by_ref().take(GZIP.len() as u64).read_to_end(&mut magic)?;
+        if magic.is_empty() {
+            return Err(CaptureError::Empty);
+        }
+        let whole = std::io::Cursor::new(magic.clone()).chain(source);
+        let reader: Box<dyn Read + Send + 'a> =
+            if magic == GZIP { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        let reader = create_reader(BUFFER, Whole(reader)).map_err(|error| match error {
+            PcapError::Eof => CaptureError::Empty,
+            PcapError::ReadError => CaptureError::Read(std::io::ErrorKind::InvalidData.into()),
+            _ => CaptureError::NotACapture,
+        })?;
+        Ok(Self { reader, link: Linktype::NULL, nanos_per_tick: 1000, interfaces: Vec::new() })
+    }
+
+    /// Gives all frames to `take`; says why it ended, where that was not the end of the file.
+    pub(super) fn each(&mut self, mut take: impl FnMut(&Frame<'_>)) -> Option<String> {
+        let mut position = 0u64;
+        loop {
+            match self.reader.next() {
+                Ok((length, block)) => {
+                    let (link, nanos) = (&mut self.link, &mut self.nanos_per_tick);
+                    if let Some(frame) = Self::frame(&block, link, nanos, &mut self.interfaces) {
+                        take(&frame);
+                    }
+                    position += length as u64;
+                    self.reader.consume(length);
+                }
+                Err(PcapError::Eof) => return None,
+                Err(PcapError::Incomplete(_)) => {
+                    if self.reader.reader_exhausted() || self.reader.refill().is_err() {
+                        return Some(format!("cut off in the middle of a frame, at byte {position}"));
+                    }
+                }
+                Err(PcapError::UnexpectedEof) => {
+                    return Some(format!("cut off in the middle of a frame, at byte {position}"));
+                }
+                Err(PcapError::BufferTooSmall) => {
+                    return Some(format!("damaged at byte {position}: a frame of more than {BUFFER} bytes"));
+                }
+                Err(PcapError::ReadError) => return Some(format!("unreadable from byte {position} on")),
+                Err(_) => return Some(format!("damaged at byte {position}: what stands there is no frame")),
+            }
+        }
+    }
+
+    fn frame<'b>(
+        block: &PcapBlockOwned<'b>,
+        link: &mut Linktype,
+        nanos_per_tick: &mut i64,
+        interfaces: &mut Vec<Interface>,
+    ) -> Option<Frame<'b>> {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                *link = header.network;
+                *nanos_per_tick = if header.is_nanosecond_precision() { 1 } else { 1000 };
+                None
+            }
+            PcapBlockOwned::Legacy(frame) => {
+                let at_ns = i64::from(frame.ts_sec) * 1_000_000_000 + i64::from(frame.ts_usec) * *nanos_per_tick;
+                let kept = (frame.caplen as usize).min(frame.data.len());
+                Some(Frame { at_ns, link: *link, data: &frame.data[..kept] })
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+                interfaces.clear();
+                None
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                if interfaces.len() < MOST_INTERFACES {
+                    let resolution = interface.ts_resolution().unwrap_or(1_000_000).max(1);
+                    interfaces.push(Interface {
+                        link: interface.linktype,
+                        resolution,
+                        offset_s: interface.if_tsoffset,
+                    });
+                }
+                None
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                let interface = interfaces.get(packet.if_id as usize)?;
+                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let kept = (packet.caplen as usize).min(packet.data.len());
+                Some(Frame { at_ns: interface.nanos(ticks), link: interface.link, data: &packet.data[..kept] })
+            }
+            // A simple packet has no time, so that nothing can be measured by it.
+            PcapBlockOwned::NG(_) => None,
+        }
+    }
+}
+
+impl Interface {
+    /// Nanoseconds since 1970 of so many ticks; saturates where there is no such time.
+    fn nanos(&self, ticks: u64) -> i64 {
+        let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.resolution);
+        i64::try_from(nanos).unwrap_or(i64::MAX).saturating_add(self.offset_s.saturating_mul(1_000_000_000))
+    }
+}
+
+/// Reads whole buffers where there is that much: the parser takes a short read for the end.
+struct Whole<R>(R);
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.0.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                // What came before the damage still counts; the next read will meet it again.
+                Err(_) if filled > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}

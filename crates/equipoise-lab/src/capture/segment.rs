@@ -1,0 +1,120 @@
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{EtherType, LaxPacketHeaders, NetHeaders, TcpHeader, TcpOptionElement, TransportHeader};
+use pcap_parser::Linktype;
+
+use super::frames::Frame;
+
+/// A TCP segment as it was captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) at_ns: i64,
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+    pub(super) sequence: u32,
+    /// The acknowledgement number, where there is one.
+    pub(super) acknowledges: Option<u32>,
+    pub(super) syn: bool,
+    pub(super) fin: bool,
+    /// Bytes of data, by the IP header's length and not by what was kept.
+    pub(super) data: u32,
+    /// Of a SYN, the largest segment that its sender wants.
+    pub(super) mss: Option<u16>,
+    /// Length of the TCP options, which take their room from the data.
+    pub(super) options: u32,
+    /// Hops that are left.
+    pub(super) hop_limit: u8,
+}
+
+const SLL2: Linktype = Linktype(276);
+const SLL2_HEADER: usize = 20;
+const RAW: [Linktype; 4] = [Linktype(12), Linktype(101), Linktype::IPV4, Linktype::IPV6];
+const LOOPBACK: [Linktype; 2] = [Linktype::NULL, Linktype::LOOP];
+const LOOPBACK_HEADER: usize = 4;
+
+/// The segment in a frame, or why there is none.
+pub(super) fn parse(frame: &Frame<'_>) -> Result<Segment, &'static str> {
+    let headers = headers(frame)?;
+    let (net, transport) = (headers.net.ok_or("not IP")?, headers.transport);
+    let (from, to, length, hop_limit) = match &net {
+        NetHeaders::Ipv4(header, extensions) => {
+            if header.is_fragmenting_payload() {
+                return Err("fragment");
+            }
+            let header_length = header.header_len() + extensions.header_len();
+            // Zero where the network card was to cut the segment: then what was kept is all there is to go by.
+            let length = match usize::from(header.total_len) {
+                0 => frame.data.len().checked_sub(offset(frame)),
+                total => Some(total),
+            };
+            let length = length.and_then(|length| length.checked_sub(header_length));
+            (IpAddr::from(header.source), IpAddr::from(header.destination), length, header.time_to_live)
+        }
+        NetHeaders::Ipv6(header, extensions) => {
+            if extensions.is_fragmenting_payload() {
+                return Err("fragment");
+            }
+            let length = usize::from(header.payload_length).checked_sub(extensions.header_len());
+            (IpAddr::from(header.source), IpAddr::from(header.destination), length, header.hop_limit)
+        }
+        NetHeaders::Arp(_) => return Err("not IP"),
+    };
+    let tcp = match transport {
+        Some(TransportHeader::Tcp(tcp)) => tcp,
+        Some(_) => return Err("not TCP"),
+        None => return Err("TCP header not captured, or not TCP"),
+    };
+    let data = length.and_then(|length| length.checked_sub(tcp.header_len())).ok_or("lengths that cannot be")?;
+    Ok(segment(frame.at_ns, (from, to), &tcp, data as u32, hop_limit))
+}
+
+fn segment(at_ns: i64, (from, to): (IpAddr, IpAddr), tcp: &TcpHeader, data: u32, hop_limit: u8) -> Segment {
+    let mss = tcp.options_iterator().flatten().find_map(|option| match option {
+        TcpOptionElement::MaximumSegmentSize(size) => Some(size),
+        _ => None,
+    });
+    Segment {
+        at_ns,
+        from: SocketAddr::new(from, tcp.source_port),
+        to: SocketAddr::new(to, tcp.destination_port),
+        sequence: tcp.sequence_number,
+        acknowledges: tcp.ack.then_some(tcp.acknowledgment_number),
+        syn: tcp.syn,
+        fin: tcp.fin,
+        data,
+        mss: mss.filter(|_| tcp.syn),
+        options: tcp.header_len().saturating_sub(TcpHeader::MIN_LEN) as u32,
+        hop_limit,
+    }
+}
+
+/// Bytes before the IP header, where a frame of this kind has a fixed number of them.
+fn offset(frame: &Frame<'_>) -> usize {
+    match frame.link {
+        Linktype::ETHERNET => 14,
+        Linktype::LINUX_SLL => 16,
+        SLL2 => SLL2_HEADER,
+        link if LOOPBACK.contains(&link) => LOOPBACK_HEADER,
+        _ => 0,
+    }
+}
+
+fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'static str> {
+    const SHORT: &str = "headers not captured";
+    let data = frame.data;
+    match frame.link {
+        Linktype::ETHERNET => LaxPacketHeaders::from_ethernet(data).map_err(|_| SHORT),
+        Linktype::LINUX_SLL => LaxPacketHeaders::from_linux_sll(data).map_err(|_| SHORT),
+        SLL2 => {
+            let (header, rest) = data.split_at_checked(SLL2_HEADER).ok_or(SHORT)?;
+            let kind = header.first_chunk().map_or(0, |kind| u16::from_be_bytes(*kind));
+            Ok(LaxPacketHeaders::from_ether_type(EtherType(kind), rest))
+        }
+        link if RAW.contains(&link) => LaxPacketHeaders::from_ip(data).map_err(|_| SHORT),
+        link if LOOPBACK.contains(&link) => {
+            let (_, rest) = data.split_at_checked(LOOPBACK_HEADER).ok_or(SHORT)?;
+            LaxPacketHeaders::from_ip(rest).map_err(|_| SHORT)
+        }
+        _ => Err("a link type that is not known here"),
+    }
+}

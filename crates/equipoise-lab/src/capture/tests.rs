@@ -1,0 +1,435 @@
+//! Captures made by hand, frame by frame.
+
+use etherparse::{IpNumber, PacketBuilder, TcpOptionElement};
+use proptest::prelude::*;
+
+use super::*;
+
+/// How a capture is written.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Micros,
+    NanosBigEndian,
+    Ng,
+}
+
+/// A capture of a connection between 10.0.0.1:1000 and 10.0.0.2:2000.
+struct Script {
+    form: Form,
+    link: u32,
+    bytes: Vec<u8>,
+}
+
+/// Who sends.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Near,
+    Far,
+}
+use End::{Far, Near};
+
+/// A segment's flags and numbers; the numbers count from zero behind the SYN.
+#[derive(Clone, Copy, Default)]
+struct Tcp {
+    syn: bool,
+    fin: bool,
+    seq: u32,
+    ack: Option<u32>,
+    data: usize,
+}
+
+const ETHERNET: u32 = 1;
+/// First sequence numbers; the near end's wraps in its second segment.
+const NEAR_START: u32 = u32::MAX - 1500;
+const FAR_START: u32 = 7000;
+
+impl Script {
+    fn new(form: Form, link: u32) -> Self {
+        let mut bytes = Vec::new();
+        match form {
+            Form::Micros => {
+                bytes.extend(0xA1B2_C3D4u32.to_le_bytes());
+                bytes.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
+                bytes.extend(link.to_le_bytes());
+            }
+            Form::NanosBigEndian => {
+                bytes.extend(0xA1B2_3C4Du32.to_be_bytes());
+                bytes.extend([0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0]);
+                bytes.extend(link.to_be_bytes());
+            }
+            Form::Ng => {
+                let mut body = 0x1A2B_3C4Du32.to_le_bytes().to_vec();
+                body.extend([1, 0, 0, 0]);
+                body.extend([0xFF; 8]);
+                block(&mut bytes, 0x0A0D_0D0A, &body);
+                // An interface whose ticks are nanoseconds: option 9, if_tsresol.
+                let mut body = (link as u16).to_le_bytes().to_vec();
+                body.extend([0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+                block(&mut bytes, 1, &body);
+            }
+        }
+        Self { form, link, bytes }
+    }
+
+    /// A frame at `micros` after the capture's first second.
+    fn frame(&mut self, micros: u64, frame: &[u8]) {
+        let nanos = 1_000_000_000 + micros * 1000;
+        let length = frame.len() as u32;
+        match self.form {
+            Form::Micros => {
+                let times = [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000 / 1000) as u32];
+                [times[0], times[1], length, length].iter().for_each(|word| self.bytes.extend(word.to_le_bytes()));
+                self.bytes.extend(frame);
+            }
+            Form::NanosBigEndian => {
+                let times = [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32];
+                [times[0], times[1], length, length].iter().for_each(|word| self.bytes.extend(word.to_be_bytes()));
+                self.bytes.extend(frame);
+            }
+            Form::Ng => {
+                let words = [0, (nanos >> 32) as u32, nanos as u32, length, length];
+                let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                body.extend(frame);
+                body.resize(body.len().next_multiple_of(4), 0);
+                block(&mut self.bytes, 6, &body);
+            }
+        }
+    }
+
+    fn tcp(&mut self, micros: u64, from: End, tcp: Tcp) -> &mut Self {
+        let frame = ethernet(from, tcp, 64);
+        self.frame(micros, &frame);
+        self
+    }
+
+    /// The near end's handshake, captured beside it: 30 ms there and back.
+    fn handshake(&mut self) -> &mut Self {
+        self.tcp(0, Near, Tcp { syn: true, ..Tcp::default() });
+        self.tcp(30_000, Far, Tcp { syn: true, ack: Some(0), ..Tcp::default() });
+        self.tcp(30_010, Near, Tcp { ack: Some(0), ..Tcp::default() })
+    }
+
+    fn data(&mut self, micros: u64, seq: u32, data: usize) -> &mut Self {
+        self.tcp(micros, Near, Tcp { seq, ack: Some(0), data, ..Tcp::default() })
+    }
+
+    fn ack(&mut self, micros: u64, ack: u32) -> &mut Self {
+        self.tcp(micros, Far, Tcp { ack: Some(ack), ..Tcp::default() })
+    }
+
+    fn analyse(&self, rule: AckRule) -> Analysis {
+        analyse(self.bytes.as_slice(), &Options { rule, bin: None }).expect("a capture")
+    }
+
+    /// The near end's data.
+    fn near(&self, rule: AckRule) -> Direction {
+        self.analyse(rule).connections.remove(0).directions.remove(0)
+    }
+}
+
+fn block(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
+    let length = (body.len() + 12) as u32;
+    out.extend(kind.to_le_bytes());
+    out.extend(length.to_le_bytes());
+    out.extend(body);
+    out.extend(length.to_le_bytes());
+}
+
+/// A frame on Ethernet; a SYN announces segments of 1000 bytes.
+fn ethernet(from: End, tcp: Tcp, hops: u8) -> Vec<u8> {
+    let (ours, theirs) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+    let (source, target, ports, starts) = match from {
+        Near => (ours, theirs, (1000, 2000), (NEAR_START, FAR_START)),
+        Far => (theirs, ours, (2000, 1000), (FAR_START, NEAR_START)),
+    };
+    let sequence = starts.0.wrapping_add(tcp.seq).wrapping_add(u32::from(!tcp.syn));
+    let mut builder =
+        PacketBuilder::ethernet2([1; 6], [2; 6]).ipv4(source, target, hops).tcp(ports.0, ports.1, sequence, 9);
+    if let Some(ack) = tcp.ack {
+        builder = builder.ack(starts.1.wrapping_add(ack).wrapping_add(1));
+    }
+    if tcp.syn {
+        builder = builder.syn().options(&[TcpOptionElement::MaximumSegmentSize(1000)]).expect("it fits");
+    }
+    if tcp.fin {
+        builder = builder.fin();
+    }
+    let mut frame = Vec::new();
+    builder.write(&mut frame, &vec![0; tcp.data]).expect("a vector takes all");
+    frame
+}
+
+fn rtts_ms(direction: &Direction) -> (u64, Option<f64>) {
+    let rtt = direction.rtt.as_ref();
+    (rtt.map_or(0, |rtt| rtt.samples), rtt.map(|rtt| (rtt.mean_s * 1e6).round() / 1e3))
+}
+
+fn left_out(direction: &Direction) -> Vec<(&str, u64)> {
+    direction.left_out.iter().map(|(reason, count)| (reason.as_str(), *count)).collect()
+}
+
+/// All forms and link types carry the same two segments and their acknowledgement, over a wrap of the numbers.
+#[test]
+fn a_pair_of_segments_gives_the_time_of_the_second_in_every_form() {
+    for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
+        let mut script = Script::new(form, ETHERNET);
+        script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
+        let near = script.near(AckRule::Pair);
+        assert_eq!(rtts_ms(&near), (1, Some(25.0)));
+        assert_eq!((near.side, near.data_segments, near.data_bytes), (Side::Sender, 2, 2000));
+        assert_eq!(script.analyse(AckRule::Pair).ended, None);
+    }
+}
+
+#[test]
+fn one_segment_is_the_timers_and_three_are_too_many_unless_every_one_counts() {
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.handshake().data(40_000, 0, 1000).ack(280_000, 1000);
+    script.data(300_000, 1000, 1000).data(300_100, 2000, 1000).data(300_200, 3000, 1000).ack(330_200, 4000);
+    let near = script.near(AckRule::Pair);
+    assert_eq!(rtts_ms(&near), (0, None));
+    assert_eq!(left_out(&near), [("more than two segments", 1), ("one segment: delayed-ACK timer", 1)]);
+    let near = script.near(AckRule::Every);
+    assert_eq!(rtts_ms(&near), (2, Some((240.0 + 30.0) / 2.0)));
+}
+
+/// Karn's rule: nobody knows which of the two was acknowledged.
+#[test]
+fn acknowledgements_of_repeated_segments_give_nothing() {
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(70_000, 0).ack(70_100, 0);
+    script.data(300_000, 0, 1000).ack(330_000, 2000);
+    script.data(340_000, 2000, 1000).data(340_100, 3000, 1000).ack(370_100, 4000);
+    let near = script.near(AckRule::Every);
+    assert_eq!((rtts_ms(&near), near.retransmitted), ((1, Some(30.0)), 1));
+    assert_eq!(left_out(&near), [("duplicate", 2), ("retransmitted", 1)]);
+}
+
+/// A network card is given 3000 bytes at once and sends three segments of 1000.
+#[test]
+fn what_a_card_cuts_into_segments_counts_as_these() {
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.handshake().data(40_000, 0, 4000).ack(70_000, 2000).ack(71_000, 4000);
+    let near = script.near(AckRule::Pair);
+    assert_eq!((near.data_segments, rtts_ms(&near)), (4, (2, Some(30.5))));
+}
+
+#[test]
+fn an_acknowledgement_within_a_segment_or_of_one_not_captured_gives_nothing() {
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.handshake().data(40_000, 0, 1000).data(40_100, 1000, 1000).ack(70_000, 1500).ack(75_000, 2000);
+    // From 3000 on; what lies before was not captured.
+    script.data(80_000, 3000, 1000).ack(90_000, 3000);
+    let near = script.near(AckRule::Every);
+    assert_eq!(rtts_ms(&near), (1, Some(34.9)));
+    assert_eq!(
+        left_out(&near),
+        [("not at a segment's end", 1), ("segment not captured, or not acknowledged whole", 1)]
+    );
+}
+
+#[test]
+fn beside_the_receiver_the_times_are_said_to_be_its_own() {
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.tcp(0, Near, Tcp { syn: true, ..Tcp::default() });
+    script.tcp(10, Far, Tcp { syn: true, ack: Some(0), ..Tcp::default() });
+    script.tcp(30_000, Near, Tcp { ack: Some(0), ..Tcp::default() });
+    script.data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(41_040, 2000);
+    assert_eq!(script.near(AckRule::Pair).side, Side::Receiver);
+}
+
+#[test]
+fn without_a_handshake_the_hops_tell_the_side() {
+    for (near_hops, far_hops, side) in [(64, 51, Side::Sender), (50, 128, Side::Receiver), (64, 64, Side::Unknown)] {
+        let mut script = Script::new(Form::Micros, ETHERNET);
+        script.frame(0, &ethernet(Near, Tcp { data: 100, ack: Some(0), ..Tcp::default() }, near_hops));
+        script.frame(30_000, &ethernet(Far, Tcp { ack: Some(100), ..Tcp::default() }, far_hops));
+        assert_eq!(script.near(AckRule::Every).side, side);
+    }
+}
+
+#[test]
+fn the_same_ports_again_are_another_connection() {
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.handshake().data(40_000, 0, 1000).ack(70_000, 1000);
+    script.tcp(80_000, Near, Tcp { fin: true, seq: 1000, ack: Some(0), ..Tcp::default() }).ack(110_000, 1001);
+    script.tcp(500_000, Near, Tcp { syn: true, seq: 90_000, ..Tcp::default() });
+    let analysis = script.analyse(AckRule::Every);
+    assert_eq!(analysis.connections.len(), 2);
+    assert!((analysis.connections[1].start_s - 0.5).abs() < 1e-9);
+    assert!(analysis.connections[0].directions[0].left_out.is_empty(), "a FIN's acknowledgement is none of data");
+}
+
+#[test]
+fn other_links_and_ip_versions_are_read_and_strangers_counted() {
+    let inner = |frame: &[u8]| frame[14..].to_vec();
+    let plain = ethernet(Near, Tcp { data: 10, ack: Some(0), ..Tcp::default() }, 64);
+    let mut vlan = plain[..12].to_vec();
+    vlan.extend([0x81, 0, 0, 5]);
+    vlan.extend(&plain[12..]);
+    let mut sll = vec![0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
+    sll.extend(inner(&plain));
+    let mut sll2 = vec![8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0];
+    sll2.extend(inner(&plain));
+    let mut loopback = vec![2, 0, 0, 0];
+    loopback.extend(inner(&plain));
+    let mut six = Vec::new();
+    let builder = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv6([1; 16], [2; 16], 64).tcp(1, 2, 3, 4).ack(5);
+    builder.write(&mut six, &[0; 10]).expect("a vector takes all");
+    let links = [(1, plain.clone()), (1, vlan), (113, sll), (276, sll2), (101, inner(&plain)), (0, loopback), (1, six)];
+    for (link, frame) in links {
+        let mut script = Script::new(Form::Micros, link);
+        script.frame(0, &frame);
+        let analysis = script.analyse(AckRule::Every);
+        assert_eq!((analysis.segments, script.link), (1, link), "{:?}", analysis.skipped);
+        assert_eq!(analysis.connections[0].directions[0].data_bytes, 10, "link type {link}");
+    }
+    let mut script = Script::new(Form::Micros, 1);
+    let mut udp = Vec::new();
+    PacketBuilder::ethernet2([1; 6], [2; 6])
+        .ipv4([1; 4], [2; 4], 9)
+        .udp(1, 2)
+        .write(&mut udp, &[0; 9])
+        .expect("it fits");
+    let mut fragment = Vec::new();
+    let mut header = etherparse::Ipv4Header::new(20, 9, IpNumber::TCP, [1; 4], [2; 4]).expect("it fits");
+    header.more_fragments = true;
+    PacketBuilder::ethernet2([1; 6], [2; 6])
+        .ip(etherparse::IpHeaders::Ipv4(header, Default::default()))
+        .write(&mut fragment, IpNumber::TCP, &[0; 20])
+        .expect("it fits");
+    script.frame(0, &udp);
+    script.frame(0, &fragment);
+    script.frame(0, &[0xFF; 20]);
+    let reasons: Vec<_> = script.analyse(AckRule::Every).skipped.into_keys().collect();
+    assert_eq!(reasons, ["fragment", "not IP", "not TCP"]);
+}
+
+#[test]
+fn what_is_no_capture_is_refused_and_compressed_ones_are_read() {
+    use std::io::Write as _;
+    assert!(matches!(analyse(&b""[..], &Options::default()), Err(CaptureError::Empty)));
+    assert!(matches!(analyse(&b"name = \"demo\""[..], &Options::default()), Err(CaptureError::NotACapture)));
+    let mut script = Script::new(Form::Ng, ETHERNET);
+    script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&script.bytes).expect("a vector takes all");
+    let packed = packed.finish().expect("a vector takes all");
+    let read = analyse(packed.as_slice(), &Options::default()).expect("a capture");
+    assert_eq!(read, script.analyse(AckRule::Pair));
+}
+
+#[test]
+fn a_compressed_capture_that_is_cut_off_gives_what_came_before() {
+    use std::io::Write as _;
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.handshake();
+    for pair in 0..3000u32 {
+        let start = 1_000_000 + u64::from(pair) * 100_000;
+        script.data(start, pair * 2000, 1000).data(start + 100, pair * 2000 + 1000, 1000);
+        script.ack(start + 40_000, pair * 2000 + 2000);
+    }
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&script.bytes).expect("a vector takes all");
+    let packed = packed.finish().expect("a vector takes all");
+    let whole = script.analyse(AckRule::Pair);
+    let cut = analyse(&packed[..packed.len() / 2], &Options::default()).expect("its beginning is there");
+    assert!(cut.ended.is_some() && cut.frames > whole.frames / 10 && cut.frames < whole.frames, "{}", cut.frames);
+}
+
+/// Cut off anywhere, a capture gives what lies before, and says that it ends there; nothing panics.
+#[test]
+fn a_capture_that_is_cut_off_gives_what_came_before() {
+    for form in [Form::Micros, Form::NanosBigEndian, Form::Ng] {
+        let mut script = Script::new(form, ETHERNET);
+        script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
+        let whole = script.analyse(AckRule::Pair);
+        let mut boundaries = 0;
+        for length in 1..script.bytes.len() {
+            let Ok(found) = analyse(&script.bytes[..length], &Options::default()) else { continue };
+            assert!(found.frames < whole.frames);
+            boundaries += u32::from(found.ended.is_none());
+        }
+        // Between frames, and behind each header, nothing tells that more was to come.
+        assert!((6..=8).contains(&boundaries), "{boundaries}");
+    }
+}
+
+proptest! {
+    /// Whatever a file holds: an analysis or an error, within bounds, and no panic.
+    #[test]
+    fn any_bytes_behind_a_header_are_survived(garbage: Vec<u8>, ng: bool, at in 0usize..400, byte: u8) {
+        let mut script = Script::new(if ng { Form::Ng } else { Form::Micros }, ETHERNET);
+        script.handshake().data(40_000, 0, 1000);
+        let place = at % script.bytes.len();
+        script.bytes[place] = byte;
+        script.bytes.extend(garbage);
+        if let Ok(analysis) = analyse(script.bytes.as_slice(), &Options { rule: AckRule::Every, bin: None }) {
+            prop_assert!(analysis.frames <= 20 + script.bytes.len() as u64 / 12);
+        }
+    }
+}
+
+/// Against scipy 1.15: `skew`, `kurtosis`, `kstest` and `curve_fit` on the same 500 numbers in bars of 1 ms.
+#[test]
+fn moments_distance_and_fit_are_those_of_scipy() {
+    let sample = |i: u32| 0.020 + 0.004 * f64::from(i * i).sin() + 0.001 * f64::from(i % 7);
+    let found = Distribution::of((0..500).map(sample).collect(), Some(Span::from_millis(1))).expect("samples");
+    let close = |found: f64, scipy: f64| assert!((found - scipy).abs() <= 1e-6 * scipy.abs(), "{found}, scipy {scipy}");
+    close(found.mean_s, 0.022_987_560_448_3);
+    close(found.deviation_s.expect("many"), 0.003_500_470_006_6);
+    close(found.skewness.expect("they differ"), -0.023_016_453_782_7);
+    close(found.excess_kurtosis.expect("they differ"), -0.737_637_797_737);
+    close(found.ks_distance.expect("they differ"), 0.035_833_897_782_522);
+    close(found.p95_s, 0.028_852_92);
+    assert_eq!(found.counts, [22, 23, 21, 40, 38, 46, 60, 56, 46, 50, 24, 29, 31, 14]);
+    close(found.first_s, 0.016);
+    let fit = found.fit.expect("a bell");
+    [
+        (fit.a, 52.504_384_834_5),
+        (fit.b_s, 0.023_040_383_205_9),
+        (fit.c_s, 0.004_163_487_513_3),
+        (fit.r2, 0.798_593_825_8),
+    ]
+    .iter()
+    .for_each(|&(found, scipy)| close(found, scipy));
+    let errors = [3.333_452_357, 0.000_309_815_243_5, 0.000_372_455_792_8];
+    fit.standard_errors.iter().zip(errors).for_each(|(&found, scipy)| assert!((found / scipy - 1.0).abs() < 1e-4));
+}
+
+#[test]
+fn degenerate_samples_have_no_shape_and_no_nan() {
+    assert_eq!(Distribution::of(vec![f64::NAN], None), None);
+    for samples in [vec![0.03], vec![0.03; 9], vec![0.03, 0.031], vec![0.0, 1e9]] {
+        let found = Distribution::of(samples.clone(), None).expect("samples");
+        assert_eq!(found.counts.iter().sum::<u64>(), samples.len() as u64);
+        let json = serde_json::to_string(&found).expect("plain numbers");
+        assert!(!json.contains("NaN") && found.counts.len() <= 5002, "{json}");
+    }
+}
+
+/// Round trips drawn from a normal law of 40 ms and 5 ms, written as a capture: the fit finds the law again.
+#[test]
+fn a_capture_of_known_round_trips_gives_their_law() {
+    use rand_core::{Rng as _, SeedableRng as _};
+    let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+    let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    // Box and Muller 1958.
+    let mut normal = || (-2.0 * (1.0 - uniform()).ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+    let mut script = Script::new(Form::NanosBigEndian, ETHERNET);
+    script.handshake();
+    for pair in 0..4000u32 {
+        let start = 1_000_000 + u64::from(pair) * 200_000;
+        let rtt = (40_000.0 + 5000.0 * normal()) as u64;
+        script.data(start, pair * 2000, 1000).data(start + 500, pair * 2000 + 1000, 1000);
+        script.ack(start + 500 + rtt, pair * 2000 + 2000);
+    }
+    let near = script.near(AckRule::Pair);
+    let rtt = near.rtt.expect("many samples");
+    let fit = rtt.fit.expect("a bell");
+    assert_eq!((rtt.samples, near.left_out.len()), (4000, 0));
+    let [_, b, c] = fit.standard_errors;
+    assert!((fit.b_s - 0.040).abs() < 4.0 * b.max(0.005 / 4000f64.sqrt()), "{fit:?}");
+    assert!((fit.c_s - 0.005).abs() < 4.0 * c.max(0.005 / 8000f64.sqrt()), "{fit:?}");
+    assert!(fit.r2 > 0.97 && rtt.ks_distance.is_some_and(|distance| distance < 0.02), "{rtt:?}");
+}
