@@ -33,6 +33,7 @@ impl Agenda {
     }
 
     /// Thing `number`, for which there is room, happens at `at`, or not at all.
+    #[inline]
     pub(crate) fn set(&mut self, number: usize, at: Option<Time>) {
         let mut node = self.nodes.len() / 2 + number;
         let mut winner = entry(at.map_or(NEVER, Time::as_nanos), number);

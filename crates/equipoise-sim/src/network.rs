@@ -67,6 +67,24 @@ struct StreamState {
     source: Source<SimClock>,
     way: usize,
     sent: u64,
+    stopped: bool,
+}
+
+impl StreamState {
+    /// When the next packet leaves.
+    fn next_departure(&self) -> Option<Time> {
+        self.source.next_departure().filter(|_| !self.stopped)
+    }
+
+    /// The stream's next packet, where it leaves before `until` and the stream has not been stopped.
+    fn send_before(&mut self, until: Time, ways: &[Way], observer: &mut impl Observer) -> Option<Packet> {
+        let at = self.next_departure().filter(|at| *at < until)?;
+        self.source.advance();
+        let (number, size, way) = (self.sent, self.source.packet_size(), self.way);
+        self.sent += 1;
+        observer.on_event(at, ways[way].flow, Side::Near, &Event::MediaSent { sequence: number, size });
+        Some(Packet { at, sent: at, number, size, way: way as u32, hop: 0 })
+    }
 }
 
 /// A packet on its way.
@@ -115,7 +133,7 @@ impl Network {
         let stream = self.streams.len();
         let next = source.next_departure();
         let way = self.lay(path, flow, From::Stream(stream), None);
-        self.streams.push(StreamState { source, way, sent: 0 });
+        self.streams.push(StreamState { source, way, sent: 0, stopped: false });
         if let Some(&(link, feeder)) = self.ways[way].hops.first() {
             self.links[link].heads.set(feeder, next);
         }
@@ -238,11 +256,23 @@ impl Network {
 
     /// Serves what has come to a link before `known`.
     fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
+        if let [Feeder { from: From::Stream(stream), .. }] = self.links[link].feeders.as_slice() {
+            return self.stream_until(link, *stream, known, outside);
+        }
         while let Some((_, feeder)) = self.links[link].heads.next().filter(|(at, _)| *at < known) {
             if let Some(packet) = self.pull(link, feeder, outside.observer) {
                 self.pass(packet, link, outside);
             }
         }
+    }
+
+    /// The same for a link that one stream has to itself: there is nothing to merge.
+    fn stream_until(&mut self, link: usize, stream: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
+        while let Some(packet) = self.streams[stream].send_before(known, &self.ways, outside.observer) {
+            self.pass(packet, link, outside);
+        }
+        let next = self.streams[stream].next_departure();
+        self.links[link].heads.set(0, next);
     }
 
     /// Takes a packet over a link, and over those behind it whose turn it must be.
@@ -277,14 +307,10 @@ impl Network {
             heads.set(feeder, inbox.front().map(|next| next.at));
             return packet;
         };
-        let StreamState { source, way, sent } = &mut self.streams[stream];
-        let at = source.next_departure()?;
-        source.advance();
-        heads.set(feeder, source.next_departure());
-        let (sequence, size) = (*sent, source.packet_size());
-        *sent += 1;
-        observer.on_event(at, self.ways[*way].flow, Side::Near, &Event::MediaSent { sequence, size });
-        Some(Packet { at, sent: at, number: sequence, size, way: *way as u32, hop: 0 })
+        let stream = &mut self.streams[stream];
+        let packet = stream.send_before(Time::MAX, &self.ways, observer);
+        heads.set(feeder, stream.next_departure());
+        packet
     }
 
     /// A packet's arrival at the end of its way is known.
@@ -303,18 +329,15 @@ impl Network {
 
     /// The streams send no more; gives their flows.
     pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
-        let mut flows = Vec::new();
-        for (number, stream) in self.streams.iter().enumerate() {
-            let way = &self.ways[stream.way];
-            flows.push(way.flow);
-            for link in &mut self.links {
-                let from = From::Stream(number);
-                if let Some(feeder) = link.feeders.iter().position(|feeder| feeder.from == from) {
-                    link.heads.set(feeder, None);
-                }
+        for stream in &mut self.streams {
+            stream.stopped = true;
+            if let Some(&(link, _)) = self.ways[stream.way].hops.first() {
+                let Link { feeders, heads, .. } = &mut self.links[link];
+                let streams = feeders.iter().enumerate().filter(|(_, feeder)| matches!(feeder.from, From::Stream(_)));
+                streams.for_each(|(feeder, _)| heads.set(feeder, None));
             }
         }
-        flows
+        self.streams.iter().map(|stream| self.ways[stream.way].flow).collect()
     }
 
     pub(crate) fn stats(&self, link: LinkId, now: Time) -> Option<LinkStats> {
@@ -356,6 +379,7 @@ impl Link {
         matches!(self.feeders.as_slice(), [only] if only.inbox.is_empty())
     }
 
+    #[inline]
     fn put(&mut self, feeder: usize, packet: Packet) {
         let inbox = &mut self.feeders[feeder].inbox;
         if inbox.is_empty() {

@@ -151,7 +151,7 @@ struct SessionState {
 }
 
 /// The network is taken this far in one go where no session limits it: some hundred packets, which fit into a cache.
-const WINDOW: Span = Span::from_millis(20);
+const WINDOW: Span = Span::from_millis(50);
 const TICK: Span = Span::from_nanos(1);
 
 impl World {

@@ -138,7 +138,8 @@ impl<C> FifoLink<C> {
         };
         self.free_at = self.finish(service_start, size);
         self.totals.forwarded += 1;
-        Verdict::ArrivesAt(self.free_at + self.config.propagation_delay)
+        let delay = self.config.propagation_delay.as_nanos().unsigned_abs();
+        Verdict::ArrivesAt(Instant::from_nanos(self.free_at.as_nanos().saturating_add(delay)))
     }
 
     /// IP bytes that arrived at the link so far, dropped ones included.
