@@ -9,12 +9,14 @@
 
 pub mod seeds;
 
+mod capture;
 mod delay_report;
 mod rtcp;
 mod rtp;
 mod scenario;
 mod session;
 
+pub use capture::capture;
 pub use delay_report::delay_report;
 pub use rtcp::rtcp;
 pub use rtp::rtp;
@@ -25,8 +27,14 @@ pub use session::session;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its binary and of its folder in `corpus/`.
-pub const TARGETS: &[(&str, Target)] =
-    &[("delay_report", delay_report), ("rtcp", rtcp), ("rtp", rtp), ("scenario", scenario), ("session", session)];
+pub const TARGETS: &[(&str, Target)] = &[
+    ("capture", capture),
+    ("delay_report", delay_report),
+    ("rtcp", rtcp),
+    ("rtp", rtp),
+    ("scenario", scenario),
+    ("session", session),
+];
 
 /// Runs a target over the files that the command line names: how a finding is looked at without the fuzzer.
 ///

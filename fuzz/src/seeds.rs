@@ -8,12 +8,13 @@ use equipoise::wire::{DelayReport, NtpTime, ReportRequest};
 /// Every seed: its target, its name without the ending, its bytes.
 pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let of = |target| move |(name, bytes)| (target, name, bytes);
+    let capture = capture().into_iter().map(of("capture"));
     let rtp = rtp().into_iter().map(of("rtp"));
     let rtcp = rtcp().into_iter().map(of("rtcp"));
     let delay_report = delay_report().into_iter().map(of("delay_report"));
     let scenario = scenario().into_iter().map(of("scenario"));
     let session = session().into_iter().map(of("session"));
-    rtp.chain(rtcp).chain(delay_report).chain(scenario).chain(session).collect()
+    capture.chain(rtp).chain(rtcp).chain(delay_report).chain(scenario).chain(session).collect()
 }
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
@@ -25,6 +26,58 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut out);
     out
+}
+
+/// Raw IPv4 with TCP between 10.0.0.1 and 10.0.0.2: a handshake, two segments of four bytes, their acknowledgement.
+fn capture() -> Seeds {
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    let packet = |near: bool, flags: u8, sequence: u32, ack: u32, data: &[u8]| {
+        let (from, to) = if near { ([10, 0, 0, 1], [10, 0, 0, 2]) } else { ([10, 0, 0, 2], [10, 0, 0, 1]) };
+        let (source, target) = if near { (1000u16, 2000u16) } else { (2000, 1000) };
+        let length = 40 + data.len() as u8;
+        let mut bytes = vec![0x45, 0, 0, length, 0, 0, 0, 0, 64, 6, 0, 0];
+        bytes.extend(from);
+        bytes.extend(to);
+        bytes.extend(source.to_be_bytes());
+        bytes.extend(target.to_be_bytes());
+        bytes.extend(sequence.to_be_bytes());
+        bytes.extend(ack.to_be_bytes());
+        bytes.extend([0x50, flags, 0xFF, 0xFF, 0, 0, 0, 0]);
+        bytes.extend(data);
+        bytes
+    };
+    let packets = [
+        packet(true, SYN, 99, 0, &[]),
+        packet(false, SYN | ACK, 499, 100, &[]),
+        packet(true, ACK, 100, 500, &[]),
+        packet(true, ACK, 100, 500, b"abcd"),
+        packet(true, ACK, 104, 500, b"efgh"),
+        packet(false, ACK, 500, 108, &[]),
+        packet(true, ACK, 104, 500, b"efgh"),
+    ];
+    let words = |out: &mut Vec<u8>, words: &[u32]| words.iter().for_each(|word| out.extend(word.to_le_bytes()));
+    let pcap = written(|out| {
+        words(out, &[0xA1B2_C3D4, 0x0004_0002, 0, 0, 0x0004_0000, 101]);
+        for (index, packet) in (0u32..).zip(&packets) {
+            let length = packet.len() as u32;
+            words(out, &[1, index * 10_000, length, length]);
+            out.extend(packet);
+        }
+    });
+    let pcapng = written(|out| {
+        words(out, &[0x0A0D_0D0A, 28, 0x1A2B_3C4D, 1, u32::MAX, u32::MAX, 28]);
+        words(out, &[1, 20, 101, 0x0004_0000, 20]);
+        for (index, packet) in (0u32..).zip(&packets) {
+            let (length, padded) = (packet.len() as u32, packet.len().next_multiple_of(4));
+            let block = 32 + padded as u32;
+            words(out, &[6, block, 0, 0, index * 10_000, length, length]);
+            out.extend(packet);
+            out.resize(out.len() + padded - packet.len(), 0);
+            words(out, &[block]);
+        }
+    });
+    vec![("pcap", pcap), ("pcapng", pcapng), ("gzip_head", vec![0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1])]
 }
 
 fn rtp() -> Seeds {

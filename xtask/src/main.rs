@@ -83,7 +83,8 @@ fn lint(workspace: &Workspace) -> Result<(), Error> {
 
 fn scenarios(workspace: &Workspace) -> Result<(), Error> {
     let command = workspace.build_command()?;
-    let files = workspace.files("scenarios", "toml")?;
+    let mut files = workspace.files("scenarios", "toml")?;
+    files.extend(workspace.files("scenarios/waki2013", "toml")?);
     if files.is_empty() {
         return Err(Error::NothingToCheck { folder: "scenarios" });
     }

@@ -2,10 +2,16 @@
 
 /// Papers: handle, and what it stands for.
 pub(super) const PAPERS: &[(&str, &str)] = &[
+    ("Anscombe 1973", "F. J. Anscombe, *Graphs in statistical analysis*, The American Statistician, vol. 27, no. 1"),
     (
         "Asvarujanon 2014",
         "N. Asvarujanon, K. Leibnitz, N. Wakamiya and M. Murata, *An attractor perturbation-based traffic distribution \
          method and its practical experiments*, IEICE Proceeding Series, vol. 2, pp. 350-353",
+    ),
+    (
+        "Box 1958",
+        "G. E. P. Box and M. E. Muller, *A note on the generation of random normal deviates*, Annals of Mathematical \
+         Statistics, vol. 29, no. 2",
     ),
     (
         "Chan 1983",
@@ -13,9 +19,32 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          recommendations*, The American Statistician, vol. 37, no. 3",
     ),
     (
+        "Freedman 1981",
+        "D. Freedman and P. Diaconis, *On the histogram as a density estimator: L2 theory*, Zeitschrift für \
+         Wahrscheinlichkeitstheorie, vol. 57",
+    ),
+    (
+        "Hyndman 1996",
+        "R. J. Hyndman and Y. Fan, *Sample quantiles in statistical packages*, The American Statistician, vol. 50, no. 4",
+    ),
+    (
+        "Karn 1987",
+        "P. Karn and C. Partridge, *Improving round-trip time estimates in reliable transport protocols*, SIGCOMM",
+    ),
+    (
         "Kodama 2009",
         "M. Kodama, *Increasing robustness to environmental changes for congestion control mechanisms*, Master's \
          thesis, Osaka University",
+    ),
+    (
+        "Marsaglia 2000",
+        "G. Marsaglia and W. W. Tsang, *The ziggurat method for generating random variables*, Journal of Statistical \
+         Software, vol. 5, no. 8",
+    ),
+    (
+        "Nicol 1993",
+        "D. M. Nicol, *The cost of conservative synchronization in parallel discrete event simulations*, Journal of the \
+         ACM, vol. 40, no. 2",
     ),
     ("Steele 2014", "G. L. Steele, D. Lea and C. H. Flood, *Fast splittable pseudorandom number generators*, OOPSLA"),
     (
@@ -38,6 +67,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
         "B. P. Welford, *Note on a method for calculating corrected sums of squares and products*, Technometrics, \
          vol. 4, no. 3",
     ),
+    (
+        "Wilson 1927",
+        "E. B. Wilson, *Probable inference, the law of succession, and statistical inference*, Journal of the American \
+         Statistical Association, vol. 22",
+    ),
 ];
 
 /// RFCs: number and title.
@@ -58,6 +92,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
     (8285, "A General Mechanism for RTP Header Extensions"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
+    (9293, "Transmission Control Protocol (TCP)"),
 ];
 
 /// Internet drafts with their version, and their titles.

@@ -35,7 +35,7 @@ struct Interface {
 }
 
 /// Larger than any frame that the formats' usual limit of 262 144 bytes allows.
-const BUFFER: usize = 1 << 20;
+const BUFFER: usize = 1 << 19;
 /// Sections have few interfaces; more than these are damage.
 const MOST_INTERFACES: usize = 65_536;
 const GZIP: [u8; 2] = [0x1F, 0x8B];

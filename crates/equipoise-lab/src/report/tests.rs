@@ -158,7 +158,7 @@ mod papers {
             rows: vec![vec!["<b>".to_owned(), "8.2 ms".to_owned()]],
         };
         Results {
-            paper: "Somebody 1999".to_owned(),
+            paper: "Waki 2013".to_owned(),
             claims: vec![claim],
             seed: 1,
             version: "0.0.0".to_owned(),
