@@ -34,10 +34,24 @@ pub(super) fn svg(chart: &Chart) -> String {
     drawn
 }
 
-/// An open circle.
+/// A sign that stands for a single value, another for each kind of dashes: colour is not the only thing that tells.
 pub(super) fn point(x: f64, y: f64, style: Style) -> String {
-    let color = style.color;
-    format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" style=\"fill:none;stroke:{color};stroke-width:1\"/>")
+    let (l, r, t, b) = (x - RADIUS, x + RADIUS, y - RADIUS, y + RADIUS);
+    let path = match style.dash {
+        "" => {
+            let look = look(style);
+            return format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" style=\"{look}\"/>");
+        }
+        "6 3" => format!("M{l:.1} {t:.1}H{r:.1}V{b:.1}H{l:.1}Z"),
+        "2 3" => format!("M{x:.1} {t:.1}L{r:.1} {y:.1}L{x:.1} {b:.1}L{l:.1} {y:.1}Z"),
+        "9 3 2 3" => format!("M{l:.1} {b:.1}L{x:.1} {t:.1}L{r:.1} {b:.1}Z"),
+        _ => format!("M{l:.1} {t:.1}L{r:.1} {b:.1}M{l:.1} {b:.1}L{r:.1} {t:.1}"),
+    };
+    format!("<path d=\"{path}\" style=\"{}\"/>", look(style))
+}
+
+fn look(style: Style) -> String {
+    format!("fill:none;stroke:{};stroke-width:1", style.color)
 }
 
 /// Whiskers from the least to the largest, a box from quartile to quartile, a bar at the median.

@@ -140,7 +140,7 @@ fn figure(rows: &[Row]) -> Figure {
                lie at the upper edge."
             .to_owned(),
         charts: vec![
-            plot("Mean squared error", "mean squared error (ms²)", (0.0, 0.6), points(Outcome::mse_ms2)),
+            plot("Mean squared error", "mean squared error (ms²)", (0.0, 0.8), points(Outcome::mse_ms2)),
             plot("Delay jitter", "delay jitter (ms)", (0.0, 3.0), points(Outcome::jitter_ms)),
         ],
         tables: vec![table("Criteria over all runs", rows)],
