@@ -3,6 +3,7 @@
 mod capture;
 mod files;
 mod interrupt;
+mod paper;
 mod rtt;
 mod support;
 mod words;

@@ -69,9 +69,9 @@ fn against(id: &'static str, what: &str, number: fn(&Outcome) -> f64, [robust, p
 fn rate(robust: &[Outcome], printed: &[Outcome]) -> Claim {
     let number = Outcome::rate_before_mbps;
     let ours = median(robust, number).zip(median(printed, number)).and_then(|(robust, printed)| ratio(robust, printed));
-    let after = |outcomes: &[Outcome]| median(outcomes, Outcome::rate_after_mbps).map_or(f64::NAN, |rate| rate.value);
+    let after = |outcomes: &[Outcome]| with_interval(median(outcomes, Outcome::rate_after_mbps), 3);
     let note = format!(
-        "After the step the medians are {:.3} and {:.3} Mbit/s: the printed law keeps the old rate for 10 s more, which is \
+        "After the step the medians are {} and {} Mbit/s: the printed law keeps the old rate for 10 s more, which is \
          0.1 Mbit/s of it; the rest is the price of a rate that follows every second.",
         after(robust),
         after(printed),

@@ -1,0 +1,58 @@
+//! `equipoise paper`: all claims come, whatever their verdicts.
+
+use serde_json::Value;
+
+use crate::support::{Folder, run, said};
+
+const CLAIMED: [&str; 13] = [
+    "fig5.flat",
+    "fig7.slope",
+    "fig7.md1_slope",
+    "fig10.rate_before_step",
+    "fig12.mse_ap_vs_cbr08",
+    "fig12.mse_ap_vs_cbr3",
+    "fig12.b_insensitive",
+    "fig12.jitter",
+    "fig14.rate_gain_min",
+    "fig14.rate_gain_max",
+    "fig13.aimd_large_a_worse",
+    "runaway.probability_printed",
+    "runaway.probability_robust",
+];
+
+#[test]
+fn every_claim_comes_with_its_verdict_and_the_command_succeeds_whatever_that_is() {
+    let folder = Folder::new();
+    let (json, html) = (folder.file("claims.json"), folder.file("report.html"));
+    let output = run(&["paper", "waki2013", "all", "--runs", "1", "--json", &json, "--report", &html]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let text = std::fs::read_to_string(&json).expect("written");
+    let results: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(results["paper"], "Waki 2013");
+    let claims = results["claims"].as_array().expect("a list");
+    for id in CLAIMED {
+        let claim = claims.iter().find(|claim| claim["id"] == id).unwrap_or_else(|| panic!("{id} is missing"));
+        for key in ["figure", "statement", "unit", "note"] {
+            assert!(claim[key].is_string(), "{id}: {key}");
+        }
+        assert!(claim["runs"].is_u64() && claim.get("paper").is_some() && claim.get("ours").is_some(), "{id}");
+        let verdict = claim["verdict"].as_str().expect("words");
+        assert!(["reproduced", "not reproduced", "not comparable"].contains(&verdict), "{id}: {verdict}");
+        assert!(said(&output).contains(id), "{id}");
+    }
+    // One run has no interval, and what has none is not judged.
+    let slope = claims.iter().find(|claim| claim["id"] == "fig7.slope").expect("it is there");
+    assert_eq!((&slope["verdict"], &slope["ci95"]), (&Value::from("not comparable"), &Value::Null));
+    let page = std::fs::read_to_string(&html).expect("written");
+    assert!(page.ends_with("</html>\n") && !page.contains("NaN"), "a page without what is no number");
+}
+
+#[test]
+fn what_is_no_capture_is_refused_with_its_own_exit_code() {
+    let folder = Folder::new();
+    let file = folder.file("no.pcap");
+    std::fs::write(&file, "name = \"demo\"\n").expect("a temporary folder");
+    let output = run(&["capture", "rtt", &file]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(said(&output).contains("not a capture") && said(&output).contains("hint:"), "{}", said(&output));
+}
