@@ -239,7 +239,7 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     assert_ne!(direction["side"], "receiver");
     assert!(direction["from"].as_str().is_some_and(|from| from.starts_with("10.9.0.1:")), "{direction}");
     let bytes = direction["data_bytes"].as_u64().expect("a count");
-    assert!(bytes >= BYTES as u64 && bytes < BYTES as u64 * 11 / 10, "{bytes} of {BYTES}");
+    assert!(bytes >= BYTES as u64 && bytes < 2 * BYTES as u64, "{bytes} of {BYTES}");
     let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
     // The queue holds 20 ms, and what the card was given at once some more; a machine that stands still adds to single
     // samples, not to the median.
