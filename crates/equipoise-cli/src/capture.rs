@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 use equipoise_lab::capture::{AckRule, Analysis, Direction, Distribution, Options, Side, analyse};
 use equipoise_lab::report;
@@ -31,10 +32,16 @@ pub(crate) fn rtt(options: &Rtt) -> Result<Outcome, CliError> {
     let analysis = analyse(source, &Options { rule, bin: options.bin }).map_err(failed)?;
     say(options.quiet || matches!(json, Some(Output::Stdout)), &text(&analysis));
     if let Some(html) = html {
-        html.fulfil(&report::capture_html(&options.file.display().to_string(), &analysis))?;
+        html.fulfil(&report::capture_html(&name(&options.file), &analysis))?;
     }
     json.map_or(Ok(()), |json| json.fulfil(&analysis.to_json()))?;
     Ok(Outcome::Complete)
+}
+
+/// What a page is called that others may read: the file, and not where it lies.
+fn name(file: &Path) -> String {
+    let named = file.file_name().filter(|name| *name != "-");
+    named.map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 fn text(analysis: &Analysis) -> String {

@@ -54,6 +54,8 @@ pub struct GaussianFit {
     pub r2: f64,
 }
 
+/// Fewer samples have no shape.
+const FEWEST_FOR_A_BELL: usize = 30;
 /// Bars of a histogram, at the most; a width that asks for more is widened tenfold until it does not.
 const MOST_BARS: f64 = 5000.0;
 
@@ -84,7 +86,9 @@ impl Distribution {
             ks_distance: ks,
             bin_s,
             first_s,
-            fit: spread.then(|| fit(&counts, first_s, bin_s, mean_s, second.sqrt())).flatten(),
+            fit: (spread && samples.len() >= FEWEST_FOR_A_BELL)
+                .then(|| fit(&counts, first_s, bin_s, mean_s, second.sqrt()))
+                .flatten(),
             counts,
         })
     }
@@ -218,7 +222,8 @@ fn fit(counts: &[u64], first_s: f64, bin_s: f64, mean_s: f64, deviation_s: f64) 
     let covariance: Matrix3<f64> = (jacobian.transpose() * jacobian).try_inverse()? * (squares / (bars - 3) as f64);
     let error = |index: usize| covariance[(index, index)].max(0.0).sqrt();
     let total: f64 = found.y.iter().map(|y| (y - mean_y) * (y - mean_y)).sum();
-    Some(GaussianFit {
+    // A bell narrower than a bar, whose width nothing tells, is none.
+    (error(2) < c.abs()).then(|| GaussianFit {
         a: a * highest,
         b_s: mean_s + b * deviation_s,
         c_s: c.abs() * deviation_s,

@@ -403,6 +403,8 @@ fn moments_distance_and_fit_are_those_of_scipy() {
 #[test]
 fn degenerate_samples_have_no_shape_and_no_nan() {
     assert_eq!(Distribution::of(vec![f64::NAN], None), None);
+    let few = Distribution::of((0..29).map(|i| 0.03 + 0.001 * f64::from(i % 5)).collect(), None).expect("samples");
+    assert_eq!(few.fit, None, "29 samples have no shape");
     for samples in [vec![0.03], vec![0.03; 9], vec![0.03, 0.031], vec![0.0, 1e9]] {
         let found = Distribution::of(samples.clone(), None).expect("samples");
         assert_eq!(found.counts.iter().sum::<u64>(), samples.len() as u64);
