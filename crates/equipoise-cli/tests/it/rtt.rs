@@ -119,7 +119,7 @@ struct Link {
 }
 
 impl Link {
-    /// A router that sends on at 20 Mbit/s and lets 50 kB wait: 20 ms. A capture beside the sender sees packets before
+    /// A router that sends on at 20 Mbit/s and lets 2 MB wait: 0.8 s, enough to lose nothing. A capture beside the sender sees packets before
     /// they wait.
     fn new() -> Option<Self> {
         let name = |end: &str| format!("equipoise-rtt-{end}-{}", std::process::id());
@@ -131,6 +131,8 @@ impl Link {
             format!("ip netns add {far}"),
             format!("ip -n {near} link add eth0 type veth peer name near netns {middle}"),
             format!("ip -n {far} link add eth0 type veth peer name far netns {middle}"),
+            // Without this the capture sees many segments as one, which tshark takes for one.
+            format!("ip -n {near} link set dev eth0 gso_max_segs 1"),
             format!("ip -n {near} addr add 10.9.0.1/24 dev eth0"),
             format!("ip -n {middle} addr add 10.9.0.254/24 dev near"),
             format!("ip -n {middle} addr add 10.9.1.254/24 dev far"),
@@ -142,7 +144,7 @@ impl Link {
             format!("ip -n {near} route add default via 10.9.0.254"),
             format!("ip -n {far} route add default via 10.9.1.254"),
             format!("ip netns exec {middle} sysctl -qw net.ipv4.ip_forward=1"),
-            format!("tc -n {middle} qdisc add dev far root tbf rate 20mbit burst 16kb limit 50kb"),
+            format!("tc -n {middle} qdisc add dev far root tbf rate 20mbit burst 16kb limit 2mb"),
         ];
         let done = |command: &String| {
             let mut words = command.split(' ');
@@ -202,7 +204,7 @@ fn one_end_of_a_transfer() {
     }
 }
 
-/// The kernel's TCP through a queue of at most 20 ms, captured beside its sender.
+/// The kernel's TCP through a queue of at most 0.8 s, captured beside its sender.
 #[test]
 fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
@@ -241,17 +243,18 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let bytes = direction["data_bytes"].as_u64().expect("a count");
     assert!(bytes >= BYTES as u64 && bytes < 2 * BYTES as u64, "{bytes} of {BYTES}");
     let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
-    // The queue holds 20 ms, and what the card was given at once some more; a machine that stands still adds to single
-    // samples, not to the median.
-    assert!((0.004..0.060).contains(&number("p50_s")), "median {}", number("p50_s"));
+    // The transfer waits in its own queue, for as long as that holds and what a machine that stands still adds.
+    assert!((0.001..1.5).contains(&number("p50_s")), "median {}", number("p50_s"));
     assert!(number("min_s") < number("p50_s") && number("min_s") > 0.0);
     assert!(direction["rtt"]["samples"].as_u64().is_some_and(|samples| samples > 200), "{direction}");
-    // Where segments are cut by the card, tshark sees them as one; its times are of the same packets all the same.
     let times = tshark(&capture).expect("tshark was there a moment ago");
     let ends = |key: &str| direction[key].as_str().expect("an address").to_owned();
     let (theirs, _) = &times[&(ends("from"), ends("to"))];
     let mut sorted = theirs.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
-    assert!((number("p50_s") / median - 1.0).abs() < 0.25, "median {}, by tshark {median}", number("p50_s"));
+    // Of repeated segments tshark takes times that Karn's rule leaves out.
+    if direction["retransmitted"] == 0 {
+        assert!((number("p50_s") / median - 1.0).abs() < 0.05, "median {}, by tshark {median}", number("p50_s"));
+    }
 }
