@@ -170,6 +170,8 @@ pub(crate) enum PaperPart {
     Fig14,
     /// Beyond the paper: how often the printed law runs away, and the robust law beside it
     Runaway,
+    /// The paper's future work: b learned instead of given
+    Learning,
     /// All of these
     All,
 }

@@ -10,6 +10,9 @@ use crate::error::CliError;
 ///
 /// It is opened beside its place before the run begins, so that a wrong path is said at once, and moved into its place
 /// when its content is there. Dropped before that, it leaves nothing behind.
+///
+/// What stands there already and is no plain file (`/dev/null`, a pipe, a link to a file) is written to as it is: to
+/// move a file into its place would take it away from everybody else.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// Standard output.
@@ -18,7 +21,7 @@ pub(crate) enum Output {
     File {
         /// Where it will stand.
         path: PathBuf,
-        /// Where it is being written; `None` once it is in its place.
+        /// Where it is being written; `None` once it is in its place, or where it is written to its place directly.
         part: Option<PathBuf>,
         /// The open file.
         file: BufWriter<File>,
@@ -34,6 +37,10 @@ impl Output {
         let failed = |source: io::Error| CliError::Output { path: path.to_path_buf(), source };
         if path.is_dir() {
             return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
+        }
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            let file = BufWriter::new(File::create(path).map_err(failed)?);
+            return Ok(Self::File { path: path.to_path_buf(), part: None, file });
         }
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
@@ -63,8 +70,10 @@ impl Output {
     /// Puts the file in its place as it is.
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         if let Self::File { path, part, file } = &mut self {
-            let flushed = file.flush().and_then(|()| file.get_ref().sync_all());
-            let moved = flushed.and_then(|()| part.as_ref().map_or(Ok(()), |part| fs::rename(part, &*path)));
+            let moved = file.flush().and_then(|()| match part {
+                Some(part) => file.get_ref().sync_all().and_then(|()| fs::rename(part, &*path)),
+                None => Ok(()),
+            });
             moved.map_err(|source| CliError::Output { path: path.clone(), source })?;
             *part = None;
         }
@@ -96,6 +105,14 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("there"), "{}");
         assert!(Output::promise(&folder).is_err(), "a folder is no file");
         assert!(Output::promise(&folder.join("missing/out.json")).is_err());
+        let link = folder.join("link.json");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        Output::promise(&link).expect("writable").fulfil("[]").expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "[]");
+        assert!(link.is_symlink(), "a link stays a link");
+        let device = Path::new("/dev/null");
+        Output::promise(device).expect("writable").fulfil("{}").expect("written");
+        assert!(!fs::metadata(device).expect("there").is_file(), "a device stays a device");
         fs::remove_dir_all(&folder).expect("removable");
     }
 }

@@ -41,6 +41,7 @@ fn parts(asked: &[PaperPart]) -> Vec<Part> {
         PaperPart::Fig13 => vec![Part::Fig13],
         PaperPart::Fig14 => vec![Part::Fig14],
         PaperPart::Runaway => vec![Part::Runaway],
+        PaperPart::Learning => vec![Part::Learning],
         PaperPart::All => Part::ALL.to_vec(),
     };
     asked.iter().flat_map(part).collect()

@@ -149,6 +149,8 @@ pub struct FlowResult {
     pub reports_missing: u64,
     /// How often each reason decided the rate.
     pub decisions: BTreeMap<String, u64>,
+    /// AP's coefficient of response b at the last decision, in 1/(s·Mbit/s); `null` for other controllers.
+    pub response: Option<f64>,
     /// The control intervals.
     pub intervals: Vec<IntervalResult>,
     /// Distribution of the one-way delay after the warm-up, up to its 99th percentile.

@@ -1,7 +1,7 @@
 //! What one packet costs on its way through the heart: parse, measure, decide, pace.
 
 use divan::Bencher;
-use equipoise::control::ap::{Ap, ApConfig};
+use equipoise::control::ap::{Ap, ApConfig, Learning};
 use equipoise::control::{Controller, Feedback, IntervalSummary, RateLimits};
 use equipoise::link::{FifoLink, LinkConfig, QueueLimit};
 use equipoise::measure::{DelayMeter, DelaySummary, SequenceTracker};
@@ -67,8 +67,14 @@ fn delay_meter(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn ap_law(bencher: Bencher<'_, '_>) {
     let limits = RateLimits::new(Rate::from_bps(100_000), Rate::from_bps(15_000_000)).expect("in order");
-    let mut ap =
-        Ap::new(ApConfig { target: Span::from_micros(8200), limits, response: 300.0, unrest: 0.08, packet: PACKET });
+    let mut ap = Ap::new(ApConfig {
+        target: Span::from_micros(8200),
+        limits,
+        response: 300.0,
+        learning: Learning::Fixed,
+        unrest: 0.08,
+        packet: PACKET,
+    });
     let delay = Some(DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 });
     let feedback = Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::default() });
     bencher.bench_local(|| {

@@ -33,6 +33,7 @@ pub(super) struct FlowRecord {
     ignored: BTreeMap<&'static str, u64>,
     decisions: BTreeMap<&'static str, u64>,
     last_decision: Option<&'static str>,
+    response: Option<f64>,
     pacing_resets: u64,
     reports_missing: u64,
 }
@@ -90,6 +91,7 @@ impl FlowRecord {
             ignored: BTreeMap::new(),
             decisions: BTreeMap::new(),
             last_decision: None,
+            response: None,
             pacing_resets: 0,
             reports_missing: 0,
         }
@@ -107,6 +109,7 @@ impl FlowRecord {
                     *self.decisions.entry(reason.name()).or_default() += 1;
                     self.last_decision = Some(reason.name());
                 }
+                self.response = snapshot.response.or(self.response);
             }
             _ => {}
         }
@@ -246,6 +249,7 @@ impl FlowRecord {
             pacing_resets: self.pacing_resets,
             reports_missing: self.reports_missing,
             decisions: owned(&self.decisions),
+            response: self.response,
             histogram: self.settled.bins(),
             intervals,
             name: self.name,

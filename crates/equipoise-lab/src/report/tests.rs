@@ -29,6 +29,7 @@ pub(super) fn flow(packets: &[u64]) -> FlowResult {
         ignored: BTreeMap::new(),
         pacing_resets: 0,
         reports_missing: 0,
+        response: None,
         decisions: BTreeMap::from([("law".to_owned(), 3)]),
         intervals: Vec::new(),
         histogram: packets.iter().enumerate().map(bin).collect(),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use super::ap::{Ap, ApConfig, Printed, PrintedConfig, Response};
+use super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
 use super::{Aimd, BoxedController, Cbr, RateLimits};
 use crate::units::{Rate, Size, Span, UnitError};
 
@@ -298,6 +298,18 @@ impl Parameters {
         if let Value::Span(span) = self.value(parameter)? { Ok(span) } else { Err(parameter.foreign()) }
     }
 
+    fn choice(&self, parameter: &Parameter) -> Result<&'static str, ConfigError> {
+        if let Value::Choice(word) = self.value(parameter)? { Ok(word) } else { Err(parameter.foreign()) }
+    }
+
+    fn learning(&self) -> Result<Learning, ConfigError> {
+        Ok(match self.choice(&LEARN)? {
+            "probe" => Learning::Probed,
+            "adapt" => Learning::Adapted,
+            _ => Learning::Fixed,
+        })
+    }
+
     fn limits(&self) -> Result<RateLimits, ConfigError> {
         RateLimits::new(self.rate(&MIN_RATE)?, self.rate(&MAX_RATE)?)
     }
@@ -355,6 +367,14 @@ const RESPONSE: Parameter = Parameter {
     meaning: "coefficient of response; larger is slower",
     source: "Waki 2013, Sec. 4.2",
 };
+const LEARN: Parameter = Parameter {
+    name: "learn",
+    kind: Kind::Choice(&["never", "probe", "adapt"]),
+    default: Some("never"),
+    range: None,
+    meaning: "whether b is learned by small pushes of the rate: not at all, at the beginning, or all the time",
+    source: "Waki 2013, Sec. 8",
+};
 const RATE: Parameter = Parameter {
     name: "rate",
     kind: Kind::Rate,
@@ -385,11 +405,12 @@ static ENTRIES: &[Entry] = &[
         name: "ap",
         summary: "attractor perturbation that can be trusted: filtered, along the whole curve of the delay",
         source: "Waki 2013, Eq. 7, 15, 16",
-        parameters: &[TARGET, RESPONSE, UNREST, MIN_RATE, MAX_RATE],
+        parameters: &[TARGET, RESPONSE, LEARN, UNREST, MIN_RATE, MAX_RATE],
         make: |given, packet| {
             let (target, limits) = (given.span(&TARGET)?, given.limits()?);
             let (response, unrest) = (given.number(&RESPONSE)?, given.number(&UNREST)?);
-            Ok(Box::new(Ap::new(ApConfig { target, limits, response, unrest, packet })))
+            let learning = given.learning()?;
+            Ok(Box::new(Ap::new(ApConfig { target, limits, response, learning, unrest, packet })))
         },
     },
     Entry {
@@ -451,7 +472,7 @@ mod tests {
         let ap = find("ap").expect("in the catalogue");
         let wrong = [
             (&[("target", "8.2")][..], "target", "no unit"),
-            (&[("goal", "8.2 ms")], "goal", "target, b, unrest"),
+            (&[("goal", "8.2 ms")], "goal", "target, b, learn, unrest"),
             (&[("b", "300")], "target", "needs `target`"),
             (&[("target", "8.2 ms"), ("b", "fast")], "b", "1/(s·Mbit/s)"),
             (&[("target", "8.2 ms"), ("b", "-3")], "b", "between 0.001 and"),

@@ -6,6 +6,7 @@ mod fig12;
 mod fig13;
 mod fig5;
 mod fig7;
+mod learning;
 mod robust;
 mod runaway;
 
@@ -34,12 +35,14 @@ pub enum Part {
     Fig14,
     /// Beyond the paper: how often the printed law runs away, what triggers it, and the robust law beside it.
     Runaway,
+    /// The paper's future work: b learned instead of given.
+    Learning,
 }
 
 impl Part {
     /// All of it.
-    pub const ALL: [Self; 7] =
-        [Self::Fig5, Self::Fig7, Self::Fig10, Self::Fig12, Self::Fig13, Self::Fig14, Self::Runaway];
+    pub const ALL: [Self; 8] =
+        [Self::Fig5, Self::Fig7, Self::Fig10, Self::Fig12, Self::Fig13, Self::Fig14, Self::Runaway, Self::Learning];
 }
 
 /// How to run it.
@@ -71,6 +74,7 @@ pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -
         (has(Part::Fig12), fig12::planned(options)),
         (criteria, fig13::planned(options)),
         (has(Part::Runaway), runaway::planned(options) + robust::planned(options)),
+        (has(Part::Learning), learning::planned(options)),
     ];
     let total = planned.iter().filter(|(wanted, _)| *wanted).map(|(_, runs)| runs).sum();
     let lab = Lab { options: *options, total, done: std::sync::atomic::AtomicU32::new(0), progress };
@@ -93,6 +97,9 @@ pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -
     if has(Part::Runaway) {
         let printed = runaway::run(&lab, &mut found)?;
         robust::run(&lab, &printed, &mut found)?;
+    }
+    if has(Part::Learning) {
+        learning::run(&lab, &mut found)?;
     }
     Ok(Results {
         paper: "Waki 2013".to_owned(),
@@ -165,6 +172,7 @@ const AP_300: &str = scenario!("ap-300");
 const AP_407: &str = scenario!("ap-407");
 const AP_LOAD: &str = scenario!("ap-load");
 const AP_ROBUST: &str = scenario!("ap-robust");
+const AP_LEARN: &str = scenario!("ap-learn");
 const CBR_3: &str = scenario!("cbr-3");
 const CBR_08: &str = scenario!("cbr-0.8");
 /// With A in Mbit/s, as the paper names them.

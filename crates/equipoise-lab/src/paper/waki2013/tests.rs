@@ -5,7 +5,7 @@ use crate::scenario::Scenario;
 /// All scenarios of the folder, which the program parses without asking.
 #[test]
 fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
-    let texts = [FIG7, AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08];
+    let texts = [FIG7, AP_300, AP_407, AP_LOAD, AP_ROBUST, AP_LEARN, CBR_3, CBR_08];
     for text in texts.into_iter().chain(AIMD.map(|(_, text)| text)) {
         assert!(Scenario::parse(text).is_ok());
     }

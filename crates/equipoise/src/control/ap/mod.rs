@@ -34,11 +34,15 @@
 //!    that of a ramp; it is taken out. A variance rises at once in the estimate, and falls slowly.
 //! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough; so
 //!    do loss and a long round trip where an interval has no statistics. Nothing more than doubles or halves the rate.
+//!
+//! b may be learned ([`Learning`]), by small pushes of the rate at the toss of a coin.
 
+mod learn;
 pub mod md1;
 mod printed;
 mod robust;
 
+pub use learn::Learning;
 pub use printed::{Printed, PrintedConfig, Response};
 pub use robust::{Ap, ApConfig};
 

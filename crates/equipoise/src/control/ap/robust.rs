@@ -1,4 +1,5 @@
 use super::curve_step_mbps;
+use super::learn::{Learner, Learning};
 use super::md1;
 use crate::control::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::measure::DelaySummary;
@@ -11,8 +12,10 @@ pub struct ApConfig {
     pub target: Span,
     /// Lowest rate, at which the session starts, and highest.
     pub limits: RateLimits,
-    /// Coefficient of response b, in 1/(s·Mbit/s).
+    /// Coefficient of response b, in 1/(s·Mbit/s), or what is known of it before it is learned.
     pub response: f64,
+    /// Whether b is learned.
+    pub learning: Learning,
     /// Share of the headroom by which the noise of the reports may move the rate, root mean square; above 0. Less is
     /// steadier and finds free capacity later.
     pub unrest: f64,
@@ -24,8 +27,10 @@ pub struct ApConfig {
 #[derive(Clone, Debug)]
 pub struct Ap {
     config: ApConfig,
+    /// The law's rate, from which what is sent differs by the push that b is learned by.
     rate: Rate,
     path: Option<Path>,
+    learner: Learner,
     snapshot: Snapshot,
 }
 
@@ -62,7 +67,8 @@ impl Ap {
     /// A controller at its lowest rate.
     pub const fn new(config: ApConfig) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
-        Self { rate: config.limits.min(), config, path: None, snapshot }
+        let learner = Learner::new(config.learning, config.response);
+        Self { rate: config.limits.min(), config, path: None, learner, snapshot }
     }
 
     fn target_s(&self) -> f64 {
@@ -76,14 +82,47 @@ impl Ap {
         if delay.mean_s > FAR_ABOVE * self.target_s() {
             return self.on_far_above(&delay);
         }
+        let delay = self.without_push(delay);
         let (path, changed) = self.filtered(&delay);
+        if let (Some(before), false) = (self.path, changed) {
+            self.learner.observe(delay.mean_s - before.mean_s, path.variance_s2, path.surprise_s2);
+        }
         self.path = Some(path);
-        let headroom = md1::headroom_mbps(self.config.response, path.variance_s2, self.config.packet);
+        let headroom = self.headroom_mbps(&path);
         let step = curve_step_mbps(self.target_s(), path.mean_s, headroom, self.config.packet);
         let (next, reason) = self.bounded_mbps(step, headroom, path.mean_s, changed);
         let before = self.rate;
         self.decide(next, reason, step);
         self.expect(before, headroom);
+        self.learner.toss(headroom, self.config.unrest, delay.mean_s);
+        self.push_within_limits();
+    }
+
+    /// Rate left over at the bottleneck in Mbit/s, as the path's variance tells it.
+    fn headroom_mbps(&self, path: &Path) -> f64 {
+        md1::headroom_mbps(self.learner.response(), path.variance_s2, self.config.packet)
+    }
+
+    /// The delay as it would have been without the push.
+    fn without_push(&self, mut delay: DelaySummary) -> DelaySummary {
+        let push = self.learner.push_mbps();
+        if let Some(headroom) = self.path.map(|path| self.headroom_mbps(&path)).filter(|_| push != 0.0)
+            && let Some(shift_s) = md1::shift_s(headroom, push, self.config.packet)
+        {
+            delay.mean_s -= shift_s;
+            // The deviation is in inverse proportion to the headroom.
+            let narrower = 1.0 - push / headroom;
+            delay.variance_s2 *= narrower * narrower;
+        }
+        delay
+    }
+
+    /// A push that would be cut by a limit teaches nothing.
+    fn push_within_limits(&mut self) {
+        let pushed = (self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6;
+        if self.config.limits.clamp(pushed).1 {
+            self.learner.rest();
+        }
     }
 
     /// The path as this report shows it, and whether it has changed.
@@ -121,7 +160,7 @@ impl Ap {
     /// A mean that is filtered with weight w varies by w / (2 - w) of a report's variance, and an error of E seconds moves
     /// the rate by 2hE of the headroom h, as the curve begins.
     fn weight(&self, path: &Path) -> f64 {
-        let headroom = md1::headroom_mbps(self.config.response, path.variance_s2, self.config.packet);
+        let headroom = self.headroom_mbps(path);
         let noise = 2.0 * headroom * md1::packets_per_s_per_mbps(self.config.packet) * libm::sqrt(path.surprise_s2);
         let share = (self.config.unrest / noise) * (self.config.unrest / noise);
         if share.is_finite() { (2.0 * share / (1.0 + share)).min(1.0) } else { 1.0 }
@@ -156,6 +195,7 @@ impl Ap {
         }
         let now = self.rate.as_mbps_f64();
         let (next, reason) = if draining { (now, Reason::Draining) } else { (now / 2.0, Reason::FarAboveTarget) };
+        self.learner.rest();
         self.decide(next, reason, None);
     }
 
@@ -174,6 +214,7 @@ impl Ap {
         };
         // What was expected of another rate and another path is worth nothing now.
         self.path = None;
+        self.learner.rest();
         self.decide(next, reason, None);
     }
 
@@ -183,7 +224,7 @@ impl Ap {
         self.snapshot = Snapshot {
             reason: Some(RateLimits::reason(reason, cut)),
             law_step_bps: step.map(|mbps| mbps * 1e6),
-            response: Some(self.config.response),
+            response: Some(self.learner.response()),
         };
     }
 
@@ -203,11 +244,13 @@ impl Controller for Ap {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
+        let (rate, _) = self.config.limits.clamp((self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6);
+        Allowance { rate }
     }
 
     fn on_timeout(&mut self, _now: Instant<SenderClock>) {
         self.path = None;
+        self.learner.rest();
         self.rate = self.config.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
     }
@@ -235,7 +278,14 @@ mod tests {
 
     fn controller(rate_mbps: f64) -> Ap {
         let target = Span::from_micros(8200);
-        let mut ap = Ap::new(ApConfig { target, limits: limits(), response: 300.0, unrest: 0.05, packet: PACKET });
+        let mut ap = Ap::new(ApConfig {
+            target,
+            limits: limits(),
+            response: 300.0,
+            learning: Learning::Fixed,
+            unrest: 0.05,
+            packet: PACKET,
+        });
         ap.rate = Rate::from_bps_f64(rate_mbps * 1e6).expect("not negative");
         ap
     }
@@ -363,6 +413,20 @@ mod tests {
             prop_assert!(ap.path.is_some_and(|path| path.mean_s.is_finite() && path.variance_s2.is_finite()));
         }
 
+        /// Nor do the pushes by which b is learned.
+        #[test]
+        fn pushes_keep_the_rate_within_limits(rate in 0.1f64..15.0, reports in proptest::collection::vec((7.0f64..9.0, 0.1f64..3.0), 1..80)) {
+            let mut ap = controller(rate);
+            ap.learner = Learner::new(Learning::Adapted, 300.0);
+            let mut pushed = false;
+            for (mean, variance) in &reports {
+                let (sent, _) = after(&mut ap, *mean, *variance);
+                prop_assert!((0.1..=15.0).contains(&sent));
+                pushed |= (sent - ap.rate.as_mbps_f64()).abs() > 1e-3;
+            }
+            prop_assert!(pushed || reports.len() < 30);
+        }
+
         /// The first report moves the rate towards the target's side, never away from it.
         #[test]
         fn the_rate_moves_to_the_targets_side(rate in 0.2f64..14.0, mean in 5.0f64..50.0, variance in 0.0f64..1e4) {
@@ -377,7 +441,7 @@ mod tests {
             let variance = md1::variance(rho * mu, mu);
             let b = md1::response(rho, PACKET);
             let mut ap = controller(7.0);
-            ap.config.response = b;
+            ap.learner = Learner::new(Learning::Fixed, b);
             let (now, _) = after(&mut ap, mean, variance * 1e6);
             prop_assert!(now - 7.0 <= 0.5 * 15.0 * (1.0 - rho) + 1e-6, "{now}");
         }
