@@ -41,6 +41,20 @@ pub enum WireError {
         /// The length that form has.
         need: usize,
     },
+    /// A header extension is not made of elements, or has no room for one more.
+    #[error(
+        "a header extension of profile {found:#06x} takes no further element; RFC 8285's 0xbede or 0x1000 would, with room"
+    )]
+    Profile {
+        /// The profile found.
+        found: u16,
+    },
+    /// An element has the identifier that the sending time goes under.
+    #[error("extension identifier {id} is in use; let the other program use another one")]
+    IdentifierInUse {
+        /// The identifier.
+        id: u8,
+    },
     /// The statistics of a delay report make no sense.
     #[error("a delay report of {samples} samples with variance bits {variance_bits:#010x}")]
     Statistics {

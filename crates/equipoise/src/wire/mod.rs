@@ -8,6 +8,7 @@ mod delay_report;
 mod error;
 mod ntp;
 mod reader;
+pub mod relay;
 pub mod rtcp;
 pub mod rtp;
 

@@ -39,12 +39,15 @@ const CSRC_COUNT: u8 = 0x0F;
 const MARKER: u8 = 0x80;
 /// Profile of one-byte extension elements (RFC 8285, Sec. 4.2).
 const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
+/// Profile of two-byte extension elements, but for its lowest four bits (RFC 8285, Sec. 4.3).
+const TWO_BYTE_ELEMENTS: u16 = 0x1000;
 /// Identifier after which no element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
 impl RtpHeader {
-    /// Identifier of the sending time among the extension's elements, unless agreed otherwise (RFC 8285, Sec. 4.2).
-    pub const NTP_EXTENSION_ID: u8 = 1;
+    /// Identifier of the sending time among the extension's elements (RFC 8285, Sec. 4.2): the last one, as other programs,
+    /// whose packets a session may carry, count from 1.
+    pub const NTP_EXTENSION_ID: u8 = 14;
 
     /// Length of the header in bytes: 12, and 16 more with a sending time.
     pub const fn encoded_len(&self) -> usize {
@@ -96,9 +99,7 @@ impl<'a> RtpPacket<'a> {
             let profile = reader.u16("header extension profile")?;
             let words = usize::from(reader.u16("header extension length")?);
             let data = reader.bytes(words.saturating_mul(4), "header extension")?;
-            if profile == ONE_BYTE_ELEMENTS {
-                header.send_time = find_send_time(data);
-            }
+            header.send_time = Elements::of(profile, data).and_then(|elements| elements.send_time());
         }
         let payload = if first & PADDING == 0 { reader.rest() } else { without_padding(reader.rest())? };
         Ok(Self { header, payload })
@@ -113,24 +114,80 @@ fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
     padded.get(..payload).ok_or(wrong)
 }
 
-/// The sending time among one-byte elements (RFC 8285, Sec. 4.1.2, 4.2); what is cut short ends the search.
-fn find_send_time(mut data: &[u8]) -> Option<NtpTime> {
-    while let Some((&first, rest)) = data.split_first() {
-        let (id, length) = (first >> 4, usize::from(first & 0x0F).saturating_add(1));
-        match id {
-            // A padding byte stands alone; with a length it is the end, as is the last identifier.
-            0 if length == 1 => data = rest,
-            0 | STOP => return None,
-            _ => {
-                let (element, after) = rest.split_at_checked(length)?;
-                if id == RtpHeader::NTP_EXTENSION_ID {
-                    return element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)));
+/// The elements of a header extension (RFC 8285, Sec. 4); what is cut short ends them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elements<'a> {
+    form: Form,
+    data: &'a [u8],
+}
+
+/// How an element begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Identifier and length in one byte (RFC 8285, Sec. 4.2).
+    OneByte,
+    /// A byte for each (RFC 8285, Sec. 4.3).
+    TwoByte,
+}
+
+impl<'a> Elements<'a> {
+    /// The elements of an extension of this profile; `None` where it has none.
+    pub(super) fn of(profile: u16, data: &'a [u8]) -> Option<Self> {
+        let form = match profile {
+            ONE_BYTE_ELEMENTS => Form::OneByte,
+            _ if profile & 0xFFF0 == TWO_BYTE_ELEMENTS => Form::TwoByte,
+            _ => return None,
+        };
+        Some(Self { form, data })
+    }
+
+    pub(super) const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Whether they fill the extension, so that another one would be found behind them.
+    pub(super) fn are_whole(&self) -> bool {
+        let mut rest = *self;
+        while rest.next().is_some() {}
+        rest.data.is_empty()
+    }
+
+    /// The sending time, where one of them is that.
+    pub(super) fn send_time(self) -> Option<NtpTime> {
+        let (_, element) = self.into_iter().find(|(id, _)| *id == RtpHeader::NTP_EXTENSION_ID)?;
+        element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
+    }
+
+    /// Identifier and length of the first element, and what stands behind those.
+    fn head(self) -> Option<(u8, usize, &'a [u8])> {
+        let (&first, rest) = self.data.split_first()?;
+        match self.form {
+            Form::OneByte => Some((first >> 4, usize::from(first & 0x0F).saturating_add(1), rest)),
+            Form::TwoByte if first == 0 => Some((0, 0, rest)),
+            Form::TwoByte => rest.split_first().map(|(&length, rest)| (first, usize::from(length), rest)),
+        }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (u8, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (id, length, rest) = self.head()?;
+            match (self.form, id) {
+                // A padding byte stands alone; with a length it is the end, as is the last identifier.
+                (Form::OneByte, 0) if length == 1 => self.data = rest,
+                (Form::OneByte, 0 | STOP) => return None,
+                (Form::TwoByte, 0) => self.data = rest,
+                _ => {
+                    let (element, after) = rest.split_at_checked(length)?;
+                    self.data = after;
+                    return Some((id, element));
                 }
-                data = after;
             }
         }
     }
-    None
 }
 
 #[cfg(test)]
@@ -160,7 +217,7 @@ mod tests {
             send_time: Some(NtpTime::from_bits(0xEE9A_3C00_8000_0000)),
         };
         let bytes = [
-            0x90, 0xE0, 0x12, 0x34, 0x00, 0x01, 0x5F, 0x90, 0x0E, 0x5F, 0x00, 0x01, 0xBE, 0xDE, 0x00, 0x03, 0x17, 0xEE,
+            0x90, 0xE0, 0x12, 0x34, 0x00, 0x01, 0x5F, 0x90, 0x0E, 0x5F, 0x00, 0x01, 0xBE, 0xDE, 0x00, 0x03, 0xE7, 0xEE,
             0x9A, 0x3C, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
         ];
         assert_eq!(encoded(&header, &[]), bytes);
@@ -170,7 +227,7 @@ mod tests {
     fn foreign_elements_contributors_and_padding_are_passed_over() {
         // CSRC count 1, extension of two words: a foreign element of two bytes, a padding byte, then half of ours.
         let mut bytes = vec![0xB1, 0x60, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0xBE, 0xDE, 0, 4];
-        bytes.extend_from_slice(&[0x21, 0xAA, 0xBB, 0x00, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
+        bytes.extend_from_slice(&[0x21, 0xAA, 0xBB, 0x00, 0xE7, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
         bytes.extend_from_slice(&[7, 7, 0, 2]);
         let packet = RtpPacket::parse(&bytes).expect("well formed");
         assert_eq!(packet.header.send_time, Some(NtpTime::from_bits(0x0102_0304_0506_0708)));
@@ -178,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn elements_behind_an_end_of_the_list_and_two_byte_elements_are_not_read() {
+    fn elements_behind_an_end_of_the_list_and_of_another_form_are_not_read() {
         let send_time = |profile: [u8; 2], before: u8| {
             let mut bytes = vec![0x90, 96, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, profile[0], profile[1], 0, 3];
-            bytes.extend_from_slice(&[before, 0, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
+            bytes.extend_from_slice(&[before, 0, 0xE7, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
             RtpPacket::parse(&bytes).expect("a well formed packet, whatever its extension says").header.send_time
         };
         let time = Some(NtpTime::from_bits(0x0102_0304_0506_0708));
@@ -189,7 +246,7 @@ mod tests {
         assert_eq!(send_time([0xBE, 0xDE], 0x03), None, "padding with a length ends the list");
         assert_eq!(send_time([0xBE, 0xDE], 0xF0), None, "identifier 15 ends the list");
         assert_eq!(send_time([0xBE, 0xDE], 0x20), time, "a foreign element of one byte");
-        assert_eq!(send_time([0x10, 0x00], 0x00), None, "two-byte elements are another form");
+        assert_eq!(send_time([0xAB, 0xCD], 0x00), None, "another profile has no elements");
     }
 
     #[test]

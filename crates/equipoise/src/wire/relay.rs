@@ -1,0 +1,226 @@
+//! The sending time put into another program's RTP packet, and taken out again without a trace.
+//!
+//! Everything else of the packet stays: payload type, sequence number, timestamp, SSRC, contributors, other extension
+//! elements, padding (RFC 3550, Sec. 5.1; RFC 8285, Sec. 4).
+
+use alloc::vec::Vec;
+
+use super::reader::Reader;
+use super::rtp::{Elements, Form, RtpHeader};
+use super::{NtpTime, WireError};
+
+/// What the sending time takes behind other elements: it, its head, and padding to whole words.
+const ELEMENT: usize = 12;
+/// The extension's own head: profile and length (RFC 3550, Sec. 5.3.1).
+const EXTENSION_HEAD: usize = 4;
+/// The profile that an extension of ours has.
+const ONE_BYTE_PROFILE: [u8; 2] = [0xBE, 0xDE];
+const EXTENSION: u8 = 0x10;
+const CSRC_COUNT: u8 = 0x0F;
+
+/// How much longer [`stamp`] makes a packet at most, in bytes.
+pub const STAMP_MAX: usize = EXTENSION_HEAD + ELEMENT;
+
+/// A packet in its three parts.
+struct Parts<'a> {
+    /// Fixed header and contributors.
+    fixed: &'a [u8],
+    /// Profile and data of the extension.
+    extension: Option<([u8; 2], &'a [u8])>,
+    /// Payload and padding.
+    rest: &'a [u8],
+}
+
+/// Appends `packet` to `out` with its sending time as one more extension element.
+///
+/// # Errors
+/// [`WireError`] where it is no RTP packet, or its header extension has no room for an element: another profile than
+/// RFC 8285's, elements that end before their extension does, our identifier in use, or a full one. Nothing is appended then.
+pub fn stamp(packet: &[u8], time: NtpTime, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let parts = Parts::of(packet)?;
+    let (profile, data) = parts.extension.unwrap_or((ONE_BYTE_PROFILE, &[]));
+    let elements = Elements::of(u16::from_be_bytes(profile), data)
+        .filter(Elements::are_whole)
+        .ok_or(WireError::Profile { found: u16::from_be_bytes(profile) })?;
+    if elements.into_iter().any(|(id, _)| id == RtpHeader::NTP_EXTENSION_ID) {
+        return Err(WireError::IdentifierInUse { id: RtpHeader::NTP_EXTENSION_ID });
+    }
+    // The element's head and the padding behind it, which fill three words with the time.
+    let (head, padding): (&[u8], &[u8]) = match elements.form() {
+        Form::OneByte => (&[RtpHeader::NTP_EXTENSION_ID << 4 | 7], &[0; 3]),
+        Form::TwoByte => (&[RtpHeader::NTP_EXTENSION_ID, 8], &[0; 2]),
+    };
+    let words = data.len().saturating_add(ELEMENT) / 4;
+    let words = u16::try_from(words).map_err(|_| WireError::Profile { found: u16::from_be_bytes(profile) })?;
+    parts.append_fixed(true, out);
+    out.extend_from_slice(&profile);
+    out.extend_from_slice(&words.to_be_bytes());
+    out.extend_from_slice(data);
+    out.extend_from_slice(head);
+    out.extend_from_slice(&time.as_bits().to_be_bytes());
+    out.extend_from_slice(padding);
+    out.extend_from_slice(parts.rest);
+    Ok(())
+}
+
+/// Appends `packet` to `out` as it was before [`stamp`]; one without a sending time as it is.
+///
+/// # Errors
+/// [`WireError`] where it is no RTP packet. Nothing is appended then.
+pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
+    let parts = Parts::of(packet)?;
+    let stamped = parts.extension.and_then(|(profile, data)| {
+        let elements = Elements::of(u16::from_be_bytes(profile), data)?;
+        let (before, element) = data.split_at_checked(data.len().checked_sub(ELEMENT)?)?;
+        let last = Elements::of(u16::from_be_bytes(profile), element)?;
+        (elements.send_time().is_some() && last.send_time().is_some()).then_some((profile, before))
+    });
+    let Some((profile, before)) = stamped else {
+        out.extend_from_slice(packet);
+        return Ok(());
+    };
+    parts.append_fixed(!before.is_empty(), out);
+    if !before.is_empty() {
+        out.extend_from_slice(&profile);
+        out.extend_from_slice(&((before.len() / 4) as u16).to_be_bytes());
+        out.extend_from_slice(before);
+    }
+    out.extend_from_slice(parts.rest);
+    Ok(())
+}
+
+impl<'a> Parts<'a> {
+    fn of(packet: &'a [u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(packet, 0);
+        let first = reader.u8("RTP version")?;
+        if first >> 6 != 2 {
+            return Err(WireError::Version { found: first >> 6, offset: 0 });
+        }
+        reader.bytes(11, "RTP header")?;
+        reader.bytes(usize::from(first & CSRC_COUNT).saturating_mul(4), "CSRC list")?;
+        let fixed = packet.get(..reader.offset()).unwrap_or_default();
+        let extension = if first & EXTENSION == 0 {
+            None
+        } else {
+            let profile = reader.array("header extension profile")?;
+            let words = usize::from(reader.u16("header extension length")?);
+            Some((profile, reader.bytes(words.saturating_mul(4), "header extension")?))
+        };
+        Ok(Self { fixed, extension, rest: reader.rest() })
+    }
+
+    /// The fixed part, with or without the sign of an extension.
+    fn append_fixed(&self, extended: bool, out: &mut Vec<u8>) {
+        if let Some((&first, others)) = self.fixed.split_first() {
+            out.push(if extended { first | EXTENSION } else { first & !EXTENSION });
+            out.extend_from_slice(others);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::rtp::RtpPacket;
+
+    const TIME: NtpTime = NtpTime::from_bits(0xEE9A_3C00_8000_0001);
+
+    fn stamped(packet: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        stamp(packet, TIME, &mut out).expect("room for a time");
+        out
+    }
+
+    /// Marker, payload type 97, two contributors, padding.
+    fn packet(extension: &[u8], payload: &[u8]) -> Vec<u8> {
+        let sign = if extension.is_empty() { 0 } else { EXTENSION };
+        let mut packet = vec![0xA2 | sign, 0xE1, 0x12, 0x34, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 1, 9, 9, 9, 2];
+        packet.extend_from_slice(extension);
+        packet.extend_from_slice(payload);
+        packet.extend_from_slice(&[0, 0, 3]);
+        packet
+    }
+
+    #[test]
+    fn a_packet_without_an_extension_gets_ours_and_loses_it_again() {
+        let before = packet(&[], b"media");
+        let with = stamped(&before);
+        assert_eq!(with.len(), before.len() + STAMP_MAX);
+        let parsed = RtpPacket::parse(&with).expect("well formed");
+        assert_eq!((parsed.header.send_time, parsed.payload), (Some(TIME), &b"media"[..]));
+        assert_eq!((parsed.header.sequence, parsed.header.payload_type, parsed.header.marker), (0x1234, 97, true));
+        let mut after = Vec::new();
+        unstamp(&with, &mut after).expect("well formed");
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn other_elements_of_either_form_stay() {
+        // One-byte form: an audio level under 1 and padding; two-byte form: five bytes under 3 and an empty one under 4.
+        let extensions: [&[u8]; 2] =
+            [&[0xBE, 0xDE, 0, 1, 0x10, 0x55, 0, 0], &[0x10, 0x00, 0, 3, 3, 5, 1, 2, 3, 4, 5, 4, 0, 0, 0, 0]];
+        for extension in extensions {
+            let before = packet(extension, b"media");
+            let with = stamped(&before);
+            assert_eq!(with.len(), before.len() + ELEMENT);
+            assert_eq!(RtpPacket::parse(&with).expect("well formed").header.send_time, Some(TIME));
+            let mut after = Vec::new();
+            unstamp(&with, &mut after).expect("well formed");
+            assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_is_refused_and_nothing_is_written() {
+        let mut out = Vec::new();
+        let foreign = packet(&[0xAB, 0xCD, 0, 1, 1, 2, 3, 4], b"");
+        assert_eq!(stamp(&foreign, TIME, &mut out), Err(WireError::Profile { found: 0xABCD }));
+        let ended = packet(&[0xBE, 0xDE, 0, 1, 0xF0, 0, 0, 0], b"");
+        assert_eq!(stamp(&ended, TIME, &mut out), Err(WireError::Profile { found: 0xBEDE }));
+        let taken = packet(&[0xBE, 0xDE, 0, 1, 0xE0, 1, 0, 0], b"");
+        assert_eq!(stamp(&taken, TIME, &mut out), Err(WireError::IdentifierInUse { id: 14 }));
+        assert!(matches!(stamp(b"\x80", TIME, &mut out), Err(WireError::Truncated { .. })));
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_packet_that_was_never_stamped_comes_out_as_it_is() {
+        let before = packet(&[0xBE, 0xDE, 0, 1, 0x10, 0x55, 0, 0], b"media");
+        let mut after = Vec::new();
+        unstamp(&before, &mut after).expect("well formed");
+        assert_eq!(after, before);
+    }
+
+    proptest! {
+        #[test]
+        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 1..8)))) {
+            let mut before = vec![0x80 | csrcs, 96];
+            before.extend_from_slice(&[7; 10]);
+            before.extend(core::iter::repeat_n(8, usize::from(csrcs) * 4));
+            if let Some((two_byte, words)) = &extension {
+                before[0] |= EXTENSION;
+                before.extend_from_slice(if *two_byte { &[0x10, 0] } else { &ONE_BYTE_PROFILE });
+                before.extend_from_slice(&[0, words.len() as u8]);
+                before.extend(words.iter().flatten());
+            }
+            before.extend_from_slice(&bytes);
+            let (mut with, mut after) = (Vec::new(), Vec::new());
+            if stamp(&before, TIME, &mut with).is_ok() {
+                prop_assert!(with.len() <= before.len() + STAMP_MAX);
+                unstamp(&with, &mut after).unwrap();
+                prop_assert_eq!(after, before);
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_do_no_harm(bytes: Vec<u8>) {
+            let mut out = Vec::new();
+            let _ = stamp(&bytes, TIME, &mut out);
+            let _ = unstamp(&bytes, &mut out);
+        }
+    }
+}
