@@ -39,12 +39,12 @@ impl Ends {
         let ap = find("ap").expect("in the catalogue");
         let parameters = ap.parse(&[("target", "8.2 ms")]).expect("defaults suffice");
         let packet_size = Size::from_bytes(200);
-        let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size, cname: "s".to_owned() };
+        let stream = StreamConfig::new(1, 96, packet_size, "s");
         let start = Instant::from_nanos(START_NS);
-        let config = SenderConfig { stream, report_interval: Span::from_millis(100), start, seed: 1 };
+        let config = SenderConfig::new(stream, Span::from_millis(100), start, 1);
         let controller = ap.build(&parameters, packet_size).expect("its own parameters");
         let clocks = ClockMap::SYNCHRONISED;
-        let far = ReceiverConfig { ssrc: 2, cname: "r".to_owned(), sender_ssrc: 1, clocks, seed: 1 };
+        let far = ReceiverConfig::new(2, "r", 1, clocks, 1);
         Self {
             sender: Sender::new(config, controller).expect("valid"),
             receiver: Receiver::new(far).expect("valid"),
@@ -130,7 +130,7 @@ fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
             Output::Event(Event::RateDecided { rate, .. }) => {
                 assert!((MIN..=MAX).contains(&rate), "{rate} is out of its limits");
             }
-            Output::Event(_) => {}
+            Output::Event(_) | Output::Payload { .. } => {}
         }
     }
     if let Some(wake) = end.wake() {

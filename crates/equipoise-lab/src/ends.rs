@@ -36,7 +36,7 @@ pub(crate) fn session(
 ) -> Result<(Sender, Receiver), EndsError> {
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = receiver(index, stream.ssrc, flow_seed)?;
-    let config = SenderConfig { stream, report_interval, start: origin + flow.start, seed: flow_seed };
+    let config = SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed);
     Ok((Sender::new(config, controller.build(flow.packet_size)?)?, far))
 }
 
@@ -66,18 +66,13 @@ pub(crate) fn source<C>(
 fn stream(flow: &Flow, index: usize, seed: u64) -> (StreamConfig, u64) {
     let flow_seed = stream_seed(seed, FIRST_SESSION_STREAM + index as u64);
     let (ssrc, packet_size) = (flow_seed as u32, flow.packet_size);
-    (StreamConfig { ssrc, payload_type: PAYLOAD_TYPE, packet_size, cname: cname("sender", index) }, flow_seed)
+    (StreamConfig::new(ssrc, PAYLOAD_TYPE, packet_size, cname("sender", index)), flow_seed)
 }
 
 fn receiver(index: usize, sender_ssrc: u32, seed: u64) -> Result<Receiver, SessionError> {
-    Receiver::new(ReceiverConfig {
-        // Another source number than the sender's, whatever that is.
-        ssrc: sender_ssrc ^ 1,
-        cname: cname("receiver", index),
-        sender_ssrc,
-        clocks: ClockMap::SYNCHRONISED,
-        seed,
-    })
+    // Another source number than the sender's, whatever that is.
+    let ssrc = sender_ssrc ^ 1;
+    Receiver::new(ReceiverConfig::new(ssrc, cname("receiver", index), sender_ssrc, ClockMap::SYNCHRONISED, seed))
 }
 
 fn cname(side: &str, index: usize) -> String {

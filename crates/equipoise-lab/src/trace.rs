@@ -78,6 +78,8 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
             detail: snapshot.reason.map(equipoise::control::Reason::name),
             ..named("rate-decided")
         },
+        Event::CircuitBroken => named("circuit-broken"),
+        Event::CircuitClosed => named("circuit-closed"),
         Event::PacingReset { late } => Row { delay_s: Some(late.as_secs_f64()), ..named("pacing-reset") },
         Event::Ignored(reason) => Row { detail: Some(reason.name()), ..named("ignored") },
         Event::Ended { by_peer } => {

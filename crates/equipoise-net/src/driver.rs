@@ -31,6 +31,9 @@ pub trait Observer {
     /// The endpoint sends.
     fn on_transmit(&mut self, _now: Time, _transmit: &Transmit<'_>) {}
 
+    /// The endpoint gives out payload, in order; so many packets are missing before it.
+    fn on_payload(&mut self, _now: Time, _missing: u64, _payload: &[u8]) {}
+
     /// Offered load of the bottleneck as a share of its capacity, where the observer knows it.
     ///
     /// Asked whenever the endpoint has requested a report; the answer is handed to it at once.
@@ -245,6 +248,7 @@ impl<E: Endpoint, O: Observer> Driver<E, O> {
                     self.ended |= matches!(event, Event::Ended { .. });
                     self.observer.on_event(now, &event);
                 }
+                Output::Payload { missing, payload } => self.observer.on_payload(now, missing, payload),
             }
         }
         Ok(requested)

@@ -16,9 +16,9 @@ fn main() {
 }
 
 fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
-    let stream = StreamConfig { ssrc, payload_type: 96, packet_size: Size::from_bytes(1000), cname: "s".into() };
+    let stream = StreamConfig::new(ssrc, 96, Size::from_bytes(1000), "s");
     let clocks = ClockMap::SYNCHRONISED;
-    let far = ReceiverConfig { ssrc: ssrc + 1, cname: "r".into(), sender_ssrc: ssrc, clocks, seed: 1 };
+    let far = ReceiverConfig::new(ssrc + 1, "r", ssrc, clocks, 1);
     (stream, Receiver::new(far).expect("valid"))
 }
 
@@ -35,7 +35,7 @@ fn dumbbell_10_s(bencher: Bencher<'_, '_>) {
         let there = world.add_link(config.clone()).expect("valid");
         let back = world.add_link(config).expect("valid");
         let (stream, far) = ends(10);
-        let config = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+        let config = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
         let near = Sender::new(config, Box::new(Cbr::new(Rate::from_bps(3_000_000)))).expect("valid");
         let session = Session { near, far, forward: vec![there], backward: vec![back] };
         world.add_session(session).expect("links of this world");

@@ -21,10 +21,10 @@
 //! };
 //! let (there, back) = (world.add_link(link.clone())?, world.add_link(link)?);
 //! let stream =
-//!     StreamConfig { ssrc: 1, payload_type: 96, packet_size: Size::from_bytes(1000), cname: "sender".into() };
-//! let sender = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+//!     StreamConfig::new(1, 96, Size::from_bytes(1000), "sender");
+//! let sender = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
 //! let receiver =
-//!     ReceiverConfig { ssrc: 2, cname: "receiver".into(), sender_ssrc: 1, clocks: ClockMap::SYNCHRONISED, seed: 1 };
+//!     ReceiverConfig::new(2, "receiver", 1, ClockMap::SYNCHRONISED, 1);
 //! world.add_session(Session {
 //!     near: Sender::new(sender, Box::new(Cbr::new(Rate::from_bps(3_000_000))))?,
 //!     far: Receiver::new(receiver)?,

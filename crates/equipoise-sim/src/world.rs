@@ -337,6 +337,8 @@ impl World {
                     observer.on_event(now, FlowId(flow), side, &event);
                 }
                 Output::Transmit(transmit) => outgoing.push(packets.insert(&transmit)),
+                // Nobody is there to want it; generated media has none.
+                Output::Payload { .. } => {}
             };
             let wake = match side {
                 Side::Near => turn(near, now, input, take),

@@ -19,14 +19,14 @@ fn sender(start: Time) -> Sender {
     let entry = control::find("ap-load").expect("in the catalogue");
     let parameters = entry.parse(&[("target", "13 ms"), ("min_rate", "2 Mbit/s")]).expect("valid");
     let controller = entry.build(&parameters, PACKET).expect("valid");
-    let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size: PACKET, cname: "sender@test".to_owned() };
-    let config = SenderConfig { stream, report_interval: Span::from_millis(50), start: start.assume_clock(), seed: 1 };
+    let stream = StreamConfig::new(1, 96, PACKET, "sender@test");
+    let config = SenderConfig::new(stream, Span::from_millis(50), start.assume_clock(), 1);
     Sender::new(config, controller).expect("valid")
 }
 
 fn receiver() -> Receiver {
     let clocks = ClockMap::SYNCHRONISED;
-    let config = ReceiverConfig { ssrc: 2, cname: "receiver@test".to_owned(), sender_ssrc: 1, clocks, seed: 2 };
+    let config = ReceiverConfig::new(2, "receiver@test", 1, clocks, 2);
     Receiver::new(config).expect("valid")
 }
 
@@ -103,6 +103,7 @@ fn simulated<E: Endpoint>(mut end: E, record: &[Entry]) -> Vec<Entry> {
             replayed.push(match output {
                 Output::Transmit(transmit) => Entry::Transmit(transmit.head.to_vec(), transmit.media),
                 Output::Event(event) => Entry::Event(event),
+                Output::Payload { .. } => unreachable!("generated media is not given out"),
             });
         });
     };

@@ -16,19 +16,13 @@ fn sender(start: Time) -> Sender {
     let entry = control::find("cbr").expect("the catalogue has it");
     let parameters = entry.parse(&[("rate", "3 Mbit/s")]).expect("the parameters are valid");
     let controller = entry.build(&parameters, PACKET).expect("the parameters are valid");
-    let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size: PACKET, cname: "sender@test".to_string() };
-    let config = SenderConfig { stream, report_interval: Span::from_millis(50), start: start.assume_clock(), seed: 1 };
+    let stream = StreamConfig::new(1, 96, PACKET, "sender@test");
+    let config = SenderConfig::new(stream, Span::from_millis(50), start.assume_clock(), 1);
     Sender::new(config, controller).expect("a valid configuration")
 }
 
 fn receiver() -> Receiver {
-    let config = ReceiverConfig {
-        ssrc: 2,
-        cname: "receiver@test".to_string(),
-        sender_ssrc: 1,
-        clocks: ClockMap::SYNCHRONISED,
-        seed: 2,
-    };
+    let config = ReceiverConfig::new(2, "receiver@test", 1, ClockMap::SYNCHRONISED, 2);
     Receiver::new(config).expect("a valid configuration")
 }
 

@@ -50,9 +50,9 @@ fn add_link(world: &mut World, rate: Rate, queue: u32) -> LinkId {
 }
 
 fn ends(ssrc: u32) -> (StreamConfig, Receiver) {
-    let stream = StreamConfig { ssrc, payload_type: 96, packet_size: PACKET, cname: "s".into() };
+    let stream = StreamConfig::new(ssrc, 96, PACKET, "s");
     let clocks = ClockMap::SYNCHRONISED;
-    let far = ReceiverConfig { ssrc: ssrc + 1, cname: "r".into(), sender_ssrc: ssrc, clocks, seed: 1 };
+    let far = ReceiverConfig::new(ssrc + 1, "r", ssrc, clocks, 1);
     (stream, Receiver::new(far).expect("a valid configuration"))
 }
 
@@ -74,7 +74,7 @@ impl Dumbbell {
         let [there, cross, back] = access;
 
         let (stream, far) = ends(10);
-        let config = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+        let config = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
         let near = Sender::new(config, Box::new(Cbr::new(mbps(3)))).expect("a valid configuration");
         let (forward, backward) = (vec![there, bottleneck], vec![back]);
         world.add_session(Session { near, far, forward, backward }).expect("links of this world");

@@ -34,10 +34,10 @@ pub(crate) fn constant(rate: Rate, forward: Vec<LinkId>, backward: Vec<LinkId>) 
 }
 
 pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Session {
-    let stream = StreamConfig { ssrc: 7, payload_type: 96, packet_size: PACKET, cname: "near@test".into() };
-    let config = SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::ZERO, seed: 1 };
+    let stream = StreamConfig::new(7, 96, PACKET, "near@test");
+    let config = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
     let clocks = ClockMap::SYNCHRONISED;
-    let far = ReceiverConfig { ssrc: 8, cname: "far@test".into(), sender_ssrc: 7, clocks, seed: 1 };
+    let far = ReceiverConfig::new(8, "far@test", 7, clocks, 1);
     Session {
         near: Sender::new(config, controller).expect("a valid configuration"),
         far: Receiver::new(far).expect("a valid configuration"),

@@ -38,6 +38,9 @@ impl Controller for Aimd {
         // Eq. 17.
         let next =
             if mean_s < self.target.as_secs_f64() { bps + self.increase.as_bps_f64() } else { self.decrease * bps };
+        if next > bps && interval.application_limited {
+            return self.decide(self.rate, Reason::ApplicationLimited, Some(next - bps));
+        }
         let (rate, cut) = self.limits.clamp(next);
         self.decide(rate, RateLimits::reason(Reason::Law, cut), Some(next - bps));
     }

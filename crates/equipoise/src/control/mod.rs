@@ -63,6 +63,8 @@ pub struct IntervalSummary {
     pub round_trip: Option<Span>,
     /// Offered load of the bottleneck as a share of its capacity, where a world knows it (Waki 2013, Sec. 6.1.2).
     pub path_load: Option<f64>,
+    /// The application gave less than the rate allowed, so that a short delay says nothing of a higher rate.
+    pub application_limited: bool,
 }
 
 /// How fast a session may send.
@@ -100,6 +102,8 @@ pub enum Reason {
     Draining,
     /// The step was cut by the lower or upper limit of the rate.
     RateLimit,
+    /// The rate was not raised: the application does not use what it has.
+    ApplicationLimited,
     /// The rate was kept: too few samples, or samples without sense.
     NoStatistics,
     /// The delay did not vary at all, so that the law has no step.
@@ -121,6 +125,7 @@ impl Reason {
             Self::FarAboveTarget => "far-above-target",
             Self::Draining => "draining",
             Self::RateLimit => "rate-limit",
+            Self::ApplicationLimited => "application-limited",
             Self::NoStatistics => "no-statistics",
             Self::NoVariance => "no-variance",
             Self::ReportsMissing => "reports-missing",

@@ -79,6 +79,13 @@ impl<C> Pacer<C> {
         anew.then_some(late)
     }
 
+    /// There was nothing to send until `now`: a packet that was due before is due now, and not late.
+    pub fn rested_until(&mut self, now: Instant<C>) {
+        if let Some(next) = self.next.as_mut().filter(|(due, _)| *due < now) {
+            *next = (now, 0);
+        }
+    }
+
     fn next_due(&self) -> Option<(Instant<C>, u64)> {
         let last = self.last.as_ref()?;
         let (work, rate) =

@@ -53,6 +53,10 @@ pub enum Event {
         /// What the controller says of it.
         snapshot: Snapshot,
     },
+    /// No report came for so long that the sender stopped sending media, and goes on asking (RFC 8083, Sec. 4.2).
+    CircuitBroken,
+    /// A report came: the sender sends media again, at the controller's rate.
+    CircuitClosed,
     /// The sender was late by more than a gap and began a new schedule rather than a burst.
     PacingReset {
         /// How late.
@@ -82,12 +86,24 @@ pub enum Ignored {
     Stray,
     /// A sequence number or time that no honest sender would have got to.
     Implausible,
+    /// There was no room for it.
+    Full,
+    /// It is not authentic.
+    Forged,
 }
 
 impl Ignored {
     /// Every reason, in the order of their report.
-    pub const ALL: [Self; 6] =
-        [Self::Malformed, Self::Foreign, Self::Duplicate, Self::Late, Self::Stray, Self::Implausible];
+    pub const ALL: [Self; 8] = [
+        Self::Malformed,
+        Self::Foreign,
+        Self::Duplicate,
+        Self::Late,
+        Self::Stray,
+        Self::Implausible,
+        Self::Full,
+        Self::Forged,
+    ];
 
     /// The reason in one lower-case word.
     pub const fn name(self) -> &'static str {
@@ -98,6 +114,8 @@ impl Ignored {
             Self::Late => "late",
             Self::Stray => "stray",
             Self::Implausible => "implausible",
+            Self::Full => "full",
+            Self::Forged => "forged",
         }
     }
 }

@@ -37,6 +37,8 @@ pub enum Input<'a> {
     Timer,
     /// Offered load of the bottleneck as a share of its capacity, from a world that knows it; 0 or more.
     PathLoad(f64),
+    /// Payload from the application: the next bytes of its stream, or one RTP packet, as the session was set up for.
+    Payload(&'a [u8]),
     /// The application wants to end the session.
     Stop,
 }
@@ -46,21 +48,29 @@ pub enum Input<'a> {
 pub enum Output<'a> {
     /// Send this datagram to the peer now.
     Transmit(Transmit<'a>),
+    /// Payload for the application, in the order in which it was sent.
+    Payload {
+        /// Packets that are missing before it.
+        missing: u64,
+        /// Bytes of the stream, or one RTP packet.
+        payload: &'a [u8],
+    },
     /// Something a person or a report may want to know.
     Event(Event),
 }
 
-/// A UDP payload to send: the encoded part, followed by media.
+/// A UDP payload to send: the encoded part, followed by generated media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<'a> {
-    /// The first bytes of the payload, never more than [`Transmit::MAX_HEAD`].
+    /// The first bytes of the payload: all of it where it carries what an application gave, and otherwise never more than
+    /// [`Transmit::MAX_HEAD`].
     pub head: &'a [u8],
-    /// How many bytes of media follow; the world supplies them, zeros where the media is generated.
+    /// How many bytes of generated media follow, which are zeros.
     pub media: usize,
 }
 
 impl Transmit<'_> {
-    /// The longest head that any session sends, in bytes.
+    /// The longest head before generated media and of a report, in bytes.
     pub const MAX_HEAD: usize = 128;
 
     /// Length of the UDP payload in bytes.

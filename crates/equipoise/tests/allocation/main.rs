@@ -33,10 +33,10 @@ static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn media_packets_are_sent_and_received_without_allocation() {
-    let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size: Size::from_bytes(1000), cname: "a".into() };
-    let config = SenderConfig { stream, report_interval: Span::from_secs(3600), start: Instant::ZERO, seed: 1 };
+    let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
+    let config = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
     let mut sender = Sender::new(config, Box::new(Cbr::new(Rate::from_bps(8_000_000)))).expect("valid");
-    let config = ReceiverConfig { ssrc: 2, cname: "b".into(), sender_ssrc: 1, clocks: ClockMap::SYNCHRONISED, seed: 1 };
+    let config = ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1);
     let mut receiver = Receiver::new(config).expect("valid");
     let mut datagram = [0u8; 972];
     let mut received = 0;

@@ -92,6 +92,11 @@ impl Ap {
         let step = curve_step_mbps(self.target_s(), path.mean_s, headroom, self.config.packet);
         let (next, reason) = self.bounded_mbps(step, headroom, path.mean_s, changed);
         let before = self.rate;
+        if interval.application_limited && next > before.as_mbps_f64() {
+            // The path has shown what it does with less than the rate, which says nothing of more.
+            self.learner.rest();
+            return self.decide(before.as_mbps_f64(), Reason::ApplicationLimited, step);
+        }
         self.decide(next, reason, step);
         self.expect(before, headroom);
         self.learner.toss(headroom, self.config.unrest, delay.mean_s);
@@ -208,6 +213,7 @@ impl Ap {
         let now = self.rate.as_mbps_f64();
         let (next, reason) = match interval.round_trip {
             _ if interval.fraction_lost > 0.0 || is_far => (now / 2.0, Reason::FarAboveTarget),
+            _ if interval.application_limited => (now, Reason::ApplicationLimited),
             // Too few packets to measure by are too few to harm; more of them are wanted.
             Some(_) => (now * 2.0, Reason::NoStatistics),
             None => (now, Reason::NoStatistics),

@@ -73,8 +73,6 @@ impl Endpoint for Background {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
-
     use super::*;
     use crate::pace::Traffic;
     use crate::units::{Rate, Schedule, Size};
@@ -93,7 +91,7 @@ mod tests {
     #[test]
     fn a_late_timer_is_made_up_for_and_a_standstill_is_not() {
         let packet_size = Size::from_bytes(1000);
-        let stream = StreamConfig { ssrc: 1, payload_type: 96, packet_size, cname: "a".to_string() };
+        let stream = StreamConfig::new(1, 96, packet_size, "a");
         let rate = Schedule::constant(Rate::from_bps(8_000_000));
         let source = Source::new(Traffic::Constant, rate, packet_size, Instant::ZERO, (1, 1));
         let mut background = Background::new(stream, source).expect("a valid configuration");

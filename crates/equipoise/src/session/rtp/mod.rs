@@ -16,6 +16,10 @@
 mod background;
 mod compound;
 mod outbox;
+mod payload;
+#[cfg(test)]
+mod payload_tests;
+mod playout;
 mod receiver;
 mod sender;
 mod stream;
@@ -23,6 +27,8 @@ mod stream;
 mod tests;
 
 pub use background::Background;
+pub use payload::Payload;
+pub use playout::PlayoutConfig;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig};
 pub use stream::{SessionError, StreamConfig};

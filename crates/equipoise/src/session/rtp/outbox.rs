@@ -6,18 +6,20 @@ use crate::wire::rtp::RtpHeader;
 
 /// What a state machine has decided and not yet handed out, in order.
 ///
-/// Media packets are kept as headers and encoded when they are taken, into one buffer that is used again: no allocation
-/// per packet.
+/// Media packets are kept as headers and encoded when they are taken, into one buffer that is used again, and so are the
+/// buffers of whole datagrams: no allocation per packet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outbox {
     items: VecDeque<Item>,
     buffer: Vec<u8>,
+    /// Buffers to use again.
+    spare: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, Debug)]
 enum Item {
     Media { header: RtpHeader, media: usize },
-    Control(Vec<u8>),
+    Whole(Vec<u8>),
     Event(Event),
 }
 
@@ -34,11 +36,12 @@ impl Outbox {
         self.items.push_back(Item::Media { header, media });
     }
 
-    /// An RTCP datagram, encoded by `write` into an empty buffer.
-    pub(super) fn control(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut bytes = Vec::with_capacity(Transmit::MAX_HEAD);
+    /// A whole datagram, encoded by `write` into an empty buffer.
+    pub(super) fn whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(Transmit::MAX_HEAD));
+        bytes.clear();
         write(&mut bytes);
-        self.items.push_back(Item::Control(bytes));
+        self.items.push_back(Item::Whole(bytes));
     }
 
     pub(super) fn poll(&mut self) -> Option<Output<'_>> {
@@ -49,8 +52,8 @@ impl Outbox {
                 header.encode(&mut self.buffer);
                 media
             }
-            Item::Control(bytes) => {
-                self.buffer = bytes;
+            Item::Whole(bytes) => {
+                self.spare.push(core::mem::replace(&mut self.buffer, bytes));
                 0
             }
         };

@@ -1,14 +1,17 @@
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::compound::CompoundTimer;
 use super::outbox::Outbox;
+use super::payload::Payload;
+use super::playout::{Playout, PlayoutConfig};
 use super::stream::{SessionError, StreamConfig, check_cname};
 use crate::measure::{Arrival, ClockMap, DelayMeter, InterarrivalJitter, LossInterval, SequenceTracker};
 use crate::session::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
 use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
-use crate::wire::{DelayReport, NtpTime, ReportRequest, is_rtcp};
+use crate::wire::{DelayReport, NtpTime, ReportRequest, is_rtcp, relay};
 
 /// What a receiver is made of.
 #[derive(Clone, Debug)]
@@ -21,8 +24,22 @@ pub struct ReceiverConfig {
     pub sender_ssrc: u32,
     /// How the two clocks relate.
     pub clocks: ClockMap,
+    /// What the session carries, and how it is given out; generated payload is not.
+    pub payload: Payload,
+    /// How payload is given out.
+    pub playout: PlayoutConfig,
+    /// What the layers below take off each datagram ([`StreamConfig::overhead`]).
+    pub overhead: Size,
     /// Seed of the spread of compound packets (RFC 3550, Sec. 6.3.1).
     pub seed: u64,
+}
+
+impl ReceiverConfig {
+    /// A receiver of generated media over bare UDP and IPv4.
+    pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
+        let (payload, playout, overhead) = (Payload::Generated, PlayoutConfig::default(), Size::ZERO);
+        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, playout, overhead, seed }
+    }
 }
 
 /// The receiving end of a session: measures one-way delay and loss, and answers each request with a report.
@@ -40,6 +57,11 @@ pub struct Receiver {
     /// The newest one that was a request.
     last_request: Option<SrTimes>,
     compound: CompoundTimer<ReceiverClock>,
+    playout: Playout,
+    /// What is being given out.
+    given: Vec<u8>,
+    /// When the sender said goodbye: packets that it overtook are still waited for.
+    goodbye: Option<Instant<ReceiverClock>>,
     handled: Instant<ReceiverClock>,
     ended: bool,
     outbox: Outbox,
@@ -65,6 +87,9 @@ impl Receiver {
         check_cname(&config.cname)?;
         Ok(Self {
             compound: CompoundTimer::new(config.seed),
+            playout: Playout::new(config.playout),
+            given: Vec::new(),
+            goodbye: None,
             config,
             tracker: None,
             delays: DelayMeter::new(),
@@ -86,7 +111,7 @@ impl Receiver {
     }
 
     fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
-        let header = RtpPacket::parse(datagram).map_err(|_| Ignored::Malformed)?.header;
+        let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| Ignored::Malformed)?;
         if header.ssrc != self.config.sender_ssrc {
             return Err(Ignored::Foreign);
         }
@@ -107,9 +132,41 @@ impl Receiver {
         };
         self.delays.push(sent, delay);
         self.jitter.push(delay);
-        let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP;
+        let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
-        Ok(())
+        self.play_out(now, sequence, payload, datagram)
+    }
+
+    fn play_out(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        sequence: u64,
+        payload: &[u8],
+        datagram: &[u8],
+    ) -> Result<(), Ignored> {
+        let in_time = match self.config.payload {
+            Payload::Generated => return Ok(()),
+            Payload::Stream => self.playout.push(now, sequence, |out| out.extend_from_slice(payload)),
+            Payload::Rtp => self.playout.push(now, sequence, |out| {
+                // It parsed as RTP, so it can be taken apart.
+                let _ = relay::unstamp(datagram, out);
+            }),
+        };
+        if in_time { Ok(()) } else { Err(Ignored::Late) }
+    }
+
+    /// Ends the session, once nothing more can come.
+    fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
+        if self.goodbye.is_some_and(|said| now - said >= self.linger()) {
+            self.playout.flush();
+            self.ended = true;
+            self.outbox.event(Event::Ended { by_peer: true });
+        }
+    }
+
+    /// How long packets may come behind a goodbye.
+    fn linger(&self) -> Span {
+        if self.config.payload == Payload::Generated { Span::ZERO } else { self.config.playout.hold }
     }
 
     /// When a packet left by its own account, and how long it took.
@@ -131,8 +188,7 @@ impl Receiver {
                     }
                 }
                 RtcpPacket::Goodbye(goodbye) if goodbye.ssrcs().any(|ssrc| ssrc == self.config.sender_ssrc) => {
-                    self.ended = true;
-                    self.outbox.event(Event::Ended { by_peer: true });
+                    self.goodbye.get_or_insert(now);
                 }
                 _ => {}
             }
@@ -178,7 +234,7 @@ impl Receiver {
         let loss = self.tracker.as_mut().map(SequenceTracker::report);
         let block = self.report_block(times.arrived, loss);
         let ssrc = self.config.ssrc;
-        self.outbox.control(|out| rtcp::encode_receiver_report(ssrc, &[block], &extension, out));
+        self.outbox.whole(|out| rtcp::encode_receiver_report(ssrc, &[block], &extension, out));
         self.outbox.event(Event::ReportSent { delay });
     }
 
@@ -202,7 +258,7 @@ impl Receiver {
         let loss = self.tracker.clone().map(|mut tracker| tracker.report());
         let block = self.report_block(now, loss);
         let config = &self.config;
-        self.outbox.control(|out| {
+        self.outbox.whole(|out| {
             rtcp::encode_receiver_report(config.ssrc, &[block], &[], out);
             rtcp::encode_cname(config.ssrc, &config.cname, out);
             if goodbye {
@@ -224,22 +280,34 @@ impl Endpoint for Receiver {
             Input::Datagram(datagram) => self.on_datagram(now, datagram),
             Input::Stop => {
                 self.send_compound(now, true);
+                self.playout.flush();
                 self.ended = true;
                 self.outbox.event(Event::Ended { by_peer: false });
             }
             Input::Timer | Input::PathLoad(_) => {}
+            Input::Payload(_) => self.outbox.ignore(Ignored::Stray),
         }
+        self.playout.release(self.handled);
+        self.end_if_due(self.handled);
         if !self.ended && self.compound.fires(self.handled) {
             self.send_compound(self.handled, false);
         }
     }
 
     fn poll(&mut self) -> Option<Output<'_>> {
+        if let Some((missing, payload)) = self.playout.pop() {
+            let before = core::mem::replace(&mut self.given, payload);
+            self.playout.recycle(before);
+            return Some(Output::Payload { missing, payload: &self.given });
+        }
         self.outbox.poll()
     }
 
     fn wake(&self) -> Option<Wake<ReceiverClock>> {
-        let at = self.compound.due().filter(|_| !self.ended)?;
+        let goodbye = self.goodbye.map(|said| said + self.linger());
+        let at = [self.compound.due(), self.playout.due(), goodbye].into_iter().flatten().min();
+        // Once `poll` has given all, it lies ahead.
+        let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })
     }
 }

@@ -2,11 +2,12 @@ use alloc::collections::VecDeque;
 
 use super::compound::CompoundTimer;
 use super::outbox::Outbox;
+use super::payload::{Payload, PayloadQueue};
 use super::stream::{Packetiser, SessionError, StreamConfig};
 use crate::control::{BoxedController, Feedback, IntervalSummary};
 use crate::pace::{Pacer, Readiness};
 use crate::session::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
-use crate::units::{Instant, SenderClock, Span};
+use crate::units::{Instant, SenderClock, Size, Span};
 use crate::wire::rtcp::{self, ReceiverReport, ReportBlock, RtcpPacket};
 use crate::wire::{DelayReport, NtpTime, ReportRequest, is_rtcp};
 
@@ -15,12 +16,21 @@ use crate::wire::{DelayReport, NtpTime, ReportRequest, is_rtcp};
 pub struct SenderConfig {
     /// The stream it sends.
     pub stream: StreamConfig,
+    /// What it carries.
+    pub payload: Payload,
     /// Time between two requests for a report: I of Waki 2013, Sec. 5.1; at least 1 ms.
     pub report_interval: Span,
     /// When the first packet leaves; the first request follows an interval later.
     pub start: Instant<SenderClock>,
     /// Seed of the numbers that RFC 3550 wants drawn: first sequence number, timestamp, spread of compound packets.
     pub seed: u64,
+}
+
+impl SenderConfig {
+    /// A sender of generated media.
+    pub const fn new(stream: StreamConfig, report_interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
+        Self { stream, payload: Payload::Generated, report_interval, start, seed }
+    }
 }
 
 /// The sending end of a session: paces media at the controller's rate, asks for reports and feeds them to it.
@@ -32,8 +42,14 @@ pub struct SenderConfig {
 ///
 /// Reading: a report that arrives after a later request went out is applied as long as none newer was; so an interval
 /// may be shorter than the round trip.
+///
+/// Beyond the paper: no report at all for [`Sender::CIRCUIT_S`] or three intervals stops the media (RFC 8083, Sec. 4.2);
+/// requests go on, and the first answer lets it go on.
 pub struct Sender {
     packetiser: Packetiser,
+    payload: Payload,
+    queue: PayloadQueue,
+    application: Application,
     controller: BoxedController,
     pacer: Pacer<SenderClock>,
     report_interval: Span,
@@ -43,9 +59,47 @@ pub struct Sender {
     path_load: Option<f64>,
     /// Source of the reports, once one of them proved to be an answer.
     receiver_ssrc: Option<u32>,
+    /// When a report was last heard of, or the session began; `None` while the circuit is broken.
+    heard: Option<Instant<SenderClock>>,
     handled: Instant<SenderClock>,
     ended: bool,
     outbox: Outbox,
+}
+
+/// Whether the application uses its rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Application {
+    /// From when on the pacer waits for the application; may lie ahead.
+    waits_since: Option<Instant<SenderClock>>,
+    /// How long it has waited in this interval.
+    waited: Span,
+}
+
+impl Application {
+    /// A pacer that waits for a larger part of an interval than one in so many is one that the application does not fill.
+    /// Ours: encoders keep to a rate within some percent.
+    const LIMITED: i64 = 10;
+
+    fn waits(&mut self, from: Instant<SenderClock>) {
+        self.waits_since.get_or_insert(from);
+    }
+
+    /// The pacer has something to send from `now` on, if it had not before.
+    fn goes_on(&mut self, now: Instant<SenderClock>) {
+        if let Some(since) = self.waits_since.take() {
+            self.waited = self.waited + (now - since).max(Span::ZERO);
+        }
+    }
+
+    /// Whether the interval of this length, which ends at `now`, was limited by the application.
+    fn ends(&mut self, now: Instant<SenderClock>, interval: Span) -> bool {
+        if let Some(since) = self.waits_since {
+            self.goes_on(now);
+            self.waits(since.max(now));
+        }
+        let waited = core::mem::take(&mut self.waited);
+        waited * Self::LIMITED > interval
+    }
 }
 
 /// Where the exchange of requests and reports stands.
@@ -65,6 +119,8 @@ struct Exchange {
 struct Request {
     number: u64,
     sent: Instant<SenderClock>,
+    /// The application limited the interval that it asks about.
+    application_limited: bool,
 }
 
 impl Exchange {
@@ -79,8 +135,8 @@ impl Exchange {
         self.next_number - answered >= Self::MISSING
     }
 
-    fn ask(&mut self, now: Instant<SenderClock>) -> Request {
-        let request = Request { number: self.next_number, sent: now };
+    fn ask(&mut self, now: Instant<SenderClock>, application_limited: bool) -> Request {
+        let request = Request { number: self.next_number, sent: now, application_limited };
         self.next_number += 1;
         if self.asked.len() >= Self::KEPT {
             self.asked.pop_front();
@@ -105,6 +161,9 @@ impl Exchange {
 impl Sender {
     /// The shortest report interval.
     const SHORTEST_INTERVAL: Span = Span::from_millis(1);
+    /// Seconds without a report after which no media is sent: three of the regular intervals of RTCP, 5 s each
+    /// (RFC 8083, Sec. 4.2; RFC 3550, Sec. 6.2).
+    pub const CIRCUIT_S: i64 = 15;
 
     /// A sender that starts at `config.start` at the controller's rate.
     ///
@@ -120,6 +179,9 @@ impl Sender {
         compound.restart(config.start);
         let mut sender = Self {
             packetiser,
+            payload: config.payload,
+            queue: PayloadQueue::default(),
+            application: Application::default(),
             pacer: Pacer::new(controller.allowance().rate),
             controller,
             report_interval: config.report_interval,
@@ -135,12 +197,23 @@ impl Sender {
             compound,
             path_load: None,
             receiver_ssrc: None,
+            heard: Some(config.start),
             handled: Instant::ZERO,
             ended: false,
             outbox: Outbox::default(),
         };
         sender.decided();
         Ok(sender)
+    }
+
+    /// Bytes of payload that the sender would take now; what does not fit is dropped.
+    pub fn room(&self) -> usize {
+        self.queue.room()
+    }
+
+    /// Bytes of payload that wait to be sent.
+    pub fn waiting(&self) -> usize {
+        self.queue.waiting()
     }
 
     /// When the sender is going to ask for the next report, or to find that the last ones are missing.
@@ -166,16 +239,66 @@ impl Sender {
         if self.compound.fires(now) {
             self.packetiser.send_compound(now, false, &mut self.outbox);
         }
+        if self.is_silent_for_good(now) {
+            self.heard = None;
+            self.outbox.event(Event::CircuitBroken);
+        }
         // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 {
-            if self.pacer.poll(now) != Readiness::Now {
+            if self.heard.is_none() || self.pacer.poll(now) != Readiness::Now {
                 break;
             }
-            self.packetiser.send(now, &mut self.outbox);
-            if let Some(late) = self.pacer.on_departure(now, self.packetiser.config().packet_size) {
+            let Some(size) = self.send(now) else {
+                self.application.waits(now);
+                break;
+            };
+            if let Some(late) = self.pacer.on_departure(now, size) {
                 self.outbox.event(Event::PacingReset { late });
             }
+            if let (false, Readiness::At(due)) = (self.has_payload(), self.pacer.poll(now)) {
+                self.application.waits(due);
+            }
         }
+    }
+
+    /// Sends the next packet and gives its size; `None` where the application has none.
+    fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
+        match self.payload {
+            Payload::Generated => Some(self.packetiser.send(now, &mut self.outbox)),
+            Payload::Stream => self.packetiser.send_stream(now, &mut self.queue, &mut self.outbox),
+            Payload::Rtp => self.packetiser.send_packet(now, &mut self.queue, &mut self.outbox),
+        }
+    }
+
+    /// Whether nothing was heard of the receiver for so long that the media has to stop.
+    fn is_silent_for_good(&self, now: Instant<SenderClock>) -> bool {
+        let limit = Span::from_secs(Self::CIRCUIT_S).max(self.report_interval * 3);
+        self.heard.is_some_and(|heard| now - heard > limit)
+    }
+
+    /// The receiver lives: media may go on.
+    fn on_heard(&mut self, now: Instant<SenderClock>) {
+        if self.heard.replace(now).is_none() {
+            self.pacer.rested_until(now);
+            self.outbox.event(Event::CircuitClosed);
+        }
+    }
+
+    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), Ignored> {
+        match self.payload {
+            Payload::Generated => return Err(Ignored::Stray),
+            Payload::Stream => self.queue.push(payload)?,
+            Payload::Rtp => self.queue.push_packet(payload, self.packetiser.config().ssrc)?,
+        }
+        if self.application.waits_since.is_some() {
+            self.application.goes_on(now);
+            self.pacer.rested_until(now);
+        }
+        Ok(())
+    }
+
+    fn has_payload(&self) -> bool {
+        self.heard.is_some() && (self.payload == Payload::Generated || self.queue.waiting() > 0)
     }
 
     /// Asks for a report, or, where three are missing, tells the controller and lets this one be.
@@ -195,9 +318,9 @@ impl Sender {
         }
         let extension =
             ReportRequest { interval_start: NtpTime::from_instant(exchange.interval_start).middle() }.to_bytes();
-        let number = exchange.ask(now).number;
+        let number = exchange.ask(now, self.application.ends(now, self.report_interval)).number;
         let info = self.packetiser.sender_info(now);
-        self.outbox.control(|out| info.encode(&[], &extension, out));
+        self.outbox.whole(|out| info.encode(&[], &extension, out));
         self.outbox.event(Event::ReportRequested { number });
     }
 
@@ -236,6 +359,9 @@ impl Sender {
         };
         if report.extension.is_empty() {
             // The regular report of a compound: good for foreign tools, without the statistics that control wants.
+            if self.receiver_ssrc.is_some() {
+                self.on_heard(now);
+            }
             return Ok(());
         }
         let delay = DelayReport::parse(report.extension).map_err(|_| Ignored::Malformed)?.delay;
@@ -246,10 +372,17 @@ impl Sender {
         }
         self.receiver_ssrc = Some(report.ssrc);
         self.exchange.last_applied = Some(request.number);
+        self.on_heard(now);
         let fraction_lost = f64::from(block.fraction_lost) / 256.0;
         let round_trip = round_trip.max(Span::ZERO);
         self.outbox.event(Event::ReportApplied { number: request.number, delay, round_trip, fraction_lost });
-        let summary = IntervalSummary { delay, fraction_lost, round_trip: Some(round_trip), path_load: self.path_load };
+        let summary = IntervalSummary {
+            delay,
+            fraction_lost,
+            round_trip: Some(round_trip),
+            path_load: self.path_load,
+            application_limited: request.application_limited,
+        };
         self.controller.on_feedback(now, &Feedback::Interval(summary));
         self.decided();
         Ok(())
@@ -282,6 +415,11 @@ impl Endpoint for Sender {
         self.handled = now;
         match input {
             Input::Datagram(datagram) => self.on_datagram(now, datagram),
+            Input::Payload(payload) => {
+                if let Err(reason) = self.on_payload(now, payload) {
+                    self.outbox.ignore(reason);
+                }
+            }
             Input::PathLoad(load) => self.path_load = Some(load).filter(|load| load.is_finite() && *load >= 0.0),
             Input::Stop => {
                 self.packetiser.send_compound(now, true, &mut self.outbox);
@@ -304,6 +442,7 @@ impl Endpoint for Sender {
         }
         let report = self.compound.due().map_or(self.exchange.next_due, |due| due.min(self.exchange.next_due));
         let media = match self.pacer.poll(self.handled) {
+            _ if !self.has_payload() => Instant::MAX,
             Readiness::At(due) => due.max(self.start),
             Readiness::Now => self.start.max(self.handled + Span::from_nanos(1)),
             Readiness::Never => Instant::MAX,

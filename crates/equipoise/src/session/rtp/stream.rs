@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::session::Event;
 use crate::session::rtp::outbox::Outbox;
+use crate::session::rtp::payload::PayloadQueue;
 use crate::units::{Instant, SenderClock, Size, Span};
 use crate::wire::NtpTime;
 use crate::wire::rtcp::{self, SenderInfo};
@@ -17,8 +18,11 @@ pub struct StreamConfig {
     pub ssrc: u32,
     /// RTP payload type, 0 to 63 or 96 to 127: the others collide with RTCP on one port (RFC 5761, Sec. 4).
     pub payload_type: u8,
-    /// Size of every IPv4 packet, headers included.
+    /// Size of every IPv4 packet, headers included; of the largest, where an application gives the payload.
     pub packet_size: Size,
+    /// What the layers below add to each datagram beside headers of IPv4 and UDP, and is part of that size: 16 bytes for
+    /// AES-GCM (RFC 7714, Sec. 13), 20 more for IPv6.
+    pub overhead: Size,
     /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
     pub cname: String,
 }
@@ -61,6 +65,11 @@ pub enum SessionError {
 }
 
 impl StreamConfig {
+    /// A stream over bare UDP and IPv4.
+    pub fn new(ssrc: u32, payload_type: u8, packet_size: Size, cname: impl Into<String>) -> Self {
+        Self { ssrc, payload_type, packet_size, overhead: Size::ZERO, cname: cname.into() }
+    }
+
     /// The longest canonical name, in bytes, that leaves a compound with SR, SDES and BYE within
     /// [`Transmit::MAX_HEAD`](crate::session::Transmit::MAX_HEAD).
     pub const MAX_CNAME: usize = 48;
@@ -85,7 +94,7 @@ impl Packetiser {
     /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1).
     pub(super) fn new(config: StreamConfig, random: &mut impl Rng) -> Result<Self, SessionError> {
         let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
-        let min = Size::IPV4_UDP + Size::from_bytes(header.encoded_len() as u64);
+        let min = Size::IPV4_UDP + config.overhead + Size::from_bytes(header.encoded_len() as u64);
         let found = config.packet_size;
         if found < min || found > Self::LARGEST {
             return Err(SessionError::PacketSize { found, min, max: Self::LARGEST });
@@ -118,7 +127,7 @@ impl Packetiser {
     /// Puts a compound that any RTP tool understands into `outbox`: SR, SDES with CNAME, and BYE at the end.
     pub(super) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
         let info = self.sender_info(now);
-        outbox.control(|out| {
+        outbox.whole(|out| {
             info.encode(&[], &[], out);
             rtcp::encode_cname(info.ssrc, &self.config.cname, out);
             if goodbye {
@@ -127,28 +136,85 @@ impl Packetiser {
         });
     }
 
-    /// The RTP timestamp of a moment.
-    fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
-        let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
-        let hz = u64::from(StreamConfig::MEDIA_CLOCK_HZ);
-        self.timestamp_offset.wrapping_add((seconds * hz + nanos * hz / 1_000_000_000) as u32)
+    /// Size of the IP packet around a datagram.
+    fn size_around(&self, datagram: usize) -> Size {
+        Size::IPV4_UDP + self.config.overhead + Size::from_bytes(datagram as u64)
     }
 
-    /// Puts the next packet, which leaves at `now`, into `outbox`.
-    pub(super) fn send(&mut self, now: Instant<SenderClock>, outbox: &mut Outbox) {
-        let header = RtpHeader {
+    /// The RTP timestamp of a moment.
+    fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
+        self.timestamp_offset.wrapping_add(Self::ticks(at))
+    }
+
+    /// Ticks of the media clock from its zero to a moment.
+    fn ticks(at: Instant<SenderClock>) -> u32 {
+        let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
+        let hz = u64::from(StreamConfig::MEDIA_CLOCK_HZ);
+        (seconds * hz + nanos * hz / 1_000_000_000) as u32
+    }
+
+    fn header(&self, now: Instant<SenderClock>) -> RtpHeader {
+        RtpHeader {
             marker: false,
             payload_type: self.config.payload_type,
             sequence: self.next_sequence as u16,
             timestamp: self.timestamp(now),
             ssrc: self.config.ssrc,
             send_time: Some(NtpTime::from_instant(now)),
-        };
-        outbox.media(header, self.media);
-        outbox.event(Event::MediaSent { sequence: self.next_sequence, size: self.config.packet_size });
+        }
+    }
+
+    /// Puts the next packet of generated media, which leaves at `now`, into `outbox`. Gives its size.
+    pub(super) fn send(&mut self, now: Instant<SenderClock>, outbox: &mut Outbox) -> Size {
+        outbox.media(self.header(now), self.media);
+        self.on_sent(self.config.packet_size, self.media, outbox)
+    }
+
+    /// The same with what waits in `queue`, as much as fits; `None` where nothing does.
+    pub(super) fn send_stream(
+        &mut self,
+        now: Instant<SenderClock>,
+        queue: &mut PayloadQueue,
+        outbox: &mut Outbox,
+    ) -> Option<Size> {
+        let length = queue.waiting().min(self.media);
+        if length == 0 {
+            return None;
+        }
+        let header = self.header(now);
+        outbox.whole(|out| {
+            header.encode(out);
+            queue.take(length, out);
+        });
+        Some(self.on_sent(self.size_around(header.encoded_len() + length), length, outbox))
+    }
+
+    /// The same with the next packet of another program.
+    pub(super) fn send_packet(
+        &mut self,
+        now: Instant<SenderClock>,
+        queue: &mut PayloadQueue,
+        outbox: &mut Outbox,
+    ) -> Option<Size> {
+        let (sequence, timestamp) = queue.next_header()?;
+        // Counted on over the wraps, from wherever the other program began.
+        let ahead = sequence.wrapping_sub(self.next_sequence as u16) as i16;
+        self.next_sequence = self.next_sequence.saturating_add_signed(i64::from(ahead));
+        self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
+        let mut length = 0;
+        outbox.whole(|out| {
+            queue.take_packet(NtpTime::from_instant(now), out);
+            length = out.len();
+        });
+        Some(self.on_sent(self.size_around(length), length, outbox))
+    }
+
+    fn on_sent(&mut self, size: Size, octets: usize, outbox: &mut Outbox) -> Size {
+        outbox.event(Event::MediaSent { sequence: self.next_sequence, size });
         self.next_sequence += 1;
         self.packets = self.packets.wrapping_add(1);
-        self.octets = self.octets.wrapping_add(self.media as u32);
+        self.octets = self.octets.wrapping_add(octets as u32);
+        size
     }
 }
 

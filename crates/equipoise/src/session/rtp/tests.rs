@@ -31,25 +31,13 @@ const SENDER: u32 = 0x5E4D;
 const RECEIVER: u32 = 0x4ECE;
 
 fn sender() -> Sender {
-    let stream = StreamConfig {
-        ssrc: SENDER,
-        payload_type: 96,
-        packet_size: Size::from_bytes(1000),
-        cname: "sender@test".to_string(),
-    };
-    let config =
-        SenderConfig { stream, report_interval: Span::from_secs(1), start: Instant::from_nanos(EPOCH), seed: 1 };
+    let stream = StreamConfig::new(SENDER, 96, Size::from_bytes(1000), "sender@test");
+    let config = SenderConfig::new(stream, Span::from_secs(1), Instant::from_nanos(EPOCH), 1);
     Sender::new(config, Box::new(Steady(Rate::from_bps(800_000)))).expect("a valid configuration")
 }
 
 fn receiver() -> Receiver {
-    let config = ReceiverConfig {
-        ssrc: RECEIVER,
-        cname: "receiver@test".to_string(),
-        sender_ssrc: SENDER,
-        clocks: ClockMap::SYNCHRONISED,
-        seed: 2,
-    };
+    let config = ReceiverConfig::new(RECEIVER, "receiver@test", SENDER, ClockMap::SYNCHRONISED, 2);
     Receiver::new(config).expect("a valid configuration")
 }
 
@@ -121,6 +109,7 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
                     }
                 }
                 Some(Output::Event(event)) => self.note(now, is_sender, event),
+                Some(Output::Payload { .. }) => unreachable!("generated media is not given out"),
             }
         }
     }

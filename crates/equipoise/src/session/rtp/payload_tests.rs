@@ -1,0 +1,245 @@
+//! Payload from one application to the other, over a path that loses, doubles and reorders.
+
+use alloc::boxed::Box;
+use alloc::collections::BinaryHeap;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::{Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use crate::control::{Cbr, Reason, find};
+use crate::measure::ClockMap;
+use crate::session::{Endpoint, Event, Ignored, Input, Output};
+use crate::units::{Instant, Rate, Size, Span};
+use crate::wire::is_rtcp;
+
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+const MILLI: u64 = 1_000_000;
+
+/// Both ends, and what the network does to datagram number n in a direction: when each copy arrives, in ms.
+struct Bench<F> {
+    now: u64,
+    sender: Sender,
+    receiver: Receiver,
+    path: F,
+    order: u64,
+    under_way: BinaryHeap<Reverse<(u64, u64, bool, Vec<u8>)>>,
+    given: Vec<u8>,
+    packets: Vec<Vec<u8>>,
+    missing: u64,
+    events: Vec<(u64, Event)>,
+}
+
+impl<F: FnMut(u64, bool) -> Vec<u64>> Bench<F> {
+    fn new(payload: Payload, controller: crate::control::BoxedController, path: F) -> Self {
+        let stream = StreamConfig::new(0x0102_0304, 96, Size::from_bytes(1000), "sender@test");
+        let config = SenderConfig {
+            payload,
+            ..SenderConfig::new(stream, Span::from_millis(500), Instant::from_nanos(EPOCH), 1)
+        };
+        let receiver = ReceiverConfig {
+            payload,
+            ..ReceiverConfig::new(9, "receiver@test", 0x0102_0304, ClockMap::SYNCHRONISED, 2)
+        };
+        Self {
+            now: EPOCH,
+            sender: Sender::new(config, controller).expect("a valid configuration"),
+            receiver: Receiver::new(receiver).expect("a valid configuration"),
+            path,
+            order: 0,
+            under_way: BinaryHeap::new(),
+            given: Vec::new(),
+            packets: Vec::new(),
+            missing: 0,
+            events: Vec::new(),
+        }
+    }
+
+    fn cbr(payload: Payload, path: F) -> Self {
+        Self::new(payload, Box::new(Cbr::new(Rate::from_bps(4_000_000))), path)
+    }
+
+    fn tell(&mut self, is_sender: bool, input: Input<'_>) {
+        if is_sender {
+            self.sender.handle(Instant::from_nanos(self.now), input);
+        } else {
+            self.receiver.handle(Instant::from_nanos(self.now), input);
+        }
+        loop {
+            let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
+            match output {
+                None => break,
+                Some(Output::Event(event)) => self.events.push((self.now - EPOCH, event)),
+                Some(Output::Payload { missing, payload }) => {
+                    self.missing += missing;
+                    self.given.extend_from_slice(payload);
+                    self.packets.push(payload.to_vec());
+                }
+                Some(Output::Transmit(transmit)) => {
+                    let mut bytes = transmit.head.to_vec();
+                    bytes.resize(transmit.len(), 0);
+                    self.order += 1;
+                    // Reports always get through: these tests are about payload.
+                    let ways = if is_rtcp(&bytes) { vec![5] } else { (self.path)(self.order, is_sender) };
+                    for way in ways {
+                        self.under_way.push(Reverse((self.now + way * MILLI, self.order, !is_sender, bytes.clone())));
+                    }
+                }
+            }
+        }
+    }
+
+    fn run_until(&mut self, millis: u64) {
+        let end = EPOCH + millis * MILLI;
+        loop {
+            let timers = [
+                self.sender.wake().map(|wake| (wake.at.as_nanos(), true)),
+                self.receiver.wake().map(|wake| (wake.at.as_nanos(), false)),
+            ];
+            let timer = timers.into_iter().flatten().min();
+            let datagram = self.under_way.peek().map(|Reverse((at, ..))| *at);
+            let next = [timer.map(|(at, _)| at), datagram].into_iter().flatten().min();
+            let Some(next) = next.filter(|at| *at <= end) else { break };
+            self.now = self.now.max(next);
+            if datagram == Some(next) {
+                if let Some(Reverse((_, _, to_sender, bytes))) = self.under_way.pop() {
+                    self.tell(to_sender, Input::Datagram(&bytes));
+                }
+            } else if let Some((_, is_sender)) = timer {
+                self.tell(is_sender, Input::Timer);
+            }
+        }
+        self.now = end;
+    }
+
+    /// Pushes as much of `payload` as there is room for.
+    fn feed(&mut self, payload: &[u8]) -> usize {
+        let length = payload.len().min(self.sender.room());
+        self.tell(true, Input::Payload(&payload[..length]));
+        length
+    }
+
+    fn count(&self, is: impl Fn(&Event) -> bool) -> usize {
+        self.events.iter().filter(|(_, event)| is(event)).count()
+    }
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
+    // Every seventh packet takes 50 ms longer, every fifth comes twice.
+    let mut bench = Bench::cbr(Payload::Stream, |number, _| match number {
+        n if n % 7 == 0 => vec![55],
+        n if n % 5 == 0 => vec![5, 9],
+        _ => vec![5],
+    });
+    let (stream, mut fed, mut millis) = (bytes(1_000_000), 0, 0);
+    while fed < stream.len() {
+        fed += bench.feed(&stream[fed..]);
+        millis += 100;
+        bench.run_until(millis);
+    }
+    while bench.sender.waiting() > 0 {
+        millis += 100;
+        bench.run_until(millis);
+    }
+    bench.tell(true, Input::Stop);
+    bench.run_until(millis + 1000);
+    assert_eq!((bench.given.len(), bench.missing), (stream.len(), 0));
+    assert!(bench.given == stream, "the bytes are those that went in");
+    assert_eq!(bench.count(|event| matches!(event, Event::Ended { by_peer: true })), 1);
+}
+
+#[test]
+fn what_the_path_loses_is_missing_and_nothing_else() {
+    let mut bench = Bench::cbr(Payload::Stream, |number, _| if number % 10 == 3 { vec![] } else { vec![5] });
+    let stream = bytes(200_000);
+    bench.feed(&stream);
+    bench.run_until(2000);
+    bench.tell(true, Input::Stop);
+    bench.run_until(3000);
+    let sent = bench.count(|event| matches!(event, Event::MediaSent { .. })) as u64;
+    let received = bench.count(|event| matches!(event, Event::MediaReceived { .. })) as u64;
+    assert_eq!(sent, received + bench.missing, "sent = received + lost");
+    assert_eq!(sent, 200_000u64.div_ceil(1000 - 28 - 28), "all of the stream was sent, in full packets");
+}
+
+#[test]
+fn another_programs_packets_come_out_byte_by_byte() {
+    let mut bench = Bench::cbr(Payload::Rtp, |_, _| vec![5]);
+    let packets: Vec<Vec<u8>> = (0..50u16)
+        .map(|number| {
+            let [high, low] = (65_520u16.wrapping_add(number)).to_be_bytes();
+            let mut packet = vec![0x80, 0x60 | 0x80, high, low, 9, 9, 9, number as u8, 1, 2, 3, 4];
+            packet.extend(bytes(usize::from(number) * 20));
+            packet
+        })
+        .collect();
+    for (at, packet) in packets.iter().enumerate() {
+        bench.run_until(at as u64 * 10);
+        bench.tell(true, Input::Payload(packet));
+    }
+    bench.tell(true, Input::Payload(b"no RTP at all"));
+    bench.run_until(2000);
+    assert!(bench.packets == packets, "the sequence number wraps, the lengths differ, and the bytes are the same");
+    assert_eq!(bench.count(|event| *event == Event::Ignored(Ignored::Malformed)), 1);
+}
+
+/// An encoder that sends less than it may would otherwise find its rate at the upper limit when it wants more.
+#[test]
+fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
+    let given = [("target", "50 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "50 Mbit/s")];
+    let ap = find("ap").expect("in the catalogue");
+    let controller = ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right");
+    // The delay varies a little, so that the law has something to go by.
+    let mut bench = Bench::new(Payload::Stream, controller, |number, _| vec![5 + number % 3]);
+    // 0.4 Mbit/s, of the 1 Mbit/s that it may.
+    for at in 0..1000 {
+        bench.feed(&bytes(500));
+        bench.run_until((at + 1) * 10);
+    }
+    let rates = bench.events.iter().filter_map(|(_, event)| match event {
+        Event::RateDecided { rate, snapshot } => Some((*rate, snapshot.reason)),
+        _ => None,
+    });
+    let decided: Vec<_> = rates.skip(1).collect();
+    assert!(decided.len() > 15, "a report every half second: {}", decided.len());
+    assert!(decided.iter().all(|(rate, _)| *rate == Rate::from_bps(1_000_000)), "{decided:?}");
+    assert!(decided.iter().any(|(_, reason)| *reason == Some(Reason::ApplicationLimited)), "{decided:?}");
+    assert_eq!(bench.count(|event| matches!(event, Event::PacingReset { .. })), 0, "a pause is not a late timer");
+}
+
+#[test]
+fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
+    let mut bench = Bench::cbr(Payload::Generated, |_, _| vec![5]);
+    bench.run_until(3000);
+    // The receiver is gone.
+    let receiver = core::mem::replace(&mut bench.receiver, {
+        let foreign = ReceiverConfig::new(9, "receiver@test", 77, ClockMap::SYNCHRONISED, 2);
+        Receiver::new(foreign).expect("a valid configuration")
+    });
+    bench.run_until(40_000);
+    let media = |bench: &Bench<_>| {
+        bench.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. })).map(|(at, _)| *at).max()
+    };
+    let last = media(&bench).expect("some media") / MILLI;
+    assert!((17_500..18_600).contains(&last), "15 s after the last report, at {last} ms");
+    bench.receiver = receiver;
+    bench.run_until(45_000);
+    assert!(media(&bench).expect("some media") / MILLI > 44_900, "it goes on");
+    assert_eq!(bench.count(|event| *event == Event::CircuitBroken), 1);
+    assert_eq!(bench.count(|event| *event == Event::CircuitClosed), 1);
+}
+
+#[test]
+fn payload_beyond_the_room_is_refused_whole_and_counted() {
+    let mut bench = Bench::cbr(Payload::Stream, |_, _| vec![5]);
+    let room = bench.sender.room();
+    bench.tell(true, Input::Payload(&bytes(room + 1)));
+    assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(Ignored::Full))), (0, 1));
+    bench.tell(true, Input::Payload(&bytes(room)));
+    assert!(bench.sender.room() < 2000, "full but for the packets that left at once");
+}
