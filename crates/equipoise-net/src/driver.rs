@@ -1,11 +1,13 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use equipoise::session::{Endpoint, Event, Ignored, Input, Output, Transmit, Wake, WakeReason};
+use equipoise::session::{Endpoint, Event, Input, Output, Transmit, Wake, WakeReason};
 use equipoise::units::Span;
 
-use crate::socket::{MAX_PAYLOAD, wait};
+use crate::mailbox::{Inbox, Letter};
+use crate::socket::wait_for;
 use crate::thread::{STOP_CHECK, Worker};
+use crate::transport::{Arrival, Plain, Transport};
 use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
 
 /// How long before a media packet is due the driver stops sleeping, at most. Timers wake some 50 µs late.
@@ -129,52 +131,74 @@ where
     O: Observer + Send + 'static,
 {
     let Host { name, socket, peer } = host;
-    let driver = Driver { endpoint, observer, socket, peer, foreign: 0, last_media: Time::ZERO, ended: false };
-    Ok(Running { worker: Worker::spawn(&name, move |stop| driver.run(stop))? })
+    drive(&name, endpoint, Plain::new(socket, peer), observer, None)
 }
 
-/// The loop between a socket and an endpoint.
-struct Driver<E, O> {
+/// Runs `endpoint` on a thread of its own, which speaks through `transport` and has its payload from `inbox`. Once nobody
+/// can send it letters any more and all payload has left, it ends.
+pub(crate) fn drive<E, O>(
+    name: &str,
+    endpoint: E,
+    transport: impl Transport + Send + 'static,
+    observer: O,
+    inbox: Option<Inbox>,
+) -> Result<Running<E, O>, NetError>
+where
+    E: Endpoint + Send + 'static,
+    O: Observer + Send + 'static,
+{
+    let (payload, last_media) = (Vec::new(), Time::ZERO);
+    let driver = Driver { endpoint, observer, transport, inbox, payload, foreign: 0, last_media, ended: false };
+    Ok(Running { worker: Worker::spawn(name, move |stop| driver.run(stop))? })
+}
+
+/// The loop between a transport and an endpoint.
+struct Driver<E, O, T> {
     endpoint: E,
     observer: O,
-    socket: Socket,
-    peer: SocketAddr,
+    transport: T,
+    inbox: Option<Inbox>,
+    /// Payload that the endpoint has had no room for yet.
+    payload: Vec<u8>,
     foreign: u64,
     /// When the timer for media last rang.
     last_media: Time,
     ended: bool,
 }
 
-impl<E: Endpoint, O: Observer> Driver<E, O> {
+impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
     fn run(mut self, stop: &AtomicBool) -> Result<Finished<E, O>, NetError> {
-        let mut buffer = vec![0; MAX_PAYLOAD];
         // An endpoint may have something to say before anything happens: its first rate, for one.
         self.poll(self.now())?;
         while !self.ended {
-            if stop.load(Ordering::Relaxed) {
-                self.step(self.now(), Input::Stop)?;
+            if stop.load(Ordering::Relaxed) || self.is_done() {
+                self.step(self.now(), Happening::Stop)?;
+                self.transport.farewell()?;
                 break;
             }
-            self.take_in(&mut buffer)?;
+            self.take_in()?;
             if !self.ended {
+                self.take_payload()?;
                 self.ring()?;
                 self.wait()?;
             }
         }
-        let (socket, timestamps) = (self.socket.stats(), self.socket.timestamps());
-        let stats = HostStats { foreign: self.foreign, socket, timestamps };
+        let socket = self.transport.socket();
+        let stats = HostStats { foreign: self.foreign, socket: socket.stats(), timestamps: socket.timestamps() };
         Ok(Finished { endpoint: self.endpoint, observer: self.observer, stats })
     }
 
     /// Hands over what has arrived.
-    fn take_in(&mut self, buffer: &mut [u8]) -> Result<(), NetError> {
+    fn take_in(&mut self) -> Result<(), NetError> {
         for _ in 0..BATCH {
-            let Some(received) = self.socket.recv(buffer)? else { break };
-            if received.from == self.peer {
-                self.step(received.at, Input::Datagram(&buffer[..received.len]))?;
-            } else {
-                self.foreign += 1;
-                self.observer.on_event(received.at, &Event::Ignored(Ignored::Foreign));
+            match self.transport.receive()? {
+                None => break,
+                Some(Arrival::Own) => {}
+                Some(Arrival::Datagram { at }) => self.step(at, Happening::Datagram)?,
+                Some(Arrival::Dropped { at, reason }) => {
+                    self.foreign += 1;
+                    self.observer.on_event(at, &Event::Ignored(reason));
+                }
             }
             if self.ended {
                 break;
@@ -183,32 +207,62 @@ impl<E: Endpoint, O: Observer> Driver<E, O> {
         Ok(())
     }
 
-    /// Rings the endpoint's timer if its time has come.
+    /// Hands over payload while there is room for it.
+    fn take_payload(&mut self) -> Result<(), NetError> {
+        while let Some(inbox) = &mut self.inbox {
+            if self.payload.is_empty() {
+                match inbox.take() {
+                    Letter::Payload(payload) => self.payload = payload,
+                    Letter::None | Letter::Closed => break,
+                }
+            }
+            if self.payload.len() > self.endpoint.room() {
+                break;
+            }
+            self.step(self.now(), Happening::Payload)?;
+            self.payload.clear();
+        }
+        Ok(())
+    }
+
+    /// Whether all payload has left, and no more can come.
+    fn is_done(&self) -> bool {
+        let closed = self.inbox.as_ref().is_some_and(Inbox::is_closed);
+        closed && self.payload.is_empty() && self.endpoint.waiting() == 0
+    }
+
+    /// Rings the endpoint's timer, and the transport's, if its time has come.
     fn ring(&mut self) -> Result<(), NetError> {
         let now = self.now();
+        if self.transport.wake().is_some_and(|at| at <= now) {
+            self.transport.on_timer(now)?;
+        }
         match self.endpoint.wake() {
             Some(wake) if wake.at.assume_clock() <= now => {
                 if wake.reason == WakeReason::Media {
                     self.last_media = now;
                 }
-                self.step(now, Input::Timer)
+                self.step(now, Happening::Timer)
             }
             _ => Ok(()),
         }
     }
 
-    /// Waits for a datagram, the endpoint's timer, or the next look at the stop flag.
+    /// Waits for a datagram, payload, a timer, or the next look at the stop flag.
     fn wait(&self) -> Result<(), NetError> {
-        let (socket, clock) = (std::iter::once(&self.socket), self.socket.clock());
+        let (socket, clock) = (self.transport.socket(), self.transport.socket().clock());
+        // While payload waits for room, the next payload is none of our business.
+        let bell = self.inbox.as_ref().filter(|_| self.payload.is_empty()).map(Inbox::bell);
         let check = self.now() + STOP_CHECK;
+        let check = self.transport.wake().map_or(check, |at| at.min(check));
         let Some(Wake { at, reason }) = self.endpoint.wake() else {
-            return wait(socket, clock, check);
+            return wait_for(socket, bell, clock, check);
         };
         let due: Time = at.assume_clock();
         let spin = if reason == WakeReason::Media { spin_for(due - self.last_media) } else { Span::ZERO };
         let until = due - spin;
         if until > self.now() {
-            wait(socket, clock, until.min(check))?;
+            wait_for(socket, bell, clock, until.min(check))?;
         }
         // A datagram or the check may have ended the wait: then the loop comes round again first.
         if self.now() >= until {
@@ -220,7 +274,13 @@ impl<E: Endpoint, O: Observer> Driver<E, O> {
     }
 
     /// One turn of the session: what happened, then all that the endpoint has to say to it.
-    fn step(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
+    fn step(&mut self, now: Time, happening: Happening) -> Result<(), NetError> {
+        let input = match happening {
+            Happening::Datagram => Input::Datagram(self.transport.datagram()),
+            Happening::Payload => Input::Payload(&self.payload),
+            Happening::Timer => Input::Timer,
+            Happening::Stop => Input::Stop,
+        };
         self.observer.on_input(now, &input);
         self.endpoint.handle(now.assume_clock(), input);
         if self.poll(now)?
@@ -240,12 +300,13 @@ impl<E: Endpoint, O: Observer> Driver<E, O> {
         while let Some(output) = self.endpoint.poll() {
             match output {
                 Output::Transmit(transmit) => {
-                    self.socket.send_to(self.peer, transmit.head, transmit.media)?;
+                    self.transport.send(transmit.head, transmit.media)?;
                     self.observer.on_transmit(now, &transmit);
                 }
                 Output::Event(event) => {
                     requested |= matches!(event, Event::ReportRequested { .. });
                     self.ended |= matches!(event, Event::Ended { .. });
+                    self.transport.on_event(now, &event);
                     self.observer.on_event(now, &event);
                 }
                 Output::Payload { missing, payload } => self.observer.on_payload(now, missing, payload),
@@ -255,8 +316,17 @@ impl<E: Endpoint, O: Observer> Driver<E, O> {
     }
 
     fn now(&self) -> Time {
-        self.socket.clock().now()
+        self.transport.socket().clock().now()
     }
+}
+
+/// What a turn is about; what it carries is the driver's or the transport's own.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Datagram,
+    Payload,
+    Timer,
+    Stop,
 }
 
 /// How long to spin before a media packet that comes `gap` after the last.

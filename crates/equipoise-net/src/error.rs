@@ -2,7 +2,11 @@ use std::io;
 use std::net::SocketAddr;
 
 use equipoise::link::LinkError;
+use equipoise::session::rtp::SessionError;
+use equipoise::units::Span;
 use thiserror::Error;
+
+use crate::Refusal;
 
 /// Why the real world could not do what was asked.
 #[derive(Debug, Error)]
@@ -56,6 +60,27 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+    /// Nobody answered who knows the key.
+    #[error(
+        "no answer from {peer} within {waited}; is `equipoise receive` running there, reachable over UDP, and with the same key?"
+    )]
+    NoAnswer {
+        /// Who was asked.
+        peer: SocketAddr,
+        /// How long the answer was waited for.
+        waited: Span,
+    },
+    /// The receiver wants no session.
+    #[error("{peer} refuses: {}", reason.words())]
+    Refused {
+        /// Who was asked.
+        peer: SocketAddr,
+        /// Why.
+        reason: Refusal,
+    },
+    /// A session cannot be set up.
+    #[error("the session cannot be set up")]
+    Session(#[from] SessionError),
     /// A thread panicked, so that its results are lost.
     #[error("thread {name:?} panicked; its results are lost")]
     Panicked {

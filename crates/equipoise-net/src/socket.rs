@@ -1,6 +1,6 @@
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -179,12 +179,29 @@ impl Socket {
     }
 }
 
+/// Waits until `socket` has a datagram, `bell` rings, or the time is `until`, whichever is first; may return early.
+pub(crate) fn wait_for(
+    socket: &Socket,
+    bell: Option<BorrowedFd<'_>>,
+    clock: &Clock,
+    until: Time,
+) -> Result<(), NetError> {
+    let own = PollFd::new(socket.inner.as_fd(), PollFlags::POLLIN);
+    let mut waiting = [own, PollFd::new(bell.unwrap_or(socket.inner.as_fd()), PollFlags::POLLIN)];
+    let count = if bell.is_some() { 2 } else { 1 };
+    poll_until(&mut waiting[..count], clock, until)
+}
+
 /// Waits until one of `sockets` has a datagram or the time is `until`, whichever is first; may return early.
 pub(crate) fn wait<'a>(sockets: impl Iterator<Item = &'a Socket>, clock: &Clock, until: Time) -> Result<(), NetError> {
     let mut waiting: Vec<_> = sockets.map(|socket| PollFd::new(socket.inner.as_fd(), PollFlags::POLLIN)).collect();
+    poll_until(&mut waiting, clock, until)
+}
+
+fn poll_until(waiting: &mut [PollFd<'_>], clock: &Clock, until: Time) -> Result<(), NetError> {
     let nanos = (until - clock.now()).as_nanos().max(0);
     let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
-    match ppoll(&mut waiting, Some(timeout), None) {
+    match ppoll(waiting, Some(timeout), None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(errno) => Err(NetError::Wait { sockets: waiting.len(), source: errno.into() }),
     }

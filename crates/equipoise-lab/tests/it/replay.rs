@@ -56,6 +56,7 @@ impl Observer for Recorder {
             Input::Timer => Entry::Timer(now),
             Input::PathLoad(load) => Entry::PathLoad(now, *load),
             Input::Stop => Entry::Stop(now),
+            Input::Payload(_) => unreachable!("nobody gives payload here"),
         });
     }
 

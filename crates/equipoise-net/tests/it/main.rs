@@ -4,6 +4,7 @@ mod clock;
 mod driver;
 mod emulator;
 mod rtp;
+mod sessions;
 mod socket;
 
 use std::net::{Ipv4Addr, SocketAddr};

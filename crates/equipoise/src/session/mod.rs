@@ -26,6 +26,16 @@ pub trait Endpoint {
     ///
     /// Once `poll` has given `None`, it lies after the `now` that was handled last.
     fn wake(&self) -> Option<Wake<Self::Clock>>;
+
+    /// Bytes of payload that it would take now ([`Input::Payload`]); what does not fit is dropped.
+    fn room(&self) -> usize {
+        0
+    }
+
+    /// Bytes of payload that wait to be sent.
+    fn waiting(&self) -> usize {
+        0
+    }
 }
 
 /// What can happen to an endpoint.

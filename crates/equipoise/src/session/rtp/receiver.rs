@@ -102,6 +102,11 @@ impl Receiver {
         })
     }
 
+    /// The source of its reports.
+    pub const fn ssrc(&self) -> u32 {
+        self.config.ssrc
+    }
+
     fn on_datagram(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
         if is_rtcp(datagram) {
             self.on_rtcp(now, datagram);

@@ -206,16 +206,6 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Bytes of payload that the sender would take now; what does not fit is dropped.
-    pub fn room(&self) -> usize {
-        self.queue.room()
-    }
-
-    /// Bytes of payload that wait to be sent.
-    pub fn waiting(&self) -> usize {
-        self.queue.waiting()
-    }
-
     /// When the sender is going to ask for the next report, or to find that the last ones are missing.
     pub const fn next_request(&self) -> Instant<SenderClock> {
         self.exchange.next_due
@@ -350,7 +340,8 @@ impl Sender {
     }
 
     fn on_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), Ignored> {
-        if self.receiver_ssrc.is_some_and(|ssrc| ssrc != report.ssrc) {
+        // A receiver that was started anew has another source; while the old one speaks, it is a stranger.
+        if self.receiver_ssrc.is_some_and(|ssrc| ssrc != report.ssrc) && !self.exchange.is_silent() {
             return Err(Ignored::Foreign);
         }
         let our_ssrc = self.packetiser.config().ssrc;
@@ -434,6 +425,14 @@ impl Endpoint for Sender {
 
     fn poll(&mut self) -> Option<Output<'_>> {
         self.outbox.poll()
+    }
+
+    fn room(&self) -> usize {
+        self.queue.room()
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.waiting()
     }
 
     fn wake(&self) -> Option<Wake<SenderClock>> {

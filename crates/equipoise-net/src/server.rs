@@ -1,0 +1,396 @@
+//! One socket that receives many sessions.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::measure::ClockMap;
+use equipoise::session::rtp::{Payload, PlayoutConfig, Receiver, ReceiverConfig};
+use equipoise::session::{Endpoint as _, Event, Ignored, Input, Output};
+use equipoise::units::{Size, Span};
+
+use crate::secure::handshake::{CookieJar, LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
+use crate::secure::protection::{Protection, Role, source_of};
+use crate::secure::{Key, Refusal, random};
+use crate::socket::{MAX_PAYLOAD, wait};
+use crate::thread::{STOP_CHECK, Worker};
+use crate::{HostStats, NetError, Socket, Time};
+
+/// What a server is made of.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// What both hosts know; `None` takes sessions that anybody may read and forge, and no others.
+    pub key: Option<Key>,
+    /// How payload is given out.
+    pub playout: PlayoutConfig,
+    /// Sessions at once; a session takes up to 0.5 MB.
+    pub most_sessions: usize,
+    /// How long a session may be silent before it is given up.
+    pub idle: Span,
+    /// Canonical name of the receiver (RFC 3550, Sec. 6.5.1).
+    pub cname: String,
+}
+
+impl ServerConfig {
+    /// A server with this key, or without security.
+    pub fn new(key: Option<Key>) -> Self {
+        let (playout, cname) = (PlayoutConfig::default(), "receiver@equipoise".to_owned());
+        Self { key, playout, most_sessions: 1000, idle: Span::from_secs(30), cname }
+    }
+}
+
+/// A session at a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Counts the server's sessions, from 0.
+    pub number: u64,
+    /// Where it comes from.
+    pub peer: SocketAddr,
+    /// The source of its packets.
+    pub ssrc: u32,
+    /// What they carry.
+    pub payload: Payload,
+    /// Both clocks were declared to agree.
+    pub synchronised: bool,
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The sender said goodbye.
+    Goodbye,
+    /// The sender fell silent.
+    Silence,
+    /// The server was stopped.
+    Stopped,
+}
+
+/// Sees what a server's sessions do, on the server's thread.
+pub trait Visitor {
+    /// A session is open.
+    fn on_open(&mut self, _now: Time, _session: &Session) {}
+    /// A session did or saw something.
+    fn on_event(&mut self, _now: Time, _session: &Session, _event: &Event) {}
+    /// A session gives out payload, in order; so many packets are missing before it.
+    fn on_payload(&mut self, _now: Time, _session: &Session, _missing: u64, _payload: &[u8]) {}
+    /// A session is over.
+    fn on_end(&mut self, _now: Time, _session: &Session, _why: End) {}
+    /// A datagram belongs to no session, or is not what it seems.
+    fn on_ignored(&mut self, _now: Time, _reason: Ignored) {}
+}
+
+/// A server on its thread. It is told to stop, at the latest, when this is dropped.
+#[derive(Debug)]
+pub struct Server<V> {
+    worker: Worker<Result<(V, HostStats), NetError>>,
+    address: SocketAddr,
+}
+
+impl<V: Visitor + Send + 'static> Server<V> {
+    /// Starts to receive at `socket`.
+    ///
+    /// # Errors
+    /// [`NetError::Spawn`] where there is no thread to be had.
+    pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
+        let address = socket.address();
+        let state = State::new(socket, config, visitor);
+        Ok(Self { worker: Worker::spawn("server", move |stop| state.run(stop))?, address })
+    }
+}
+
+impl<V> Server<V> {
+    /// Where it receives.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it has ended, by itself or not.
+    pub fn is_finished(&self) -> bool {
+        self.worker.is_finished()
+    }
+
+    /// Says goodbye to all sessions and stops.
+    ///
+    /// # Errors
+    /// What made the server fail, if something did.
+    pub fn stop(self) -> Result<(V, HostStats), NetError>
+    where
+        V: Send + 'static,
+    {
+        self.worker.request_stop();
+        self.worker.join()?
+    }
+}
+
+/// How often silent sessions are looked for.
+const SWEEP: Span = Span::from_secs(1);
+/// How long a session may take to its first packet. Ours: an address that opens sessions and leaves them holds none for long.
+const FIRST_PACKET: Span = Span::from_secs(5);
+/// How long packets of a session's earlier keys are still taken.
+const OLD_KEYS: Span = Span::from_secs(5);
+/// Datagrams read in a row before timers get their turn.
+const BATCH: usize = 64;
+
+struct Live {
+    session: Session,
+    /// The sender's number that it was opened with, and the answer, in case that was lost.
+    nonce: Nonce,
+    accept: [u8; LENGTH],
+    protection: Protection,
+    earlier: Option<(Protection, Time)>,
+    endpoint: Receiver,
+    /// When the endpoint wants its timer to ring, as the queue of timers has it.
+    wake: Option<Time>,
+    heard: Time,
+    has_media: bool,
+}
+
+struct State<V> {
+    socket: Socket,
+    config: ServerConfig,
+    visitor: V,
+    jar: CookieJar,
+    /// By source.
+    live: HashMap<u32, Live>,
+    timers: BTreeSet<(Time, u32)>,
+    opened: u64,
+    foreign: u64,
+    next_sweep: Time,
+    plain: Vec<u8>,
+    wire: Vec<u8>,
+}
+
+impl<V: Visitor> State<V> {
+    fn new(socket: Socket, config: ServerConfig, visitor: V) -> Self {
+        let next_sweep = socket.clock().now() + SWEEP;
+        Self {
+            socket,
+            config,
+            visitor,
+            jar: CookieJar::new(&random()),
+            live: HashMap::new(),
+            timers: BTreeSet::new(),
+            opened: 0,
+            foreign: 0,
+            next_sweep,
+            plain: Vec::new(),
+            wire: Vec::new(),
+        }
+    }
+
+    fn run(mut self, stop: &AtomicBool) -> Result<(V, HostStats), NetError> {
+        let mut buffer = vec![0; MAX_PAYLOAD];
+        while !stop.load(Ordering::Relaxed) {
+            for _ in 0..BATCH {
+                let Some(received) = self.socket.recv(&mut buffer)? else { break };
+                self.on_datagram(received.at, received.from, &buffer[..received.len])?;
+            }
+            self.ring()?;
+            let check = self.socket.clock().now() + STOP_CHECK;
+            let until = self.timers.first().map_or(check, |(at, _)| check.min(*at));
+            wait(std::iter::once(&self.socket), self.socket.clock(), until)?;
+        }
+        let sources: Vec<u32> = self.live.keys().copied().collect();
+        for ssrc in sources {
+            self.step(self.socket.clock().now(), ssrc, Some(Input::Stop))?;
+            self.end(ssrc, End::Stopped);
+        }
+        let (socket, timestamps) = (self.socket.stats(), self.socket.timestamps());
+        Ok((self.visitor, HostStats { foreign: self.foreign, socket, timestamps }))
+    }
+
+    fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
+        if is_handshake(datagram) {
+            return self.on_message(now, from, datagram);
+        }
+        let Some(ssrc) = source_of(datagram) else {
+            self.ignore(now, Ignored::Malformed);
+            return Ok(());
+        };
+        let Some(live) = self.live.get_mut(&ssrc) else {
+            self.ignore(now, Ignored::Foreign);
+            return Ok(());
+        };
+        if from != live.session.peer && self.config.key.is_none() {
+            self.ignore(now, Ignored::Foreign);
+            return Ok(());
+        }
+        let mut plain = std::mem::take(&mut self.plain);
+        if live.unprotect(now, datagram, &mut plain) {
+            // The sender's address may change under it; who has the keys is the sender.
+            live.session.peer = from;
+            live.heard = now;
+            live.has_media = true;
+            self.step(now, ssrc, Some(Input::Datagram(&plain)))?;
+        } else {
+            self.foreign += 1;
+            self.visitor.on_event(now, &live.session, &Event::Ignored(Ignored::Forged));
+        }
+        self.plain = plain;
+        Ok(())
+    }
+
+    fn ignore(&mut self, now: Time, reason: Ignored) {
+        self.foreign += 1;
+        self.visitor.on_ignored(now, reason);
+    }
+
+    fn on_message(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
+        let Some(Message::Open(open)) = Message::parse(datagram) else {
+            self.ignore(now, Ignored::Malformed);
+            return Ok(());
+        };
+        let at_s = now.as_nanos() / 1_000_000_000;
+        let answer = if !self.jar.knows(from, &open, at_s) {
+            // Nothing is done for an address that may be somebody else's.
+            Message::Retry { nonce: open.nonce, cookie: self.jar.bake(from, &open, at_s) }.encode(None)
+        } else if let Some(reason) = self.refusal(&open, datagram) {
+            Message::Refuse { nonce: open.nonce, reason }.encode(None)
+        } else {
+            self.open(now, from, &open)?
+        };
+        self.socket.send_to(from, &answer, 0)
+    }
+
+    fn refusal(&self, open: &Open, datagram: &[u8]) -> Option<Refusal> {
+        match (&self.config.key, open.secure) {
+            (Some(_), false) => return Some(Refusal::NeedsKey),
+            (None, true) => return Some(Refusal::HasNoKey),
+            (Some(key), true) if !is_authentic(datagram, key) => return Some(Refusal::OtherKey),
+            _ => {}
+        }
+        let is_full = self.live.len() >= self.config.most_sessions;
+        (is_full && !self.live.contains_key(&open.ssrc)).then_some(Refusal::Full)
+    }
+
+    /// Makes the session, or gives it new keys where it lives already. Gives the answer.
+    fn open(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<[u8; LENGTH], NetError> {
+        if let Some(live) = self.live.get(&open.ssrc).filter(|live| live.nonce == open.nonce) {
+            // The answer was lost.
+            return Ok(live.accept);
+        }
+        let (answer, key) = (random::<16>(), self.config.key.as_ref());
+        let protection = key.map(|key| Protection::new(key, Role::Receiver, &open.nonce, &answer));
+        let protection = protection.unwrap_or(Protection::None);
+        let accept = |ssrc: u32| Message::Accept { nonce: open.nonce, answer, ssrc }.encode(key);
+        if let Some(live) = self.live.get_mut(&open.ssrc) {
+            if key.is_none() && live.session.peer != from {
+                return Ok(Message::Refuse { nonce: open.nonce, reason: Refusal::SourceInUse }.encode(None));
+            }
+            // The sender has not heard of us for a while, or was itself started anew.
+            let earlier = std::mem::replace(&mut live.protection, protection);
+            live.earlier = Some((earlier, now + OLD_KEYS));
+            (live.nonce, live.accept, live.heard, live.session.peer) = (open.nonce, accept(live.ssrc()), now, from);
+            return Ok(live.accept);
+        }
+        let ssrc = u32::from_be_bytes(random());
+        let overhead = if key.is_some() { Protection::OVERHEAD } else { 0 };
+        let config = ReceiverConfig {
+            payload: open.payload,
+            playout: self.config.playout,
+            overhead: Size::from_bytes(overhead),
+            ..ReceiverConfig::new(ssrc, self.config.cname.clone(), open.ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
+        };
+        let session = Session {
+            number: self.opened,
+            peer: from,
+            ssrc: open.ssrc,
+            payload: open.payload,
+            synchronised: open.synchronised,
+        };
+        self.opened += 1;
+        let live = Live {
+            session,
+            nonce: open.nonce,
+            accept: accept(ssrc),
+            protection,
+            earlier: None,
+            endpoint: Receiver::new(config)?,
+            wake: None,
+            heard: now,
+            has_media: false,
+        };
+        self.visitor.on_open(now, &session);
+        let accept = live.accept;
+        self.live.insert(open.ssrc, live);
+        Ok(accept)
+    }
+
+    /// Rings what is due, and gives up who is silent.
+    fn ring(&mut self) -> Result<(), NetError> {
+        let now = self.socket.clock().now();
+        while let Some((_, ssrc)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
+            self.step(now, ssrc, Some(Input::Timer))?;
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP;
+            let idle = self.config.idle;
+            let patience = |live: &Live| if live.has_media { idle } else { idle.min(FIRST_PACKET) };
+            let silent = self.live.iter().filter(|(_, live)| now - live.heard > patience(live));
+            let silent: Vec<u32> = silent.map(|(ssrc, _)| *ssrc).collect();
+            for ssrc in silent {
+                self.end(ssrc, End::Silence);
+            }
+        }
+        Ok(())
+    }
+
+    /// One turn of a session.
+    fn step(&mut self, now: Time, ssrc: u32, input: Option<Input<'_>>) -> Result<(), NetError> {
+        let Some(live) = self.live.get_mut(&ssrc) else { return Ok(()) };
+        if let Some(input) = input {
+            live.endpoint.handle(now.assume_clock(), input);
+        }
+        let mut ended = false;
+        while let Some(output) = live.endpoint.poll() {
+            match output {
+                Output::Event(event) => {
+                    ended |= matches!(event, Event::Ended { by_peer: true });
+                    self.visitor.on_event(now, &live.session, &event);
+                }
+                Output::Payload { missing, payload } => {
+                    self.visitor.on_payload(now, &live.session, missing, payload);
+                }
+                // A receiver sends reports, which are whole.
+                Output::Transmit(transmit) => {
+                    if live.protection.protect(transmit.head, &mut self.wire) {
+                        self.socket.send_to(live.session.peer, &self.wire, 0)?;
+                    }
+                }
+            }
+        }
+        let wake = live.endpoint.wake().map(|wake| wake.at.assume_clock());
+        if wake != live.wake {
+            live.wake.map(|at| self.timers.remove(&(at, ssrc)));
+            live.wake = wake;
+            wake.map(|at| self.timers.insert((at, ssrc)));
+        }
+        if ended {
+            self.end(ssrc, End::Goodbye);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, ssrc: u32, why: End) {
+        if let Some(live) = self.live.remove(&ssrc) {
+            live.wake.map(|at| self.timers.remove(&(at, ssrc)));
+            self.visitor.on_end(self.socket.clock().now(), &live.session, why);
+        }
+    }
+}
+
+impl Live {
+    /// The source of the receiver's reports.
+    fn ssrc(&self) -> u32 {
+        self.endpoint.ssrc()
+    }
+
+    fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> bool {
+        let ssrc = self.session.ssrc;
+        if self.protection.unprotect(datagram, ssrc, plain) {
+            return true;
+        }
+        self.earlier = self.earlier.take().filter(|(_, until)| now < *until);
+        self.earlier.as_mut().is_some_and(|(earlier, _)| earlier.unprotect(datagram, ssrc, plain))
+    }
+}

@@ -1,0 +1,239 @@
+//! Senders and a server, on loopback.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use equipoise::control::Cbr;
+use equipoise::session::rtp::Payload;
+use equipoise::session::{Event, Ignored};
+use equipoise::units::{Rate, Span};
+use equipoise_net::{
+    Clock, End, Key, NetError, Refusal, SendConfig, Server, ServerConfig, Session, Socket, Time, Visitor, send,
+};
+
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    opened: Vec<Session>,
+    payload: BTreeMap<u64, Vec<u8>>,
+    missing: u64,
+    received: u64,
+    ignored: Vec<Ignored>,
+    ended: Vec<(u64, End)>,
+}
+
+/// Shared, so that a test can look while the server runs.
+#[derive(Clone, Default)]
+struct Book(Arc<Mutex<Seen>>);
+
+impl Book {
+    fn read(&self) -> Seen {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Waits until `is` holds, for ten seconds at most.
+    fn wait(&self, what: &str, is: impl Fn(&Seen) -> bool) {
+        let start = Instant::now();
+        while !is(&self.0.lock().unwrap()) {
+            assert!(start.elapsed() < Duration::from_secs(10), "{what} did not come: {:?}", self.read().ended);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Visitor for Book {
+    fn on_open(&mut self, _now: Time, session: &Session) {
+        self.0.lock().unwrap().opened.push(*session);
+    }
+    fn on_event(&mut self, _now: Time, _session: &Session, event: &Event) {
+        let mut seen = self.0.lock().unwrap();
+        match event {
+            Event::MediaReceived { .. } => seen.received += 1,
+            Event::Ignored(reason) => seen.ignored.push(*reason),
+            _ => {}
+        }
+    }
+    fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
+        let mut seen = self.0.lock().unwrap();
+        seen.missing += missing;
+        seen.payload.entry(session.number).or_default().extend_from_slice(payload);
+    }
+    fn on_end(&mut self, _now: Time, session: &Session, why: End) {
+        self.0.lock().unwrap().ended.push((session.number, why));
+    }
+    fn on_ignored(&mut self, _now: Time, reason: Ignored) {
+        self.0.lock().unwrap().ignored.push(reason);
+    }
+}
+
+fn socket() -> Socket {
+    Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket")
+}
+
+fn key(secret: &str) -> Option<Key> {
+    Some(Key::new(secret.as_bytes()).expect("long enough"))
+}
+
+fn server(key: Option<Key>, change: impl FnOnce(&mut ServerConfig)) -> (Server<Book>, Book) {
+    let (book, mut config) = (Book::default(), ServerConfig::new(key));
+    change(&mut config);
+    (Server::start(socket(), config, book.clone()).expect("a server"), book)
+}
+
+fn cbr(mbps: u64) -> Box<Cbr> {
+    Box::new(Cbr::new(Rate::from_bps(mbps * 1_000_000)))
+}
+
+fn stream(peer: SocketAddr, key: Option<Key>) -> SendConfig {
+    let report_interval = Span::from_millis(100);
+    SendConfig { payload: Payload::Stream, report_interval, patience: Span::from_secs(2), ..SendConfig::new(peer, key) }
+}
+
+fn quiet(_: Time, _: &Event) {}
+
+const SECRET: &str = "a secret of this test";
+
+#[test]
+fn a_stream_arrives_whole_with_and_without_a_key() {
+    for key in [key(SECRET), None] {
+        let (server, book) = server(key.clone(), |_| {});
+        let config = stream(server.address(), key);
+        let (running, mailbox) = send(socket(), &config, cbr(20), quiet).expect("an open session");
+        let payload: Vec<u8> = (0..500_000u32).flat_map(u32::to_be_bytes).collect();
+        let mailbox = mailbox.expect("a stream has one");
+        mailbox.push(&payload).expect("open");
+        drop(mailbox);
+        running.join().expect("it ends by itself");
+        book.wait("the end", |seen| !seen.ended.is_empty());
+        let seen = book.read();
+        assert_eq!(seen.ended, [(0, End::Goodbye)]);
+        assert_eq!(seen.missing, 0);
+        assert!(seen.payload[&0] == payload, "{} bytes of {}", seen.payload[&0].len(), payload.len());
+        server.stop().expect("no failure");
+    }
+}
+
+#[test]
+fn keys_that_differ_or_are_missing_are_named() {
+    let cases = [
+        (key(SECRET), key("another secret of 16"), Refusal::OtherKey),
+        (key(SECRET), None, Refusal::NeedsKey),
+        (None, key(SECRET), Refusal::HasNoKey),
+    ];
+    for (servers, senders, expected) in cases {
+        let (server, book) = server(servers, |_| {});
+        let refused = send(socket(), &stream(server.address(), senders), cbr(1), quiet);
+        assert!(matches!(refused, Err(NetError::Refused { reason, .. }) if reason == expected), "{expected:?}");
+        assert!(book.read().opened.is_empty());
+    }
+}
+
+#[test]
+fn a_server_serves_no_more_than_it_may_and_forgets_who_is_silent() {
+    let (server, book) = server(key(SECRET), |config| {
+        config.most_sessions = 1;
+        config.idle = Span::from_millis(300);
+    });
+    let open = || send(socket(), &stream(server.address(), key(SECRET)), cbr(1), quiet);
+    let (first, mailbox) = open().expect("room for one");
+    assert!(matches!(open(), Err(NetError::Refused { reason: Refusal::Full, .. })));
+    // Its compound reports are seconds apart, its requests are not: it lives while it asks.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(book.read().ended.is_empty(), "a session that asks is not silent");
+    // The sender's thread ends without a goodbye that arrives: nothing more is heard of it.
+    drop(mailbox);
+    first.join().expect("it ends by itself");
+    book.wait("the end", |seen| !seen.ended.is_empty());
+    assert!(open().is_ok(), "there is room again");
+}
+
+#[test]
+fn nobody_home_is_said_within_the_time_that_was_given() {
+    let nobody = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    let config =
+        SendConfig { patience: Span::from_millis(400), ..stream(nobody.local_addr().expect("bound"), key(SECRET)) };
+    let start = Instant::now();
+    assert!(matches!(send(socket(), &config, cbr(1), quiet), Err(NetError::NoAnswer { .. })));
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+/// If it fails, a server can be made to send to whomever an attacker names, or more than it gets.
+#[test]
+fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
+    let (server, book) = server(key(SECRET), |_| {});
+    let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    stranger.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
+    let mut open = vec![b'e', b'q', 1, 1, 1, 0, 0, 0];
+    open.resize(80, 7);
+    let mut report = vec![0x80, 200, 0, 6];
+    report.resize(28, 1);
+    let (mut sent, mut got, mut buffer) = (0, 0, [0; 2048]);
+    for datagram in [open.as_slice(), &report, b"garbage", &[0x80; 100], &[0x65; 80], &[]] {
+        for _ in 0..50 {
+            sent += stranger.send_to(datagram, server.address()).expect("sent");
+        }
+    }
+    while let Ok(length) = stranger.recv(&mut buffer) {
+        got += length;
+    }
+    assert!(got <= 50 * 80, "{got} bytes for {sent}");
+    assert!(book.read().opened.is_empty());
+    assert!(book.read().ignored.len() >= 200, "{}", book.read().ignored.len());
+}
+
+/// What an attacker records and sends again, changes, or makes up, changes nothing.
+#[test]
+fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
+    let (server, book) = server(key(SECRET), |_| {});
+    // A man in the middle, who sees everything.
+    let middle = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    middle.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+    let config = stream(middle.local_addr().expect("bound"), key(SECRET));
+    let target = server.address();
+    let relay = std::thread::spawn(move || {
+        let (mut sender, mut buffer, mut replayed) = (None, [0; 2048], 0u64);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(4) {
+            let Ok((length, from)) = middle.recv_from(&mut buffer) else { continue };
+            let datagram = &mut buffer[..length];
+            if from == target {
+                if let Some(sender) = sender {
+                    middle.send_to(datagram, sender).expect("sent");
+                    // The receiver's own report, again: and one bit of it changed.
+                    middle.send_to(datagram, sender).expect("sent");
+                    datagram[length - 1] ^= 1;
+                    middle.send_to(datagram, sender).expect("sent");
+                }
+            } else {
+                sender = Some(from);
+                middle.send_to(datagram, target).expect("sent");
+                if datagram[0] & 0xC0 == 0x80 {
+                    middle.send_to(datagram, target).expect("sent");
+                    datagram[length - 1] ^= 1;
+                    middle.send_to(datagram, target).expect("sent");
+                    replayed += 1;
+                }
+            }
+        }
+        replayed
+    });
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let log = events.clone();
+    let observer = move |_: Time, event: &Event| log.lock().unwrap().push(*event);
+    let (running, mailbox) = send(socket(), &config, cbr(2), observer).expect("an open session");
+    let payload = vec![5; 100_000];
+    mailbox.expect("a stream has one").push(&payload).expect("open");
+    let finished = running.join().expect("it ends by itself");
+    book.wait("the end", |seen| !seen.ended.is_empty());
+    let replayed = relay.join().expect("no panic");
+    let seen = book.read();
+    assert!(seen.payload[&0] == payload && seen.missing == 0);
+    let forged = seen.ignored.iter().filter(|reason| **reason == Ignored::Forged).count() as u64;
+    assert!(forged >= 2 * (replayed - 8), "of {replayed} datagrams each was replayed and changed: {forged}");
+    let events = events.lock().unwrap();
+    let applied = events.iter().filter(|event| matches!(event, Event::ReportApplied { .. })).count();
+    let refused = events.iter().filter(|event| **event == Event::Ignored(Ignored::Forged)).count();
+    assert!(applied > 0 && refused >= 2 * (applied - 1), "{applied} applied, {refused} refused");
+    assert!(finished.stats.foreign >= refused as u64);
+}
