@@ -29,7 +29,7 @@ pub fn delay_report(bytes: &[u8]) {
 
 /// Statistics through the extension and back.
 fn carry(sent: DelaySummary) {
-    let found = DelayReport::parse(&DelayReport { delay: Some(sent) }.to_bytes());
+    let found = DelayReport::parse(&DelayReport::agreed(Some(sent)).to_bytes());
     let is_sound = sent.mean_s.abs() <= 100.0 && (1e-12..=1e4).contains(&sent.variance_s2) && sent.samples >= 2;
     if is_sound {
         let delay = found.expect("sound statistics are read").delay.expect("and are not too few");

@@ -122,7 +122,7 @@ fn summary() -> DelaySummary {
 
 fn rtcp() -> Seeds {
     let request = ReportRequest { interval_start: NOW.middle() }.to_bytes();
-    let report = DelayReport { delay: Some(summary()) }.to_bytes();
+    let report = DelayReport::agreed(Some(summary())).to_bytes();
     let compound = written(|out| {
         info().encode(&[block()], &[], out);
         encode_cname(1, "studio@192.0.2.1", out);
@@ -145,7 +145,7 @@ fn rtcp() -> Seeds {
 }
 
 fn delay_report() -> Seeds {
-    let report = |delay| DelayReport { delay }.to_bytes().to_vec();
+    let report = |delay| DelayReport::agreed(delay).to_bytes();
     let mean = |mean_s| report(Some(DelaySummary { mean_s, ..summary() }));
     let mut not_a_number = report(Some(summary()));
     not_a_number[8..12].copy_from_slice(&f32::NAN.to_bits().to_be_bytes());

@@ -78,6 +78,8 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
             detail: snapshot.reason.map(equipoise::control::Reason::name),
             ..named("rate-decided")
         },
+        Event::ClockStepped { by } => Row { delay_s: Some(by.as_secs_f64()), ..named("clock-stepped") },
+        Event::ClocksCompared { base, .. } => Row { delay_s: Some(base.as_secs_f64()), ..named("clocks-compared") },
         Event::CircuitBroken => named("circuit-broken"),
         Event::CircuitClosed => named("circuit-closed"),
         Event::PacingReset { late } => Row { delay_s: Some(late.as_secs_f64()), ..named("pacing-reset") },

@@ -42,9 +42,19 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          Software, vol. 5, no. 8",
     ),
     (
+        "Moon 1999",
+        "S. B. Moon, P. Skelly and D. Towsley, *Estimation and removal of clock skew from network delay measurements*, \
+         INFOCOM",
+    ),
+    (
         "Nicol 1993",
         "D. M. Nicol, *The cost of conservative synchronization in parallel discrete event simulations*, Journal of the \
          ACM, vol. 40, no. 2",
+    ),
+    (
+        "Sen 1968",
+        "P. K. Sen, *Estimates of the regression coefficient based on Kendall's tau*, Journal of the American \
+         Statistical Association, vol. 63, no. 324",
     ),
     ("Steele 2014", "G. L. Steele, D. Lea and C. H. Flood, *Fast splittable pseudorandom number generators*, OOPSLA"),
     (

@@ -17,6 +17,11 @@ impl ClockMap {
         Self { receiver_ahead: span }
     }
 
+    /// What the receiver's clock shows more than the sender's.
+    pub const fn ahead(&self) -> Span {
+        self.receiver_ahead
+    }
+
     /// The time from `sent` to `arrived`; negative where the map is wrong.
     pub fn one_way_delay(&self, sent: Instant<SenderClock>, arrived: Instant<ReceiverClock>) -> Span {
         self.to_sender(arrived) - sent

@@ -32,6 +32,7 @@ pub struct DelayMeter {
 struct Run {
     earliest: Instant<SenderClock>,
     latest: Instant<SenderClock>,
+    least: Span,
     delay_s: Moments,
 }
 
@@ -54,9 +55,15 @@ impl DelayMeter {
             Some(run) if run.delay_s.count() < self.run_length => {
                 run.earliest = run.earliest.min(sent);
                 run.latest = run.latest.max(sent);
+                run.least = run.least.min(delay);
                 run.delay_s.push(delay_s);
             }
-            _ => self.runs.push_back(Run { earliest: sent, latest: sent, delay_s: [delay_s].into_iter().collect() }),
+            _ => self.runs.push_back(Run {
+                earliest: sent,
+                latest: sent,
+                least: delay,
+                delay_s: [delay_s].into_iter().collect(),
+            }),
         }
     }
 
@@ -65,6 +72,16 @@ impl DelayMeter {
         let mut all = Moments::EMPTY;
         self.runs.iter().filter(|run| run.earliest > cut).for_each(|run| all.merge(&run.delay_s));
         Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
+    }
+
+    /// The least delay of all packets that left after `cut`; `None` where there was none.
+    pub fn least_after(&self, cut: Instant<SenderClock>) -> Option<Span> {
+        self.runs.iter().filter(|run| run.earliest > cut).map(|run| run.least).min()
+    }
+
+    /// Forgets everything: the clocks have changed.
+    pub fn clear(&mut self) {
+        self.runs.clear();
     }
 
     /// Forgets the packets that left at or before `cut`.
@@ -82,6 +99,7 @@ impl DelayMeter {
             let mut joined = first;
             joined.earliest = first.earliest.min(second.earliest);
             joined.latest = first.latest.max(second.latest);
+            joined.least = first.least.min(second.least);
             joined.delay_s.merge(&second.delay_s);
             if let Some(slot) = self.runs.get_mut(index) {
                 *slot = joined;
@@ -100,6 +118,18 @@ mod tests {
 
     fn at(millis: u64) -> Instant<SenderClock> {
         Instant::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn the_least_delay_is_that_of_the_packets_after_the_cut_however_runs_are_joined() {
+        let mut meter = DelayMeter::new();
+        for number in 0..10_000u64 {
+            // Least in the first half: 3 ms; in the second: 5 ms.
+            meter.push(at(number), Span::from_millis(if number < 5000 { 3 } else { 5 + (number % 7) as i64 }));
+        }
+        assert_eq!(meter.least_after(at(4)), Some(Span::from_millis(3)));
+        assert_eq!(meter.least_after(at(5100)), Some(Span::from_millis(5)));
+        assert_eq!(meter.least_after(at(10_000)), None);
     }
 
     #[test]

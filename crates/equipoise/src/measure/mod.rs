@@ -7,10 +7,12 @@ mod clock_map;
 mod delay;
 mod jitter;
 mod moments;
+mod path_clock;
 mod sequence;
 
 pub use clock_map::ClockMap;
 pub use delay::{DelayMeter, DelaySummary};
 pub use jitter::InterarrivalJitter;
 pub use moments::Moments;
+pub use path_clock::{Drift, Notice, Offset, PathClock};
 pub use sequence::{Arrival, LossInterval, SequenceTracker};

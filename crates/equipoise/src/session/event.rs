@@ -1,5 +1,5 @@
 use crate::control::Snapshot;
-use crate::measure::DelaySummary;
+use crate::measure::{DelaySummary, Drift, Offset};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// What an endpoint did or saw; the trace that both worlds record.
@@ -52,6 +52,20 @@ pub enum Event {
         rate: Rate,
         /// What the controller says of it.
         snapshot: Snapshot,
+    },
+    /// One of the two clocks was set: the receiver's on, or the sender's back, by so much, or the other way round.
+    ClockStepped {
+        /// By how much the shown delays jumped.
+        by: Span,
+    },
+    /// How the clocks compare, by all reports so far.
+    ClocksCompared {
+        /// Delay of the empty path as the two clocks show it.
+        base: Span,
+        /// Receiver's clock less sender's.
+        offset: Option<Offset>,
+        /// How fast that grows.
+        drift: Option<Drift>,
     },
     /// No report came for so long that the sender stopped sending media, and goes on asking (RFC 8083, Sec. 4.2).
     CircuitBroken,

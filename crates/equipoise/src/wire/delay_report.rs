@@ -1,8 +1,11 @@
+use alloc::vec::Vec;
+
 #[cfg(doc)]
 use super::NtpTime;
 use super::WireError;
 use super::reader::Reader;
 use crate::measure::DelaySummary;
+use crate::units::Span;
 
 /// The profile-specific extension that makes a sender report a request: 8 bytes.
 ///
@@ -29,6 +32,8 @@ const OURS: u16 = 0x8000;
 const REQUEST_TYPE: u16 = OURS | 1;
 const REQUEST_LEN: u16 = 8;
 const REPORT_LEN: u16 = 12;
+const ORIGIN_TYPE: u16 = OURS | 2;
+const ORIGIN_LEN: u16 = 16;
 
 impl ReportRequest {
     /// The extension's bytes.
@@ -51,7 +56,8 @@ impl ReportRequest {
     }
 }
 
-/// The profile-specific extension of the receiver report that answers a request: 12 bytes.
+/// The profile-specific extension of the receiver report that answers a request: 12 bytes, and 16 more where the clocks are
+/// apart.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -63,10 +69,30 @@ impl ReportRequest {
 ///
 /// Too few samples have a code of their own: a count of zero, `0x8000_0000`, `0x7FC0_0000`. Which request is answered
 /// stands in the report block (last SR).
+///
+/// Behind it, where the clocks are apart:
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8002`, a type that nobody else has |
+/// | 16 | 16, the length |
+/// | 64 | origin, signed, in ns: what was taken off every delay |
+/// | 32 | least delay of the interval, less the origin, as the mean; `0x8000_0000` for none |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayReport {
     /// The interval's statistics; `None` for too few samples.
     pub delay: Option<DelaySummary>,
+    /// What they count from; `None` where both ends know.
+    pub origin: Option<DelayOrigin>,
+}
+
+/// What the delays of a report count from, where nobody knows how the clocks relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayOrigin {
+    /// What was taken off the delays as the two clocks show them.
+    pub origin: Span,
+    /// The interval's least delay, less the origin; `None` where no packet came.
+    pub least: Option<Span>,
 }
 
 /// Units of the mean in a second.
@@ -78,13 +104,28 @@ impl DelayReport {
     /// The most samples that a report can tell of; more are told as this many.
     pub const MAX_SAMPLES: u16 = 0x7FFF;
 
+    /// A report between clocks that agree.
+    pub const fn agreed(delay: Option<DelaySummary>) -> Self {
+        Self { delay, origin: None }
+    }
+
     /// The extension's bytes.
-    pub fn to_bytes(self) -> [u8; 12] {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = self.statistics().to_vec();
+        if let Some(DelayOrigin { origin, least }) = self.origin {
+            out.extend_from_slice(&ORIGIN_TYPE.to_be_bytes());
+            out.extend_from_slice(&ORIGIN_LEN.to_be_bytes());
+            out.extend_from_slice(&origin.as_nanos().to_be_bytes());
+            let least = least.map_or(NO_MEAN, |least| fixed(least.as_secs_f64()));
+            out.extend_from_slice(&least.to_be_bytes());
+        }
+        out
+    }
+
+    fn statistics(&self) -> [u8; 12] {
         let (samples, mean, variance) = self.delay.map_or((0, NO_MEAN, NO_VARIANCE), |delay| {
-            // Casting saturates; the lowest code is taken.
-            let mean = (libm::round(delay.mean_s * MEAN_SCALE) as i32).max(-i32::MAX);
             let samples = u16::try_from(delay.samples).unwrap_or(Self::MAX_SAMPLES).min(Self::MAX_SAMPLES);
-            (samples, mean.cast_unsigned(), (delay.variance_s2 as f32).to_bits())
+            (samples, fixed(delay.mean_s), (delay.variance_s2 as f32).to_bits())
         });
         let head = u32::from(OURS | samples) << 16 | u32::from(REPORT_LEN);
         let mut bytes = [0; 12];
@@ -104,20 +145,40 @@ impl DelayReport {
         let mut reader = Reader::new(extension, 0);
         let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
         let (mean, variance_bits) = (reader.u32("mean delay")?, reader.u32("delay variance")?);
-        if kind & OURS == 0 || length != REPORT_LEN || !reader.rest().is_empty() {
+        if kind & OURS == 0 || length != REPORT_LEN {
             return Err(refused);
         }
+        let origin = if reader.rest().is_empty() { None } else { Some(DelayOrigin::read(&mut reader)?) };
         let samples = kind & !OURS;
         if (samples, mean, variance_bits) == (0, NO_MEAN, NO_VARIANCE) {
-            return Ok(Self { delay: None });
+            return Ok(Self { delay: None, origin });
         }
         let variance_s2 = f64::from(f32::from_bits(variance_bits));
         if samples < 2 || mean == NO_MEAN || !variance_s2.is_finite() || variance_s2.is_sign_negative() {
             return Err(WireError::Statistics { samples, variance_bits });
         }
         let mean_s = f64::from(mean.cast_signed()) / MEAN_SCALE;
-        Ok(Self { delay: Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) }) })
+        Ok(Self { delay: Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) }), origin })
     }
+}
+
+impl DelayOrigin {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let refused = WireError::Extension { extension: "delay origin", found: reader.rest().len(), need: 16 };
+        let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+        let origin = Span::from_nanos(reader.u64("delay origin")?.cast_signed());
+        let least = reader.u32("least delay")?;
+        if kind != ORIGIN_TYPE || length != ORIGIN_LEN || !reader.rest().is_empty() {
+            return Err(refused);
+        }
+        let least = (least != NO_MEAN).then(|| Span::from_secs_f64(f64::from(least.cast_signed()) / MEAN_SCALE));
+        Ok(Self { origin, least: least.flatten() })
+    }
+}
+
+/// Seconds in steps of 2⁻²⁴ s. Casting saturates; the lowest code is taken.
+fn fixed(seconds: f64) -> u32 {
+    (libm::round(seconds * MEAN_SCALE) as i32).max(-i32::MAX).cast_unsigned()
 }
 
 #[cfg(test)]
@@ -130,14 +191,29 @@ mod tests {
     fn the_example_of_the_book() {
         // 5000 samples, mean 9.07 ms = 152 169 units, variance 3.23 ms².
         let delay = DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 };
-        let bytes = DelayReport { delay: Some(delay) }.to_bytes();
+        let bytes = DelayReport::agreed(Some(delay)).to_bytes();
         assert_eq!(bytes, [0x93, 0x88, 0x00, 0x0C, 0x00, 0x02, 0x52, 0x69, 0x36, 0x58, 0xC2, 0xFA]);
-        let none = DelayReport { delay: None }.to_bytes();
+        let none = DelayReport::agreed(None).to_bytes();
         assert_eq!(none, [0x80, 0, 0x00, 0x0C, 0x80, 0, 0, 0, 0x7F, 0xC0, 0, 0]);
-        assert_eq!(DelayReport::parse(&none), Ok(DelayReport { delay: None }));
+        assert_eq!(DelayReport::parse(&none), Ok(DelayReport::agreed(None)));
         let request = ReportRequest { interval_start: 0x3C00_4000 };
         assert_eq!(request.to_bytes(), [0x80, 0x01, 0x00, 0x08, 0x3C, 0x00, 0x40, 0x00]);
         assert_eq!(ReportRequest::parse(&request.to_bytes()), Ok(request));
+    }
+
+    #[test]
+    fn an_origin_stands_behind_the_statistics() {
+        let origin = DelayOrigin { origin: Span::from_secs(-3600), least: Some(Span::from_millis(-500)) };
+        let report = DelayReport { delay: None, origin: Some(origin) };
+        let bytes = report.to_bytes();
+        // -3600 s = -3 600 000 000 000 ns; -0.5 s = -2²³ units.
+        assert_eq!(bytes[12..], [0x80, 2, 0, 16, 0xFF, 0xFF, 0xFC, 0xB9, 0xCF, 0x47, 0x60, 0x00, 0xFF, 0x80, 0, 0]);
+        assert_eq!(DelayReport::parse(&bytes), Ok(report));
+        for end in 13..bytes.len() {
+            assert!(DelayReport::parse(&bytes[..end]).is_err());
+        }
+        let none = DelayReport { origin: Some(DelayOrigin { least: None, ..origin }), ..report };
+        assert_eq!(DelayReport::parse(&none.to_bytes()), Ok(none));
     }
 
     #[test]
@@ -163,7 +239,7 @@ mod tests {
             assert!(matches!(DelayReport::parse(&foreign), Err(WireError::Extension { .. })), "{foreign:?}");
             assert!(ReportRequest::parse(&foreign[..8]).is_err());
         }
-        assert!(matches!(DelayReport::parse(&[0x80; 24]), Err(WireError::Extension { found: 24, .. })));
+        assert!(matches!(DelayReport::parse(&[0x80; 24]), Err(WireError::Extension { .. })));
         assert!(matches!(ReportRequest::parse(&[0; 7]), Err(WireError::Truncated { .. })));
     }
 
@@ -173,7 +249,7 @@ mod tests {
             mean_s in -100.0f64..100.0, exponent in -12.0f64..4.0, samples in 2u64..100_000,
         ) {
             let variance_s2 = 10f64.powf(exponent);
-            let sent = DelayReport { delay: Some(DelaySummary { mean_s, variance_s2, samples }) };
+            let sent = DelayReport::agreed(Some(DelaySummary { mean_s, variance_s2, samples }));
             let found = DelayReport::parse(&sent.to_bytes()).unwrap();
             let delay = found.delay.unwrap();
             prop_assert!((delay.mean_s - mean_s).abs() < 1e-7);

@@ -12,7 +12,7 @@ pub mod relay;
 pub mod rtcp;
 pub mod rtp;
 
-pub use delay_report::{DelayReport, ReportRequest};
+pub use delay_report::{DelayOrigin, DelayReport, ReportRequest};
 pub use error::WireError;
 pub use ntp::NtpTime;
 

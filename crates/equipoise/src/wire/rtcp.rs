@@ -400,7 +400,7 @@ mod tests {
             ]
         );
         let mut answer = Vec::new();
-        let extension = DelayReport { delay: None }.to_bytes();
+        let extension = DelayReport::agreed(None).to_bytes();
         encode_receiver_report(0x0E5F_0002, &[block()], &extension, &mut answer);
         assert_eq!(Size::from_bytes(answer.len() as u64) + Size::IPV4_UDP, Size::from_bytes(72));
         assert_eq!(answer.get(..4), Some(&[0x81, 201, 0, 10][..]));

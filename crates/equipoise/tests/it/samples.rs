@@ -44,10 +44,10 @@ pub(crate) fn header() -> RtpHeader {
 
 pub(crate) fn delay_report() -> DelayReport {
     let delay = DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 };
-    DelayReport { delay: Some(delay) }
+    DelayReport::agreed(Some(delay))
 }
 
-pub(crate) const TOO_FEW: DelayReport = DelayReport { delay: None };
+pub(crate) const TOO_FEW: DelayReport = DelayReport::agreed(None);
 
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();

@@ -44,7 +44,9 @@ struct Path {
     /// Variance of the delay around its trend, in s², and the samples behind it.
     variance_s2: f64,
     samples: f64,
-    /// Variance of what reports add to the expectation, in s².
+    /// Mean and variance of what reports add to the expectation, in s and s². The mean is no noise: the path answers
+    /// otherwise than the curve.
+    bias_s: f64,
     surprise_s2: f64,
 }
 
@@ -134,8 +136,14 @@ impl Ap {
     fn filtered(&self, delay: &DelaySummary) -> (Path, bool) {
         let mean_s = delay.mean_s;
         let samples = delay.samples as f64;
-        let fresh =
-            |variance_s2: f64, surprise_s2: f64| Path { last_s: mean_s, mean_s, variance_s2, samples, surprise_s2 };
+        let fresh = |variance_s2: f64, surprise_s2: f64| Path {
+            last_s: mean_s,
+            mean_s,
+            variance_s2,
+            samples,
+            bias_s: 0.0,
+            surprise_s2,
+        };
         let Some(path) = self.path else {
             return (fresh(delay.variance_s2, delay.variance_s2 * FIRST_SURPRISE), false);
         };
@@ -155,7 +163,9 @@ impl Ap {
             // Too large a variance makes for a small step, too small a one for a jump: it rises at once and falls slowly.
             variance_s2: variance_s2.max(path.variance_s2 + falling * (variance_s2 - path.variance_s2)),
             samples: samples / falling,
-            surprise_s2: path.surprise_s2 + SURPRISE_WEIGHT * (surprise * surprise - path.surprise_s2),
+            bias_s: path.bias_s + SURPRISE_WEIGHT * (surprise - path.bias_s),
+            surprise_s2: path.surprise_s2
+                + SURPRISE_WEIGHT * ((surprise - path.bias_s) * (surprise - path.bias_s) - path.surprise_s2),
         };
         (filtered, false)
     }
@@ -332,6 +342,16 @@ mod tests {
         let expected = 1.609f64.min(before / 2.0);
         assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
         assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
+    }
+
+    /// A delay that others make, and that varies by itself, says that there is room: the law has to find it.
+    #[test]
+    fn a_path_that_does_not_answer_is_no_reason_to_stay() {
+        let mut ap = controller(1.0);
+        for report in 0..100 {
+            after(&mut ap, if report % 2 == 0 { 6.9 } else { 7.1 }, 0.85);
+        }
+        assert_eq!(ap.rate, limits().max());
     }
 
     #[test]

@@ -14,7 +14,12 @@
 //! interval itself is agreed between the ends, as early feedback is under RFC 4585.
 
 mod background;
+#[cfg(test)]
+mod bench;
+#[cfg(test)]
+mod clock_tests;
 mod compound;
+mod delays;
 mod outbox;
 mod payload;
 #[cfg(test)]
@@ -27,8 +32,9 @@ mod stream;
 mod tests;
 
 pub use background::Background;
+pub use delays::Delays;
 pub use payload::Payload;
 pub use playout::PlayoutConfig;
-pub use receiver::{Receiver, ReceiverConfig};
+pub use receiver::{Clocks, Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig};
 pub use stream::{SessionError, StreamConfig};

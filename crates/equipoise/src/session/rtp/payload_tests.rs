@@ -1,128 +1,14 @@
 //! Payload from one application to the other, over a path that loses, doubles and reorders.
 
-use alloc::boxed::Box;
-use alloc::collections::BinaryHeap;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
-use super::{Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use crate::control::{Cbr, Reason, find};
+use super::bench::{Bench, MILLI};
+use super::{Payload, Receiver, ReceiverConfig};
+use crate::control::{Reason, find};
 use crate::measure::ClockMap;
-use crate::session::{Endpoint, Event, Ignored, Input, Output};
-use crate::units::{Instant, Rate, Size, Span};
-use crate::wire::is_rtcp;
-
-const EPOCH: u64 = 1_700_000_000_000_000_000;
-const MILLI: u64 = 1_000_000;
-
-/// Both ends, and what the network does to datagram number n in a direction: when each copy arrives, in ms.
-struct Bench<F> {
-    now: u64,
-    sender: Sender,
-    receiver: Receiver,
-    path: F,
-    order: u64,
-    under_way: BinaryHeap<Reverse<(u64, u64, bool, Vec<u8>)>>,
-    given: Vec<u8>,
-    packets: Vec<Vec<u8>>,
-    missing: u64,
-    events: Vec<(u64, Event)>,
-}
-
-impl<F: FnMut(u64, bool) -> Vec<u64>> Bench<F> {
-    fn new(payload: Payload, controller: crate::control::BoxedController, path: F) -> Self {
-        let stream = StreamConfig::new(0x0102_0304, 96, Size::from_bytes(1000), "sender@test");
-        let config = SenderConfig {
-            payload,
-            ..SenderConfig::new(stream, Span::from_millis(500), Instant::from_nanos(EPOCH), 1)
-        };
-        let receiver = ReceiverConfig {
-            payload,
-            ..ReceiverConfig::new(9, "receiver@test", 0x0102_0304, ClockMap::SYNCHRONISED, 2)
-        };
-        Self {
-            now: EPOCH,
-            sender: Sender::new(config, controller).expect("a valid configuration"),
-            receiver: Receiver::new(receiver).expect("a valid configuration"),
-            path,
-            order: 0,
-            under_way: BinaryHeap::new(),
-            given: Vec::new(),
-            packets: Vec::new(),
-            missing: 0,
-            events: Vec::new(),
-        }
-    }
-
-    fn cbr(payload: Payload, path: F) -> Self {
-        Self::new(payload, Box::new(Cbr::new(Rate::from_bps(4_000_000))), path)
-    }
-
-    fn tell(&mut self, is_sender: bool, input: Input<'_>) {
-        if is_sender {
-            self.sender.handle(Instant::from_nanos(self.now), input);
-        } else {
-            self.receiver.handle(Instant::from_nanos(self.now), input);
-        }
-        loop {
-            let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
-            match output {
-                None => break,
-                Some(Output::Event(event)) => self.events.push((self.now - EPOCH, event)),
-                Some(Output::Payload { missing, payload }) => {
-                    self.missing += missing;
-                    self.given.extend_from_slice(payload);
-                    self.packets.push(payload.to_vec());
-                }
-                Some(Output::Transmit(transmit)) => {
-                    let mut bytes = transmit.head.to_vec();
-                    bytes.resize(transmit.len(), 0);
-                    self.order += 1;
-                    // Reports always get through: these tests are about payload.
-                    let ways = if is_rtcp(&bytes) { vec![5] } else { (self.path)(self.order, is_sender) };
-                    for way in ways {
-                        self.under_way.push(Reverse((self.now + way * MILLI, self.order, !is_sender, bytes.clone())));
-                    }
-                }
-            }
-        }
-    }
-
-    fn run_until(&mut self, millis: u64) {
-        let end = EPOCH + millis * MILLI;
-        loop {
-            let timers = [
-                self.sender.wake().map(|wake| (wake.at.as_nanos(), true)),
-                self.receiver.wake().map(|wake| (wake.at.as_nanos(), false)),
-            ];
-            let timer = timers.into_iter().flatten().min();
-            let datagram = self.under_way.peek().map(|Reverse((at, ..))| *at);
-            let next = [timer.map(|(at, _)| at), datagram].into_iter().flatten().min();
-            let Some(next) = next.filter(|at| *at <= end) else { break };
-            self.now = self.now.max(next);
-            if datagram == Some(next) {
-                if let Some(Reverse((_, _, to_sender, bytes))) = self.under_way.pop() {
-                    self.tell(to_sender, Input::Datagram(&bytes));
-                }
-            } else if let Some((_, is_sender)) = timer {
-                self.tell(is_sender, Input::Timer);
-            }
-        }
-        self.now = end;
-    }
-
-    /// Pushes as much of `payload` as there is room for.
-    fn feed(&mut self, payload: &[u8]) -> usize {
-        let length = payload.len().min(self.sender.room());
-        self.tell(true, Input::Payload(&payload[..length]));
-        length
-    }
-
-    fn count(&self, is: impl Fn(&Event) -> bool) -> usize {
-        self.events.iter().filter(|(_, event)| is(event)).count()
-    }
-}
+use crate::session::{Endpoint, Event, Ignored, Input};
+use crate::units::{Rate, Size};
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at % 251) as u8).collect()

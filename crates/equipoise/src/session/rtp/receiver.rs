@@ -11,7 +11,16 @@ use crate::session::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
 use crate::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
-use crate::wire::{DelayReport, NtpTime, ReportRequest, is_rtcp, relay};
+use crate::wire::{DelayOrigin, DelayReport, NtpTime, ReportRequest, is_rtcp, relay};
+
+/// What a receiver knows of the two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// They relate like this: reports say the one-way delay.
+    Known(ClockMap),
+    /// Nothing: reports say the delay as the clocks show it, and what it counts from.
+    Apart,
+}
 
 /// What a receiver is made of.
 #[derive(Clone, Debug)]
@@ -23,7 +32,7 @@ pub struct ReceiverConfig {
     /// The sender's synchronisation source, as agreed beforehand; packets of any other are foreign.
     pub sender_ssrc: u32,
     /// How the two clocks relate.
-    pub clocks: ClockMap,
+    pub clocks: Clocks,
     /// What the session carries, and how it is given out; generated payload is not.
     pub payload: Payload,
     /// How payload is given out.
@@ -37,6 +46,7 @@ pub struct ReceiverConfig {
 impl ReceiverConfig {
     /// A receiver of generated media over bare UDP and IPv4.
     pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
+        let clocks = Clocks::Known(clocks);
         let (payload, playout, overhead) = (Payload::Generated, PlayoutConfig::default(), Size::ZERO);
         Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, playout, overhead, seed }
     }
@@ -52,6 +62,10 @@ pub struct Receiver {
     tracker: Option<SequenceTracker>,
     delays: DelayMeter,
     jitter: InterarrivalJitter,
+    /// How the clocks relate, or are taken to: then the first delay is zero.
+    map: Option<ClockMap>,
+    /// By how much the last packet's delay was beyond all that can be, where it was.
+    astray: Option<Span>,
     /// The newest sender report: when it left and when it came.
     last_sr: Option<SrTimes>,
     /// The newest one that was a request.
@@ -77,6 +91,8 @@ struct SrTimes {
 
 /// No honest packet is further from its sending than a report can say (±128 s); clocks that disagree by more are wrong.
 const PLAUSIBLE_DELAY: Span = Span::from_secs(100);
+/// Two packets whose delays differ by less than this tell of the same clock step.
+const SAME_STEP: Span = Span::from_secs(1);
 
 impl Receiver {
     /// A receiver that waits for its sender.
@@ -85,6 +101,7 @@ impl Receiver {
     /// [`SessionError::Cname`] where the canonical name is too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
+        let map = if let Clocks::Known(map) = config.clocks { Some(map) } else { None };
         Ok(Self {
             compound: CompoundTimer::new(config.seed),
             playout: Playout::new(config.playout),
@@ -94,6 +111,8 @@ impl Receiver {
             tracker: None,
             delays: DelayMeter::new(),
             jitter: InterarrivalJitter::default(),
+            map,
+            astray: None,
             last_sr: None,
             last_request: None,
             handled: Instant::ZERO,
@@ -175,10 +194,24 @@ impl Receiver {
     }
 
     /// When a packet left by its own account, and how long it took.
-    fn timed(&self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<(Instant<SenderClock>, Span), Ignored> {
-        let sent = ntp.to_instant_near(self.config.clocks.to_sender(now));
-        let delay = self.config.clocks.one_way_delay(sent, now);
-        if delay.abs() > PLAUSIBLE_DELAY { Err(Ignored::Implausible) } else { Ok((sent, delay)) }
+    fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<(Instant<SenderClock>, Span), Ignored> {
+        let shown = now.assume_clock() - ntp.to_instant_near(now.assume_clock());
+        let map = *self.map.get_or_insert(ClockMap::receiver_ahead(shown));
+        let sent = ntp.to_instant_near(map.to_sender(now));
+        let delay = map.one_way_delay(sent, now);
+        if delay.abs() <= PLAUSIBLE_DELAY {
+            self.astray = None;
+            return Ok((sent, delay));
+        }
+        let agrees = self.astray.replace(delay).is_some_and(|last| (delay - last).abs() < SAME_STEP);
+        if agrees && self.config.clocks == Clocks::Apart {
+            // Two packets in a row say so: a clock was set, by minutes or more.
+            self.map = Some(ClockMap::receiver_ahead(shown));
+            self.delays.clear();
+            self.astray = None;
+            return Ok((ntp.to_instant_near(now.assume_clock()), Span::ZERO));
+        }
+        Err(Ignored::Implausible)
     }
 
     fn on_rtcp(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
@@ -231,11 +264,20 @@ impl Receiver {
         let previous = self.last_request.filter(|previous| previous.ntp.middle() == request.interval_start);
         let way = previous.map_or(times.way, |previous| previous.way).max(Span::ZERO);
         let interval_start = NtpTime::from_middle_near(request.interval_start, times.ntp).to_instant_near(times.sent);
-        let delay = self.delays.summary_after(interval_start + way + way);
+        let cut = match self.config.clocks {
+            Clocks::Known(_) => interval_start + way + way,
+            // The sender knows when its rate took hold.
+            Clocks::Apart => interval_start,
+        };
+        let (delay, least) = (self.delays.summary_after(cut), self.delays.least_after(cut));
         // The next request will carry this one's time or a later one.
         self.delays.forget_until(times.sent);
         self.last_request = Some(times);
-        let extension = DelayReport { delay }.to_bytes();
+        let origin = match (self.config.clocks, self.map) {
+            (Clocks::Apart, Some(map)) => Some(DelayOrigin { origin: map.ahead(), least }),
+            _ => None,
+        };
+        let extension = DelayReport { delay, origin }.to_bytes();
         let loss = self.tracker.as_mut().map(SequenceTracker::report);
         let block = self.report_block(times.arrived, loss);
         let ssrc = self.config.ssrc;

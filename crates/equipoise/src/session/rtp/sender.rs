@@ -1,6 +1,7 @@
 use alloc::collections::VecDeque;
 
 use super::compound::CompoundTimer;
+use super::delays::{DelayReader, Delays, Reading};
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
 use super::stream::{Packetiser, SessionError, StreamConfig};
@@ -18,6 +19,8 @@ pub struct SenderConfig {
     pub stream: StreamConfig,
     /// What it carries.
     pub payload: Payload,
+    /// What the delays are that the controller gets; the receiver has to know whether the clocks agree.
+    pub delays: Delays,
     /// Time between two requests for a report: I of Waki 2013, Sec. 5.1; at least 1 ms.
     pub report_interval: Span,
     /// When the first packet leaves; the first request follows an interval later.
@@ -29,7 +32,7 @@ pub struct SenderConfig {
 impl SenderConfig {
     /// A sender of generated media.
     pub const fn new(stream: StreamConfig, report_interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
-        Self { stream, payload: Payload::Generated, report_interval, start, seed }
+        Self { stream, payload: Payload::Generated, delays: Delays::Agreed, report_interval, start, seed }
     }
 }
 
@@ -50,6 +53,7 @@ pub struct Sender {
     payload: Payload,
     queue: PayloadQueue,
     application: Application,
+    delays: DelayReader,
     controller: BoxedController,
     pacer: Pacer<SenderClock>,
     report_interval: Span,
@@ -182,6 +186,7 @@ impl Sender {
             payload: config.payload,
             queue: PayloadQueue::default(),
             application: Application::default(),
+            delays: DelayReader::new(config.delays),
             pacer: Pacer::new(controller.allowance().rate),
             controller,
             report_interval: config.report_interval,
@@ -355,7 +360,7 @@ impl Sender {
             }
             return Ok(());
         }
-        let delay = DelayReport::parse(report.extension).map_err(|_| Ignored::Malformed)?.delay;
+        let said = DelayReport::parse(report.extension).map_err(|_| Ignored::Malformed)?;
         let request = self.exchange.answer(block.last_sr)?;
         let round_trip = now - request.sent - held(&block);
         if round_trip < -CLOCK_GRAIN {
@@ -366,7 +371,18 @@ impl Sender {
         self.on_heard(now);
         let fraction_lost = f64::from(block.fraction_lost) / 256.0;
         let round_trip = round_trip.max(Span::ZERO);
+        let outbox = &mut self.outbox;
+        let reading = self.delays.read(now, &said, round_trip, &mut |event| outbox.event(event));
+        let delay = if let Reading::Delay(delay) = reading { delay } else { None };
         self.outbox.event(Event::ReportApplied { number: request.number, delay, round_trip, fraction_lost });
+        if let Reading::Spoilt = reading {
+            // The rate stays: what the clocks did says nothing of the path.
+            return Ok(());
+        }
+        if !self.delays.receiver_cuts() {
+            // From here on packets are those of the present rate; no way has to be guessed.
+            self.exchange.interval_start = now;
+        }
         let summary = IntervalSummary {
             delay,
             fraction_lost,

@@ -407,7 +407,7 @@ fn strangers_forgeries_and_noise_are_counted_and_change_nothing() {
             last_sr,
             delay_since_last_sr: held,
         };
-        let extension = crate::wire::DelayReport { delay: None }.to_bytes();
+        let extension = crate::wire::DelayReport::agreed(None).to_bytes();
         let mut out = Vec::new();
         rtcp::encode_receiver_report(ssrc, &[block], &extension, &mut out);
         out
@@ -445,7 +445,7 @@ fn a_report_that_was_held_longer_than_it_was_under_way_is_implausible() {
         last_sr: NtpTime::from_instant(Instant::from_nanos(EPOCH + 1_000_000_000)).middle(),
         delay_since_last_sr: u32::MAX,
     };
-    let extension = crate::wire::DelayReport { delay: None }.to_bytes();
+    let extension = crate::wire::DelayReport::agreed(None).to_bytes();
     let mut out = Vec::new();
     rtcp::encode_receiver_report(RECEIVER, &[block], &extension, &mut out);
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 1_500_000_000), Input::Datagram(&out));

@@ -1,0 +1,427 @@
+use proptest::prelude::*;
+use rand_core::SeedableRng;
+use rand_distr::{Distribution, Exp1, StandardUniform};
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+
+fn at(secs: f64) -> Instant<SenderClock> {
+    Instant::from_nanos((secs * 1e9) as u64)
+}
+
+fn span(secs: f64) -> Span {
+    Span::from_secs_f64(secs).expect("a number")
+}
+
+/// Waiting times at a link with Poisson cross traffic: service 1 ms, load 2/3. The mean wait of M/D/1 is then
+/// `load / (2 (1 - load))` services, 1 ms.
+struct Link {
+    random: Pcg64Mcg,
+    backlog_s: f64,
+    seen_s: f64,
+    next_arrival_s: f64,
+}
+
+impl Link {
+    const SERVICE_S: f64 = 1e-3;
+    const LOAD: f64 = 2.0 / 3.0;
+
+    fn new(seed: u64) -> Self {
+        Self { random: Pcg64Mcg::seed_from_u64(seed), backlog_s: 0.0, seen_s: 0.0, next_arrival_s: 0.0 }
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        let unit: f64 = Exp1.sample(&mut self.random);
+        unit * mean
+    }
+
+    fn uniform(&mut self) -> f64 {
+        StandardUniform.sample(&mut self.random)
+    }
+
+    /// The wait of a packet that comes at `t` seconds, later than the one before.
+    fn wait(&mut self, t: f64) -> f64 {
+        while self.next_arrival_s <= t {
+            self.backlog_s = (self.backlog_s - (self.next_arrival_s - self.seen_s)).max(0.0) + Self::SERVICE_S;
+            self.seen_s = self.next_arrival_s;
+            self.next_arrival_s += self.exponential(Self::SERVICE_S / Self::LOAD);
+        }
+        self.backlog_s = (self.backlog_s - (t - self.seen_s)).max(0.0);
+        self.seen_s = t;
+        self.backlog_s
+    }
+}
+
+/// Two hosts, a path with an M/D/1 queue forth and exponential waiting back, and the clock that watches them.
+struct Hosts {
+    clock: PathClock,
+    link: Link,
+    /// Seconds by true time, which is the sender's clock.
+    t: f64,
+    interval: f64,
+    /// Receiver's clock less sender's, at t = 0.
+    offset: f64,
+    drift_ppm: f64,
+    forth: f64,
+    back: f64,
+    /// The end of each interval in which packets are sent, in seconds.
+    busy: f64,
+    /// A standing queue on top of the link's own.
+    extra: f64,
+}
+
+impl Hosts {
+    fn new(seed: u64, interval: f64, offset: f64, drift_ppm: f64) -> Self {
+        let (clock, link) = (PathClock::new(), Link::new(seed));
+        Self { clock, link, t: 0.0, interval, offset, drift_ppm, forth: 0.02, back: 0.03, busy: interval, extra: 0.0 }
+    }
+
+    fn ahead(&self) -> f64 {
+        self.offset + self.drift_ppm * 1e-6 * self.t
+    }
+
+    fn base(&self) -> f64 {
+        self.forth + self.ahead()
+    }
+
+    /// One interval with a packet every 20 ms, in its busy end, then its report.
+    fn report(&mut self) -> Notice {
+        let packets = (self.busy / 0.02).round() as u32;
+        let (start, mut least, mut wait) = (self.t + self.interval - self.busy, f64::INFINITY, 0.0);
+        for packet in 1..=packets {
+            self.t = start + f64::from(packet) * 0.02;
+            wait = self.link.wait(self.t) + self.extra;
+            least = least.min(wait + self.base());
+        }
+        let round_trip = self.forth + self.back + wait + self.link.exponential(1e-3);
+        self.clock.observe(at(self.t), span(least), span(round_trip))
+    }
+
+    /// Reports for `secs`; every one must be consistent.
+    fn run(&mut self, secs: f64) {
+        let end = self.t + secs - self.interval / 2.0;
+        while self.t < end {
+            assert_eq!(self.report(), Notice::Consistent, "at {} s", self.t);
+        }
+    }
+
+    /// Estimated less true base, in seconds.
+    fn base_error(&self) -> f64 {
+        self.clock.base(at(self.t)).expect("a report came").as_secs_f64() - self.base()
+    }
+}
+
+#[test]
+fn before_the_first_report_nothing_is_known() {
+    let clock = PathClock::new();
+    assert_eq!((clock.base(at(1.0)), clock.offset(at(1.0)), clock.drift_ppm()), (None, None, None));
+}
+
+#[test]
+fn without_noise_a_line_is_found_exactly() {
+    // 40 ppm from 7 s ahead, one way 20 ms, round trip 50 ms: base 7.02 s + 40 us a second.
+    let mut clock = PathClock::new();
+    for second in 0u32..300 {
+        let t = f64::from(second);
+        assert_eq!(clock.observe(at(t), span(7.02 + 40e-6 * t), span(0.05)), Notice::Consistent);
+    }
+    let drift = clock.drift_ppm().expect("five minutes");
+    assert!((drift.ppm - 40.0).abs() < 1e-3 && drift.uncertainty_ppm < 1e-3, "{drift:?}");
+    let base = clock.base(at(1000.0)).expect("known").as_secs_f64();
+    assert!((base - 7.06).abs() < 1e-6, "7.02 s + 40 us/s * 1000 s, not {base}");
+    let offset = clock.offset(at(299.0)).expect("known");
+    assert!((offset.receiver_ahead.as_secs_f64() - (7.02 + 40e-6 * 299.0 - 0.025)).abs() < 1e-6);
+    assert!((offset.uncertainty.as_secs_f64() - 0.025).abs() < 1e-6, "only the round trip's division is unknown");
+}
+
+#[test]
+fn slope_and_interval_agree_with_scipy() {
+    // scipy.stats.theilslopes(y, t, 0.95), y in us, t in s: 16.667 in [6.410, 47.727].
+    let t = [0.0, 3.0, 7.0, 12.0, 18.0, 25.0, 33.0, 42.0, 52.0, 63.0];
+    let y = [5000, 5450, 5050, 5900, 5300, 6500, 5550, 5700, 7450, 5950];
+    let mut clock = PathClock::new();
+    for (t, y) in t.into_iter().zip(y) {
+        clock.observe(at(t), Span::from_micros(y), Span::from_millis(50));
+    }
+    let drift = clock.drift_ppm().expect("45 slopes");
+    assert!((drift.ppm - 16.666_667).abs() < 1e-5, "{drift:?}");
+    assert!((drift.uncertainty_ppm - 31.060_606).abs() < 1e-5, "the wider side of the interval: {drift:?}");
+}
+
+#[test]
+fn a_constant_offset_is_found_under_a_queue() {
+    for (seed, offset) in [(1, 0.0), (2, 3600.0), (3, -86_400.0 * 400.0)] {
+        let mut hosts = Hosts::new(seed, 1.0, offset, 0.0);
+        hosts.run(120.0);
+        assert!(hosts.base_error().abs() < 1e-4, "{} s off", hosts.base_error());
+        let found = hosts.clock.offset(at(hosts.t)).expect("known");
+        let error = found.receiver_ahead.as_secs_f64() - hosts.ahead();
+        // 20 ms forth and 30 ms back: the half of the difference is what cannot be seen.
+        assert!((error + 0.005).abs() < 5e-4, "{error} s instead of -5 ms");
+        assert!(found.uncertainty >= Span::from_millis(25) && found.uncertainty < Span::from_millis(28));
+    }
+}
+
+#[test]
+fn under_drift_the_base_is_right_within_a_tenth_of_a_millisecond_after_two_minutes() {
+    // 10 s at 100 ppm are 1 ms from one end of the interval to the other, which a report does not tell apart.
+    for (interval, busy, bound) in [(0.2, 0.2, 1e-4), (1.0, 1.0, 1e-4), (10.0, 0.5, 1e-4), (10.0, 10.0, 1.1e-3)] {
+        for drift in [-100.0, 100.0] {
+            for seed in 0..5 {
+                let mut hosts = Hosts::new(seed, interval, 12.0, drift);
+                hosts.busy = busy;
+                hosts.run(120.0);
+                for _ in 0..60 {
+                    hosts.run(interval);
+                    let error = hosts.base_error().abs();
+                    assert!(error < bound, "{interval} s, {drift} ppm, seed {seed}, at {} s: {error} s", hosts.t);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_steepest_drift_is_followed_and_no_steeper_one_is_believed() {
+    for drift in [-500.0, 500.0] {
+        let mut hosts = Hosts::new(9, 1.0, 0.0, drift);
+        hosts.run(300.0);
+        assert!((hosts.clock.drift_ppm().expect("known").ppm - drift).abs() < 2.0);
+    }
+    let mut clock = PathClock::new();
+    (0u32..300).for_each(|s| {
+        clock.observe(at(f64::from(s)), span(1e-3 * f64::from(s)), span(0.05));
+    });
+    assert!(clock.drift_ppm().is_none_or(|drift| drift.ppm.abs() <= 500.0));
+}
+
+#[test]
+fn ten_thousand_reports_of_noisy_queues_show_no_step() {
+    // A link at two thirds.
+    Hosts::new(4, 0.2, 5.0, 30.0).run(2000.0);
+    // One packet an interval, and round trips that know nothing of its exponential wait of mean 10 ms.
+    for seed in 0..5 {
+        let (mut link, mut clock) = (Link::new(seed), PathClock::new());
+        for report in 0u32..10_000 {
+            let (wait, other) = (link.exponential(0.01), link.exponential(0.01));
+            let notice = clock.observe(at(f64::from(report)), span(3.0 + wait), span(0.05 + other));
+            assert_eq!(notice, Notice::Consistent, "seed {seed}, report {report}, wait {wait}");
+        }
+    }
+    // Queues that fill and drain in a saw's teeth of 200 ms, as behind a TCP: the round trip knows.
+    let (mut link, mut clock) = (Link::new(7), PathClock::new());
+    for report in 0u32..10_000 {
+        let queue = f64::from(report % 17) / 16.0 * 0.2;
+        let shown = span(3.0 + queue * link.uniform().max(0.8));
+        assert_eq!(clock.observe(at(f64::from(report)), shown, span(0.05 + queue)), Notice::Consistent, "{report}");
+    }
+}
+
+#[test]
+fn steps_of_either_sign_are_noticed_at_once_and_the_base_is_right_afterwards() {
+    for step in [0.05, -0.05, 3.0, -3.0, 3600.0, -3600.0] {
+        for (interval, drift) in [(0.2, 0.0), (1.0, 80.0), (10.0, -80.0)] {
+            let mut hosts = Hosts::new(11, interval, -40.0, drift);
+            hosts.run(200.0);
+            hosts.offset += step;
+            let Notice::ClockStepped { by } = hosts.report() else { panic!("{step} s went by unnoticed") };
+            assert!((by.as_secs_f64() - step).abs() < 3e-3, "{by} instead of {step} s");
+            for _ in 0..30 {
+                hosts.run(interval);
+                assert!(hosts.base_error().abs() < 2e-3, "{step} s at {interval} s: {} s off", hosts.base_error());
+            }
+            hosts.run(120.0);
+            assert!(hosts.base_error().abs() < 2e-4, "{step} s at {interval} s: {} s off", hosts.base_error());
+            let found = hosts.clock.drift_ppm().expect("not forgotten").ppm;
+            assert!((found - drift).abs() < 5.0, "{found} ppm instead of {drift} after {step} s");
+        }
+    }
+}
+
+#[test]
+fn a_step_below_the_threshold_is_no_step_but_one_down_is_followed() {
+    for step in [1e-3, -1e-3] {
+        let mut hosts = Hosts::new(12, 1.0, 1.0, 0.0);
+        hosts.run(100.0);
+        hosts.offset += step;
+        hosts.run(5.0);
+        let error = hosts.base_error();
+        assert!(if step < 0.0 { error.abs() < 5e-4 } else { error > -1.2e-3 && error < 1e-4 }, "{error} s");
+        hosts.run(1000.0);
+        assert!(hosts.base_error().abs() < 5e-4, "{} s", hosts.base_error());
+    }
+}
+
+#[test]
+fn the_senders_own_clock_may_be_set_too() {
+    for step in [3600.0, -3600.0] {
+        let mut hosts = Hosts::new(13, 1.0, 5.0, 60.0);
+        let mut shifted = PathClock::new();
+        let mut feed = |hosts: &mut Hosts, by: f64| {
+            let wait = hosts.link.exponential(5e-5);
+            hosts.t += 1.0;
+            shifted.observe(at(10_000.0 + hosts.t + by), span(hosts.base() + wait - by), span(0.05 + wait))
+        };
+        for _ in 0..200 {
+            assert_eq!(feed(&mut hosts, 0.0), Notice::Consistent);
+        }
+        assert!(matches!(feed(&mut hosts, step), Notice::ClockStepped { .. }), "{step} s");
+        for _ in 0..100 {
+            assert_eq!(feed(&mut hosts, step), Notice::Consistent);
+        }
+        let error = shifted.base(at(10_000.0 + hosts.t + step)).expect("known").as_secs_f64() - (hosts.base() - step);
+        assert!(error.abs() < 2e-4, "{error} s off after {step} s");
+        let drift = shifted.drift_ppm().expect("not forgotten");
+        assert!((drift.ppm - 60.0).abs() < 5.0, "{drift:?}");
+    }
+}
+
+#[test]
+fn an_outage_of_ten_seconds_is_no_clock_step() {
+    let mut hosts = Hosts::new(14, 1.0, 2.0, 20.0);
+    hosts.run(120.0);
+    // All that was sent waits at the break and comes out at once: 9 s, 8 s, ... after its sending.
+    for second in (0..10).rev() {
+        hosts.extra = f64::from(second);
+        assert_eq!(hosts.report(), Notice::Consistent, "{second} s of waiting");
+    }
+    hosts.run(120.0);
+    assert!(hosts.base_error().abs() < 2e-4, "{} s", hosts.base_error());
+    // Or all is lost, and nothing is heard.
+    hosts.t += 10.0;
+    hosts.run(60.0);
+    assert!(hosts.base_error().abs() < 2e-4, "{} s", hosts.base_error());
+}
+
+#[test]
+fn a_queue_whose_round_trip_comes_one_report_late_is_taken_back() {
+    let mut clock = PathClock::new();
+    let mut second = 0.0;
+    let mut observe = |queue: f64, in_round_trip: f64| {
+        second += 1.0;
+        let notice = clock.observe(at(second), span(1.0 + queue), span(0.05 + in_round_trip));
+        (notice, clock.base(at(second)).expect("known").as_millis_f64())
+    };
+    (0..60).for_each(|_| assert_eq!(observe(0.0, 0.0).0, Notice::Consistent));
+    let by = Span::from_millis(200);
+    assert_eq!(observe(0.2, 0.0).0, Notice::ClockStepped { by });
+    let (notice, base) = observe(0.2, 0.2);
+    assert_eq!(notice, Notice::StepTakenBack { by });
+    assert!((base - 1000.0).abs() < 1e-3, "the queue is a queue again: {base} ms");
+    let (notice, base) = observe(0.0, 0.0);
+    assert_eq!(notice, Notice::Consistent);
+    assert!((base - 1000.0).abs() < 1e-3, "{base} ms");
+}
+
+#[test]
+fn a_route_change_is_followed_longer_in_ten_minutes_and_shorter_at_once() {
+    let mut hosts = Hosts::new(15, 1.0, 2.0, 50.0);
+    hosts.run(700.0);
+    hosts.forth += 0.03;
+    let mut worst: f64 = 0.0;
+    while hosts.t < 700.0 + 600.0 {
+        hosts.run(1.0);
+        worst = worst.max((hosts.clock.drift_ppm().expect("known").ppm - 50.0).abs());
+    }
+    assert!(worst < 5.0, "the other path is not taken for drift: {worst} ppm");
+    hosts.run(20.0);
+    assert!(hosts.base_error().abs() < 2e-4, "longer: {} s", hosts.base_error());
+    hosts.forth -= 0.04;
+    hosts.run(1.0);
+    assert!(hosts.base_error().abs() < 2e-3, "shorter: {} s", hosts.base_error());
+    hosts.run(60.0);
+    assert!(hosts.base_error().abs() < 2e-4, "shorter: {} s", hosts.base_error());
+}
+
+#[test]
+fn a_queue_that_grows_for_minutes_is_not_taken_for_drift() {
+    let mut hosts = Hosts::new(16, 1.0, 0.0, 0.0);
+    hosts.run(200.0);
+    for _ in 0..200 {
+        hosts.extra += 4e-4;
+        hosts.run(1.0);
+        assert!(hosts.base_error().abs() < 3e-3, "{} s", hosts.base_error());
+    }
+}
+
+#[test]
+fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
+    let runs = 400;
+    let mut covered = 0;
+    for seed in 0..runs {
+        let (mut link, mut clock) = (Link::new(1000 + seed), PathClock::new());
+        for report in 0u32..200 {
+            let t = f64::from(report) * 5.0;
+            clock.observe(at(t), span(1.0 + 70e-6 * t + link.exponential(1e-3)), span(0.05));
+        }
+        let drift = clock.drift_ppm().expect("a quarter of an hour");
+        covered += u32::from((drift.ppm - 70.0).abs() <= drift.uncertainty_ppm);
+    }
+    // Binomial with 400 runs: a standard deviation of 1.1 %. The wider side of the interval counts, hence the upper end.
+    let share = f64::from(covered) / runs as f64;
+    assert!((0.91..=0.99).contains(&share), "{share}");
+}
+
+#[test]
+fn the_offset_lies_within_its_uncertainty_however_the_round_trip_divides() {
+    for seed in 0..20 {
+        for (forth, back) in [(0.001, 0.049), (0.025, 0.025), (0.049, 0.001)] {
+            let mut hosts = Hosts::new(seed, 1.0, 1.5, 200.0);
+            (hosts.forth, hosts.back) = (forth, back);
+            for _ in 0..150 {
+                hosts.run(1.0);
+                let found = hosts.clock.offset(at(hosts.t)).expect("known");
+                let error = (found.receiver_ahead.as_secs_f64() - hosts.ahead()).abs();
+                assert!(error <= found.uncertainty.as_secs_f64() + 1e-3, "{error} s at {} s: {found:?}", hosts.t);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_input_is_safe_and_the_drift_is_bounded(
+        reports in proptest::collection::vec((any::<u64>(), any::<i64>(), any::<i64>()), 0..200),
+        small in proptest::collection::vec((0u64..1 << 40, -1i64 << 40..1 << 40, -1i64 << 30..1 << 36), 0..200),
+    ) {
+        let mut clock = PathClock::new();
+        for (now, shown, round_trip) in reports.into_iter().chain(small) {
+            let now = Instant::from_nanos(now);
+            clock.observe(now, Span::from_nanos(shown), Span::from_nanos(round_trip));
+            prop_assert!(clock.base(now).is_some());
+            if let Some(drift) = clock.drift_ppm() {
+                prop_assert!(drift.ppm.abs() <= 500.0 && drift.uncertainty_ppm >= 0.0);
+            }
+            if let Some(offset) = clock.offset(now) {
+                prop_assert!(offset.uncertainty >= Span::ZERO);
+            }
+            clock.offset(Instant::ZERO);
+            clock.base(Instant::MAX);
+        }
+    }
+
+    #[test]
+    fn memory_is_as_it_was_at_the_start(gaps in proptest::collection::vec(0u64..20_000_000_000, 0..1500)) {
+        let mut clock = PathClock::new();
+        let before = (clock.windows.capacity(), clock.finder.capacity());
+        let mut now = 0;
+        for gap in gaps {
+            now += gap;
+            clock.observe(Instant::from_nanos(now), Span::from_nanos((gap % 1000) as i64), Span::from_millis(20));
+        }
+        prop_assert_eq!((clock.windows.capacity(), clock.finder.capacity()), before);
+    }
+
+    #[test]
+    fn only_the_difference_of_the_clocks_counts(offset in -1_000_000_000_000i64..1_000_000_000_000, seed in 0u64..1000) {
+        let (mut here, mut there, mut link) = (PathClock::new(), PathClock::new(), Link::new(seed));
+        for report in 0u32..100 {
+            let now = at(f64::from(report));
+            let (shown, round_trip) = (span(link.exponential(1e-3)), span(0.05 + link.exponential(1e-3)));
+            let notice = here.observe(now, shown, round_trip);
+            prop_assert_eq!(there.observe(now, shown + Span::from_nanos(offset), round_trip), notice);
+            prop_assert_eq!(there.base(now), here.base(now).map(|base| base + Span::from_nanos(offset)));
+            prop_assert_eq!(there.drift_ppm(), here.drift_ppm());
+        }
+    }
+}

@@ -1,0 +1,165 @@
+use alloc::collections::VecDeque;
+
+use super::slope::Slope;
+use crate::units::{Instant, SenderClock, Span};
+
+/// The best report of a stretch of time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// When its first report came.
+    opened: Instant<SenderClock>,
+    /// When the report came whose shown delay is kept.
+    pub(super) at: Instant<SenderClock>,
+    /// The least shown delay, after the drift known at the time.
+    pub(super) shown: Span,
+    /// The least round trip; `None` where none of the window's reports had a sound one.
+    pub(super) round_trip: Option<Span>,
+    /// How many clock steps came before it.
+    epoch: u32,
+}
+
+impl Window {
+    /// How far its point lies above the line of slope `slope` through `other`'s point.
+    pub(super) fn above(&self, other: &Self, slope: Slope) -> Span {
+        self.shown - other.shown - slope.over(self.at - other.at)
+    }
+
+    /// Whether the two points tell of the drift: one clock epoch, two moments, and one and the same round trip.
+    pub(super) fn compares_with(&self, other: &Self) -> bool {
+        let (Some(mine), Some(others)) = (self.round_trip, other.round_trip) else { return false };
+        self.epoch == other.epoch && self.at != other.at && (mine - others).abs() <= Windows::SAME_ROUND_TRIP
+    }
+
+    /// Moves by `by` in time, along a line of slope `slope`.
+    pub(super) fn move_along(&mut self, by: Span, slope: Slope) {
+        self.opened = self.opened + by;
+        self.at = self.at + by;
+        self.shown = self.shown + slope.over(by);
+    }
+
+    /// Takes in `other`: the lower of the two points stays.
+    fn join(&mut self, other: &Self, slope: Slope) {
+        if other.above(self, slope) < Span::ZERO {
+            (self.at, self.shown, self.epoch) = (other.at, other.shown, other.epoch);
+        }
+        self.round_trip = match (self.round_trip, other.round_trip) {
+            (Some(mine), Some(others)) => Some(mine.min(others)),
+            (mine, others) => mine.or(others),
+        };
+    }
+}
+
+/// The minima of successive stretches of time, as many reports in each, the oldest first.
+///
+/// Windows begin with one report each. When all are in use, neighbours are joined in pairs, and a window takes twice as
+/// many reports from then on: memory is fixed, and the horizon grows to [`Windows::HORIZON`], beyond which the oldest
+/// are dropped.
+#[derive(Clone, Debug)]
+pub(super) struct Windows {
+    kept: VecDeque<Window>,
+    /// Reports that went into the newest window.
+    filled: u32,
+    /// Reports that a window takes before the next is opened.
+    per_window: u32,
+    epoch: u32,
+}
+
+impl Windows {
+    /// Windows that are kept (ours). Twice as many halve a window's length and make the fit four times as dear.
+    pub(super) const MOST: usize = 64;
+    /// Age at which a minimum is dropped (ours): a path that became longer for good is followed within it. Longer gives
+    /// a finer drift, shorter a quicker forgetting.
+    pub(super) const HORIZON: Span = Span::from_secs(600);
+    /// Longest stretch of a window (ours): when reports become rarer, at least thirty windows still fill the horizon.
+    const LONGEST: Span = Span::from_secs(20);
+    /// Round trips further apart than this are of different paths or queues (ours): above the jitter of most wired
+    /// paths; over the whole horizon, 5 ms hidden from the slope would be 8 ppm.
+    const SAME_ROUND_TRIP: Span = Span::from_millis(5);
+
+    pub(super) fn new() -> Self {
+        Self { kept: VecDeque::with_capacity(Self::MOST), filled: 0, per_window: 1, epoch: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.kept.capacity()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Window> + Clone {
+        self.kept.iter()
+    }
+
+    /// How far apart the first and the last point are.
+    pub(super) fn horizon(&self) -> Span {
+        match (self.kept.front(), self.kept.back()) {
+            (Some(first), Some(last)) => last.at - first.at,
+            _ => Span::ZERO,
+        }
+    }
+
+    /// The least round trip within the horizon.
+    pub(super) fn least_round_trip(&self) -> Option<Span> {
+        self.kept.iter().filter_map(|window| window.round_trip).min()
+    }
+
+    /// Takes a report; `slope` says which of a window's points is the lowest.
+    pub(super) fn push(&mut self, now: Instant<SenderClock>, shown: Span, round_trip: Option<Span>, slope: Slope) {
+        self.kept.retain(|window| now - window.at <= Self::HORIZON);
+        let report = Window { opened: now, at: now, shown, round_trip, epoch: self.epoch };
+        if let Some(newest) = self.kept.back_mut()
+            && newest.epoch == self.epoch
+            && self.filled < self.per_window
+        {
+            if now - newest.opened < Self::LONGEST {
+                newest.join(&report, slope);
+                self.filled += 1;
+                return;
+            }
+            // Reports have become rarer: windows alike in number are worth more than windows alike in length.
+            self.per_window = self.filled.max(1);
+        }
+        if self.kept.len() >= Self::MOST {
+            self.join_pairs(slope);
+        }
+        self.kept.push_back(report);
+        self.filled = 1;
+    }
+
+    fn join_pairs(&mut self, slope: Slope) {
+        let half = self.kept.len() / 2;
+        for index in 0..half {
+            let (Some(&first), Some(second)) = (self.kept.get(2 * index), self.kept.get(2 * index + 1)) else { break };
+            let mut joined = first;
+            joined.join(second, slope);
+            if let Some(slot) = self.kept.get_mut(index) {
+                *slot = joined;
+            }
+        }
+        self.kept.truncate(half);
+        self.per_window = self.per_window.saturating_mul(2);
+    }
+
+    /// A clock stepped: all points move by `by`, and later ones are of a new epoch.
+    pub(super) fn step(&mut self, by: Span) {
+        self.kept.iter_mut().for_each(|window| window.shown = window.shown + by);
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// The last step was none: earlier points move back by `by`, and the epochs on its two sides are one again.
+    pub(super) fn take_back(&mut self, by: Span) {
+        let before = self.epoch.wrapping_sub(1);
+        for window in &mut self.kept {
+            if window.epoch == self.epoch {
+                window.epoch = before;
+            } else {
+                window.shown = window.shown - by;
+            }
+        }
+        self.epoch = before;
+    }
+
+    /// The sender's own clock went on or back by `by`: so do the times of all points.
+    pub(super) fn move_times(&mut self, by: Span, slope: Slope) {
+        self.kept.iter_mut().for_each(|window| window.move_along(by, slope));
+    }
+}
