@@ -215,14 +215,14 @@ fn run_live(
     Ok(run)
 }
 
-fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 
-fn outcome(stop: &AtomicBool) -> Outcome {
+pub(crate) fn outcome(stop: &AtomicBool) -> Outcome {
     if stop.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Complete }
 }
 

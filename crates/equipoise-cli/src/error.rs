@@ -3,10 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use equipoise::control::ConfigError;
 use equipoise_lab::capture::CaptureError;
 use equipoise_lab::live::LiveError;
 use equipoise_lab::scenario::ScenarioError;
 use equipoise_lab::sim::SimError;
+use equipoise_net::{KeyError, NetError};
 use thiserror::Error;
 
 /// Why the command failed.
@@ -28,6 +30,60 @@ pub(crate) enum CliError {
         /// What is wrong with it.
         source: CaptureError,
     },
+    /// What both hosts know is missing or is none.
+    #[error("no key: an encrypted session needs what both hosts know")]
+    NoKey,
+    /// The key's file cannot be read.
+    #[error("cannot read the key from {}", path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The secret is no key.
+    #[error("{from} holds no key")]
+    Key {
+        /// Where it came from.
+        from: String,
+        /// Why.
+        source: KeyError,
+    },
+    /// The host has no address.
+    #[error("cannot find {host}")]
+    Host {
+        /// What was asked for.
+        host: String,
+        /// Why, where the system says.
+        source: io::Error,
+    },
+    /// The controller cannot be made as asked.
+    #[error("controller {name}")]
+    Controller {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: ConfigError,
+    },
+    /// There is no such controller.
+    #[error("there is no controller {name:?}; there are {known}")]
+    UnknownController {
+        /// What was asked for.
+        name: String,
+        /// All there are.
+        known: String,
+    },
+    /// Payload cannot be read.
+    #[error("cannot read {what}")]
+    Input {
+        /// What was read.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The network refused.
+    #[error("the session failed")]
+    Net(#[from] NetError),
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
@@ -52,6 +108,9 @@ impl CliError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Sim(_) | Self::Signal(_) => 1,
+            Self::Controller { .. } | Self::UnknownController { .. } => 2,
+            Self::NoKey | Self::KeyFile { .. } | Self::Key { .. } | Self::Input { .. } => 3,
+            Self::Host { .. } | Self::Net(_) => 4,
             Self::Scenario { .. } | Self::Capture { .. } => 3,
             Self::Live(_) => 4,
             Self::Output { .. } => 5,
@@ -70,6 +129,14 @@ impl CliError {
             }
             Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
             Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
+            Self::NoKey | Self::Key { .. } => Some(
+                "make one with `head -c 32 /dev/urandom | base64 > key`, copy it to the other host, and name it with --key; \
+                 or say --insecure: then anybody on the way may read and forge the session",
+            ),
+            Self::UnknownController { .. } | Self::Controller { .. } => {
+                Some("`equipoise controllers` lists them with their parameters, which --set NAME=VALUE sets")
+            }
+            Self::KeyFile { .. } | Self::Input { .. } | Self::Host { .. } | Self::Net(_) => None,
             Self::Sim(_) | Self::Signal(_) => None,
         }
     }

@@ -4,6 +4,7 @@ mod args;
 mod capture;
 mod commands;
 mod error;
+mod hosts;
 mod output;
 mod paper;
 mod table;
@@ -35,6 +36,8 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Demo(demo) => commands::demo(demo),
         Command::Sim(run) => commands::sim(run),
         Command::Live(run) => commands::live(run),
+        Command::Send(send) => hosts::send::run(send),
+        Command::Receive(receive) => hosts::receive::run(receive),
         Command::Paper(paper) => paper::run(paper),
         Command::Capture(Capture::Rtt(rtt)) => capture::rtt(rtt),
         Command::Check { file } => commands::check(file),

@@ -50,13 +50,14 @@ impl Output {
     }
 
     /// Appends to a file that is not yet in its place.
-    pub(crate) fn append(&mut self, content: &str) -> Result<(), CliError> {
+    pub(crate) fn append(&mut self, content: impl AsRef<[u8]>) -> Result<(), CliError> {
+        let content = content.as_ref();
         match self {
-            Self::Stdout => io::stdout()
-                .write_all(content.as_bytes())
-                .map_err(|source| CliError::Output { path: PathBuf::from("-"), source }),
+            Self::Stdout => {
+                io::stdout().write_all(content).map_err(|source| CliError::Output { path: PathBuf::from("-"), source })
+            }
             Self::File { path, file, .. } => {
-                file.write_all(content.as_bytes()).map_err(|source| CliError::Output { path: path.clone(), source })
+                file.write_all(content).map_err(|source| CliError::Output { path: path.clone(), source })
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use equipoise::control::BoxedController;
-use equipoise::session::rtp::{Payload, Sender, SenderConfig, StreamConfig};
+use equipoise::session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Size, Span};
 
 use crate::driver::drive;
@@ -24,6 +24,8 @@ pub struct SendConfig {
     pub payload: Payload,
     /// Size of every IP packet, headers included; of the largest, where an application gives the payload.
     pub packet_size: Size,
+    /// What the delays are that the controller holds; between hosts there is no [`Delays::Agreed`].
+    pub delays: Delays,
     /// Time between two requests for a report.
     pub report_interval: Span,
     /// The source of its packets; `None` for one drawn by chance. Another program's packets have to have it.
@@ -45,6 +47,7 @@ impl SendConfig {
             key,
             payload: Payload::Generated,
             packet_size: Size::from_bytes(1200),
+            delays: Delays::Queueing,
             report_interval: Span::from_secs(1),
             ssrc: None,
             payload_type: Self::PAYLOAD_TYPE,
@@ -82,13 +85,12 @@ pub fn send<O: Observer + Send + 'static>(
     // Whatever is wrong with the session itself is said before anybody is asked.
     let start = socket.clock().now().assume_clock();
     let base = SenderConfig::new(stream, config.report_interval, start, u64::from_be_bytes(random()));
-    let sender = Sender::new(SenderConfig { payload: config.payload, ..base }, controller)?;
+    let sender = Sender::new(SenderConfig { payload: config.payload, delays: config.delays, ..base }, controller)?;
     let opening = Opening {
         peer: config.peer,
         key: config.key.clone(),
         ssrc,
         payload: config.payload,
-        synchronised: true,
         patience: config.patience,
     };
     let client = Client::open(socket, opening)?;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::measure::ClockMap;
-use equipoise::session::rtp::{Payload, PlayoutConfig, Receiver, ReceiverConfig};
+use equipoise::session::rtp::{Clocks, Payload, PlayoutConfig, Receiver, ReceiverConfig};
 use equipoise::session::{Endpoint as _, Event, Ignored, Input, Output};
 use equipoise::units::{Size, Span};
 
@@ -50,8 +50,6 @@ pub struct Session {
     pub ssrc: u32,
     /// What they carry.
     pub payload: Payload,
-    /// Both clocks were declared to agree.
-    pub synchronised: bool,
 }
 
 /// Why a session is over.
@@ -287,17 +285,12 @@ impl<V: Visitor> State<V> {
         let overhead = if key.is_some() { Protection::OVERHEAD } else { 0 };
         let config = ReceiverConfig {
             payload: open.payload,
+            clocks: Clocks::Apart,
             playout: self.config.playout,
             overhead: Size::from_bytes(overhead),
             ..ReceiverConfig::new(ssrc, self.config.cname.clone(), open.ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
         };
-        let session = Session {
-            number: self.opened,
-            peer: from,
-            ssrc: open.ssrc,
-            payload: open.payload,
-            synchronised: open.synchronised,
-        };
+        let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload: open.payload };
         self.opened += 1;
         let live = Live {
             session,

@@ -62,8 +62,6 @@ pub(crate) struct Open {
     pub(crate) ssrc: u32,
     /// What they carry.
     pub(crate) payload: Payload,
-    /// Both clocks are declared to agree.
-    pub(crate) synchronised: bool,
     /// The session is to be encrypted.
     pub(crate) secure: bool,
 }
@@ -130,7 +128,7 @@ impl Message {
                     Payload::Stream => 1,
                     Payload::Rtp => 2,
                 };
-                put(3, &[OPEN, u8::from(open.secure) | u8::from(open.synchronised) << 1 | payload << 2]);
+                put(3, &[OPEN, u8::from(open.secure) | payload << 1]);
                 put(8, &open.nonce);
                 put(24, &open.cookie);
                 put(40, &open.ssrc.to_be_bytes());
@@ -171,13 +169,12 @@ impl Message {
                 nonce: nonce(8)?,
                 cookie: nonce(24)?,
                 ssrc: number()?,
-                payload: match flags >> 2 {
+                payload: match flags >> 1 {
                     0 => Payload::Generated,
                     1 => Payload::Stream,
                     2 => Payload::Rtp,
                     _ => return None,
                 },
-                synchronised: flags & 2 != 0,
                 secure: flags & 1 != 0,
             }),
             &RETRY => Self::Retry { nonce: nonce(8)?, cookie: nonce(24)? },
@@ -245,7 +242,7 @@ mod tests {
 
     fn open() -> Open {
         let (nonce, cookie, ssrc) = ([7; 16], [9; 16], 0x0102_0304);
-        Open { nonce, cookie, ssrc, payload: Payload::Rtp, synchronised: true, secure: true }
+        Open { nonce, cookie, ssrc, payload: Payload::Rtp, secure: true }
     }
 
     fn messages() -> [Message; 4] {

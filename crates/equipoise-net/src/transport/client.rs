@@ -20,7 +20,6 @@ pub(crate) struct Opening {
     pub(crate) key: Option<Key>,
     pub(crate) ssrc: u32,
     pub(crate) payload: Payload,
-    pub(crate) synchronised: bool,
     /// How long the first answer is waited for.
     pub(crate) patience: Span,
 }
@@ -115,15 +114,9 @@ impl Client {
 
     fn ask(&mut self) -> Result<(), NetError> {
         let Some(asking) = &self.asking else { return Ok(()) };
-        let Opening { peer, key, ssrc, payload, synchronised, .. } = &self.opening;
-        let open = Open {
-            nonce: asking.nonce,
-            cookie: asking.cookie,
-            ssrc: *ssrc,
-            payload: *payload,
-            synchronised: *synchronised,
-            secure: key.is_some(),
-        };
+        let Opening { peer, key, ssrc, payload, .. } = &self.opening;
+        let open =
+            Open { nonce: asking.nonce, cookie: asking.cookie, ssrc: *ssrc, payload: *payload, secure: key.is_some() };
         self.socket.send_to(*peer, &Message::Open(open).encode(key.as_ref()), 0)
     }
 

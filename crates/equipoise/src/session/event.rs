@@ -43,6 +43,8 @@ pub enum Event {
         round_trip: Span,
         /// Share of the interval's packets that were lost, 0 to 1.
         fraction_lost: f64,
+        /// Packets lost since the session began; fewer than none where some came twice (RFC 3550, Sec. 6.4.1).
+        lost: i32,
     },
     /// None of the last three reports came: the controller was told, and a request skipped.
     ReportsMissing,

@@ -374,7 +374,13 @@ impl Sender {
         let outbox = &mut self.outbox;
         let reading = self.delays.read(now, &said, round_trip, &mut |event| outbox.event(event));
         let delay = if let Reading::Delay(delay) = reading { delay } else { None };
-        self.outbox.event(Event::ReportApplied { number: request.number, delay, round_trip, fraction_lost });
+        self.outbox.event(Event::ReportApplied {
+            number: request.number,
+            delay,
+            round_trip,
+            fraction_lost,
+            lost: block.cumulative_lost,
+        });
         if let Reading::Spoilt = reading {
             // The rate stays: what the clocks did says nothing of the path.
             return Ok(());

@@ -1,0 +1,303 @@
+//! `equipoise receive`.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use equipoise::session::rtp::{Payload, PlayoutConfig};
+use equipoise::session::{Event, Ignored};
+use equipoise::units::Span;
+use equipoise_net::{Clock, End, Server, ServerConfig, Session, Socket, Time, Visitor};
+use serde::Serialize;
+
+use super::results::{ReceiveEnd, ReceiveInterval, ReceiveTally};
+use crate::args::Receive;
+use crate::commands::{Outcome, catch_interrupt, outcome, say};
+use crate::error::CliError;
+use crate::output::Output;
+
+/// The results as JSON.
+#[derive(Debug, Serialize)]
+struct Results {
+    start: Start,
+    sessions: Vec<SessionResult>,
+    /// Datagrams that belong to no session, by reason.
+    ignored: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Start {
+    version: &'static str,
+    local: SocketAddr,
+    encrypted: bool,
+    timestamps: &'static str,
+}
+
+/// One session.
+#[derive(Debug, Serialize)]
+struct SessionResult {
+    number: u64,
+    peer: SocketAddr,
+    ssrc: u32,
+    payload: &'static str,
+    /// Why it is over; `null` while it is not.
+    ended: Option<&'static str>,
+    intervals: Vec<ReceiveInterval>,
+    end: ReceiveEnd,
+}
+
+/// How often the main thread looks around.
+const TICK: Duration = Duration::from_millis(20);
+/// Sessions whose intervals are kept for the results; of later ones only the end is.
+const DETAILED: usize = 1000;
+
+/// What the server's thread tells.
+enum Note {
+    Opened(Time, Session),
+    Event(Time, u64, Event),
+    Payload(u64, u64, Vec<u8>),
+    Ended(Time, u64, End),
+    Ignored(Ignored),
+}
+
+/// Posts what happens to the main thread; RTP it plays out itself, without a detour.
+struct Poster {
+    post: mpsc::Sender<Note>,
+    rtp: Option<(UdpSocket, SocketAddr)>,
+    wants_payload: bool,
+}
+
+impl Visitor for Poster {
+    fn on_open(&mut self, now: Time, session: &Session) {
+        let _ = self.post.send(Note::Opened(now, *session));
+    }
+
+    fn on_event(&mut self, now: Time, session: &Session, event: &Event) {
+        let _ = self.post.send(Note::Event(now, session.number, *event));
+    }
+
+    fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
+        if let (Payload::Rtp, Some((socket, to))) = (session.payload, &self.rtp) {
+            // A player that is not there yet is no reason to stop.
+            let _ = socket.send_to(payload, to);
+        }
+        let kept = if self.wants_payload { payload.to_vec() } else { vec![0; 0] };
+        let _ = self.post.send(Note::Payload(session.number, missing, kept));
+    }
+
+    fn on_end(&mut self, now: Time, session: &Session, why: End) {
+        let _ = self.post.send(Note::Ended(now, session.number, why));
+    }
+
+    fn on_ignored(&mut self, _now: Time, reason: Ignored) {
+        let _ = self.post.send(Note::Ignored(reason));
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
+    let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
+    let output = options.output.as_deref().map(Output::promise).transpose()?;
+    let key = super::key(&options.ends)?;
+    let stop = catch_interrupt()?;
+    let clock = Clock::new();
+    // The unspecified IPv6 address receives IPv4 as well.
+    let bind = options.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+    let socket = Socket::bind((bind, options.ends.port).into(), &clock)?;
+    let start = Start {
+        version: env!("CARGO_PKG_VERSION"),
+        local: socket.address(),
+        encrypted: key.is_some(),
+        timestamps: socket.timestamps().name(),
+    };
+    let rtp = options.rtp.map(|to| play_out(to).map(|socket| (socket, to))).transpose()?;
+    let config = ServerConfig {
+        playout: PlayoutConfig { hold: options.hold, ..PlayoutConfig::default() },
+        most_sessions: options.most_sessions,
+        ..ServerConfig::new(key)
+    };
+    let (post, inbox) = mpsc::channel();
+    let poster = Poster { post, rtp, wants_payload: output.is_some() };
+    let server = Server::start(socket, config, poster)?;
+    let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
+    let quiet = options.ends.quiet || stdout_is_taken;
+    let secure = if start.encrypted { "encrypted sessions" } else { "sessions without encryption or authentication" };
+    say(quiet, &format!("receiving {secure} at {}\n", start.local));
+    let mut watch = Watch::new(output, options.ends.interval, quiet);
+    let origin = clock.now();
+    while !stop.load(Ordering::Relaxed) && options.time.is_none_or(|lasts| clock.now() - origin < lasts) {
+        let open = watch.take_in(&inbox, TICK)?;
+        watch.tell(clock.now());
+        if !open || server.is_finished() || options.one_off && watch.ended > 0 && watch.live.is_empty() {
+            break;
+        }
+    }
+    server.stop()?;
+    while watch.take_in(&inbox, Duration::ZERO)? {}
+    if let Some(output) = watch.output.take() {
+        output.finish()?;
+    }
+    let results = Results { start, sessions: watch.done, ignored: watch.ignored };
+    if let Some(json) = json {
+        // Numbers and texts always have a JSON form.
+        json.fulfil(&format!("{}\n", serde_json::to_string_pretty(&results).unwrap_or_default()))?;
+    }
+    Ok(outcome(&stop))
+}
+
+fn play_out(to: SocketAddr) -> Result<UdpSocket, CliError> {
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
+    UdpSocket::bind((any, 0)).map_err(|source| CliError::Input { what: format!("a socket to {to}"), source })
+}
+
+/// A session that goes on.
+struct Live {
+    opened: Time,
+    result: SessionResult,
+    tally: ReceiveTally,
+}
+
+/// The main thread's side.
+struct Watch {
+    output: Option<Output>,
+    interval: Span,
+    quiet: bool,
+    rows: usize,
+    live: BTreeMap<u64, Live>,
+    done: Vec<SessionResult>,
+    ended: u64,
+    ignored: BTreeMap<&'static str, u64>,
+}
+
+impl Watch {
+    fn new(output: Option<Output>, interval: Span, quiet: bool) -> Self {
+        let (live, ignored) = (BTreeMap::new(), BTreeMap::new());
+        Self { output, interval, quiet, rows: 0, live, done: Vec::new(), ended: 0, ignored }
+    }
+
+    /// Takes what came within `wait`. False once nobody is left to tell anything, or nothing came in no time.
+    fn take_in(&mut self, inbox: &mpsc::Receiver<Note>, wait: Duration) -> Result<bool, CliError> {
+        match inbox.recv_timeout(wait) {
+            Ok(note) => self.take(note)?,
+            Err(RecvTimeoutError::Timeout) => return Ok(wait > Duration::ZERO),
+            Err(RecvTimeoutError::Disconnected) => return Ok(false),
+        }
+        while let Ok(note) = inbox.try_recv() {
+            self.take(note)?;
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, note: Note) -> Result<(), CliError> {
+        match note {
+            Note::Opened(at, session) => self.open(at, session),
+            Note::Event(at, number, event) => {
+                if let Some(live) = self.live.get_mut(&number) {
+                    let lines = live.tell(at, self.interval);
+                    live.tally.on_event(&event);
+                    self.print(&lines);
+                }
+            }
+            Note::Payload(number, missing, payload) => {
+                if let Some(live) = self.live.get_mut(&number) {
+                    live.tally.end.payload_missing += missing;
+                    live.tally.end.payload_bytes += payload.len() as u64;
+                }
+                if let (0, Some(output)) = (number, &mut self.output) {
+                    output.append(&payload)?;
+                }
+            }
+            Note::Ended(at, number, why) => self.end(at, number, why),
+            Note::Ignored(reason) => *self.ignored.entry(reason.name()).or_default() += 1,
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, at: Time, session: Session) {
+        let payload = match session.payload {
+            Payload::Generated => "zeros",
+            Payload::Stream => "a stream",
+            Payload::Rtp => "another program's RTP",
+        };
+        say(self.quiet, &format!("session {}: {payload} from {}\n", session.number, session.peer));
+        let result = SessionResult {
+            number: session.number,
+            peer: session.peer,
+            ssrc: session.ssrc,
+            payload,
+            ended: None,
+            intervals: Vec::new(),
+            end: ReceiveEnd::default(),
+        };
+        self.live.insert(session.number, Live { opened: at, result, tally: ReceiveTally::default() });
+    }
+
+    fn end(&mut self, at: Time, number: u64, why: End) {
+        let Some(mut live) = self.live.remove(&number) else { return };
+        self.ended += 1;
+        let lines = live.tell(at, self.interval);
+        self.print(&lines);
+        live.result.end = live.tally.finish((at - live.opened).max(Span::ZERO));
+        let why = match why {
+            End::Goodbye => "the sender said goodbye",
+            End::Silence => "the sender fell silent",
+            End::Stopped => "the receiver was stopped",
+        };
+        live.result.ended = Some(why);
+        let end = &live.result.end;
+        say(
+            self.quiet,
+            &format!(
+                "session {number}: {why} after {:.1} s; {} packets received, {} lost, {:.3} Mbit/s\n",
+                end.duration_s,
+                end.packets_received,
+                end.packets_lost,
+                end.rate_bps / 1e6
+            ),
+        );
+        if self.done.len() >= DETAILED {
+            live.result.intervals.clear();
+        }
+        self.done.push(live.result);
+    }
+
+    /// Prints the intervals that ended before `now`.
+    fn tell(&mut self, now: Time) {
+        let lines: Vec<_> = self.live.values_mut().flat_map(|live| live.tell(now, self.interval)).collect();
+        self.print(&lines);
+    }
+
+    fn print(&mut self, lines: &[String]) {
+        for line in lines {
+            if self.rows.is_multiple_of(20) {
+                say(self.quiet, "session     time     received  packets   delay since the first\n");
+            }
+            self.rows += 1;
+            say(self.quiet, line);
+        }
+    }
+}
+
+impl Live {
+    /// Closes the intervals that ended before `now`, with a line for each.
+    fn tell(&mut self, now: Time, interval: Span) -> Vec<String> {
+        let mut lines = Vec::new();
+        let at = (now - self.opened).as_secs_f64();
+        while at >= self.tally.now.start_s + interval.as_secs_f64() {
+            let ends = Span::from_secs_f64(self.tally.now.start_s).unwrap_or_default() + interval;
+            let closed = self.tally.close(ends);
+            let delay = closed.shown_delay_mean_s.map_or("-".to_owned(), |delay| format!("{:+.2} ms", delay * 1e3));
+            lines.push(format!(
+                "{:7} {:6.1} s {:6.2} Mbit/s {:8}   {delay:>12}\n",
+                self.result.number,
+                closed.end_s,
+                closed.rate_bps / 1e6,
+                closed.packets
+            ));
+            self.result.intervals.push(closed);
+        }
+        lines
+    }
+}

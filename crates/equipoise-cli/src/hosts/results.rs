@@ -1,0 +1,209 @@
+use std::collections::BTreeMap;
+
+use equipoise::session::Event;
+use equipoise::units::Span;
+use serde::Serialize;
+
+/// What a sender did in one interval.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct SendInterval {
+    pub(super) start_s: f64,
+    pub(super) end_s: f64,
+    /// Rate of IP packets that were sent, and the one that was allowed in the end.
+    pub(super) rate_bps: f64,
+    pub(super) target_rate_bps: Option<f64>,
+    /// The delay that is held, from the last report; `null` where none came.
+    pub(super) delay_mean_s: Option<f64>,
+    pub(super) delay_deviation_s: Option<f64>,
+    pub(super) round_trip_s: Option<f64>,
+    /// Share of packets lost, by the last report.
+    pub(super) fraction_lost: Option<f64>,
+    pub(super) packets: u64,
+    pub(super) reports: u64,
+    pub(super) decided_by: Option<&'static str>,
+    #[serde(skip)]
+    bytes: u64,
+}
+
+/// What a sender did in all.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct SendEnd {
+    pub(super) duration_s: f64,
+    pub(super) rate_bps: f64,
+    pub(super) packets_sent: u64,
+    pub(super) bytes_sent: u64,
+    /// By the receiver's last report.
+    pub(super) packets_lost: Option<i32>,
+    /// Mean over the intervals that had reports.
+    pub(super) delay_mean_s: Option<f64>,
+    pub(super) clocks: Option<ClocksCompared>,
+    pub(super) clock_steps: Vec<f64>,
+    pub(super) reports_missing: u64,
+    pub(super) circuit_broken: u64,
+    pub(super) pacing_resets: u64,
+    pub(super) ignored: BTreeMap<&'static str, u64>,
+    /// Packets of the other program that found no room.
+    pub(super) payload_dropped: u64,
+    pub(super) ended_by_peer: bool,
+}
+
+/// How the hosts' clocks compare.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct ClocksCompared {
+    /// Receiver's clock less sender's.
+    pub(super) offset_s: f64,
+    pub(super) uncertainty_s: f64,
+    pub(super) drift_ppm: Option<f64>,
+    pub(super) drift_uncertainty_ppm: Option<f64>,
+}
+
+/// Adds up what a sender tells.
+#[derive(Debug, Default)]
+pub(super) struct SendTally {
+    pub(super) now: SendInterval,
+    pub(super) end: SendEnd,
+    delays: (f64, u64),
+}
+
+impl SendTally {
+    pub(super) fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::MediaSent { size, .. } => {
+                self.now.packets += 1;
+                self.now.bytes += size.as_bytes();
+                self.end.packets_sent += 1;
+                self.end.bytes_sent += size.as_bytes();
+            }
+            Event::ReportApplied { delay, round_trip, fraction_lost, lost, .. } => {
+                self.now.reports += 1;
+                self.now.delay_mean_s = delay.map(|delay| delay.mean_s);
+                self.now.delay_deviation_s = delay.map(|delay| delay.variance_s2.sqrt());
+                self.now.round_trip_s = Some(round_trip.as_secs_f64());
+                self.now.fraction_lost = Some(*fraction_lost);
+                self.end.packets_lost = Some(*lost);
+                if let Some(delay) = delay {
+                    self.delays = (self.delays.0 + delay.mean_s, self.delays.1 + 1);
+                }
+            }
+            Event::RateDecided { rate, snapshot } => {
+                self.now.target_rate_bps = Some(rate.as_bps_f64());
+                self.now.decided_by = snapshot.reason.map(equipoise::control::Reason::name);
+            }
+            Event::ClocksCompared { offset: Some(offset), drift, .. } => {
+                self.end.clocks = Some(ClocksCompared {
+                    offset_s: offset.receiver_ahead.as_secs_f64(),
+                    uncertainty_s: offset.uncertainty.as_secs_f64(),
+                    drift_ppm: drift.map(|drift| drift.ppm),
+                    drift_uncertainty_ppm: drift.map(|drift| drift.uncertainty_ppm),
+                });
+            }
+            Event::ClockStepped { by } => self.end.clock_steps.push(by.as_secs_f64()),
+            Event::ReportsMissing => self.end.reports_missing += 1,
+            Event::CircuitBroken => self.end.circuit_broken += 1,
+            Event::PacingReset { .. } => self.end.pacing_resets += 1,
+            Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
+            Event::Ended { by_peer } => self.end.ended_by_peer = *by_peer,
+            _ => {}
+        }
+    }
+
+    /// Closes the interval that lasted until `at`.
+    pub(super) fn close(&mut self, at: Span) -> SendInterval {
+        let kept = SendInterval {
+            start_s: at.as_secs_f64(),
+            target_rate_bps: self.now.target_rate_bps,
+            decided_by: self.now.decided_by,
+            ..SendInterval::default()
+        };
+        let mut closed = std::mem::replace(&mut self.now, kept);
+        closed.end_s = at.as_secs_f64();
+        closed.rate_bps = rate(closed.bytes, closed.end_s - closed.start_s);
+        closed
+    }
+
+    /// The whole session, which lasted until `at`.
+    pub(super) fn finish(mut self, at: Span) -> SendEnd {
+        self.end.duration_s = at.as_secs_f64();
+        self.end.rate_bps = rate(self.end.bytes_sent, self.end.duration_s);
+        let (sum, count) = self.delays;
+        self.end.delay_mean_s = (count > 0).then(|| sum / count as f64);
+        self.end
+    }
+}
+
+/// What a receiver saw of one session in one interval.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct ReceiveInterval {
+    pub(super) start_s: f64,
+    pub(super) end_s: f64,
+    pub(super) rate_bps: f64,
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Delay as the two clocks show it, less that of the session's first packet.
+    pub(super) shown_delay_mean_s: Option<f64>,
+    #[serde(skip)]
+    delays_s: f64,
+}
+
+/// What a receiver saw of one session in all.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct ReceiveEnd {
+    pub(super) duration_s: f64,
+    pub(super) rate_bps: f64,
+    pub(super) packets_received: u64,
+    pub(super) bytes_received: u64,
+    /// Numbers between the first and the last that never came.
+    pub(super) packets_lost: u64,
+    /// Packets whose payload is missing in what was given out.
+    pub(super) payload_missing: u64,
+    pub(super) payload_bytes: u64,
+    pub(super) ignored: BTreeMap<&'static str, u64>,
+}
+
+/// Adds up what a server tells of a session.
+#[derive(Debug, Default)]
+pub(super) struct ReceiveTally {
+    pub(super) now: ReceiveInterval,
+    pub(super) end: ReceiveEnd,
+    numbers: Option<(u64, u64)>,
+}
+
+impl ReceiveTally {
+    pub(super) fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::MediaReceived { sequence, delay, size, .. } => {
+                self.now.packets += 1;
+                self.now.bytes += size.as_bytes();
+                self.now.delays_s += delay.as_secs_f64();
+                self.end.packets_received += 1;
+                self.end.bytes_received += size.as_bytes();
+                let (first, last) = self.numbers.unwrap_or((*sequence, *sequence));
+                self.numbers = Some((first.min(*sequence), last.max(*sequence)));
+            }
+            Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
+            _ => {}
+        }
+    }
+
+    /// Closes the interval that lasted until `at` on the session's own time.
+    pub(super) fn close(&mut self, at: Span) -> ReceiveInterval {
+        let fresh = ReceiveInterval { start_s: at.as_secs_f64(), ..ReceiveInterval::default() };
+        let mut closed = std::mem::replace(&mut self.now, fresh);
+        closed.end_s = at.as_secs_f64();
+        closed.rate_bps = rate(closed.bytes, closed.end_s - closed.start_s);
+        closed.shown_delay_mean_s = (closed.packets > 0).then(|| closed.delays_s / closed.packets as f64);
+        closed
+    }
+
+    pub(super) fn finish(&mut self, at: Span) -> ReceiveEnd {
+        self.end.duration_s = at.as_secs_f64();
+        self.end.rate_bps = rate(self.end.bytes_received, self.end.duration_s);
+        let expected = self.numbers.map_or(0, |(first, last)| last - first + 1);
+        self.end.packets_lost = expected.saturating_sub(self.end.packets_received);
+        self.end.clone()
+    }
+}
+
+fn rate(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}

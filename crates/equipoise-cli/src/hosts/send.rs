@@ -1,0 +1,435 @@
+//! `equipoise send`.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use equipoise::control::{self, BoxedController, Cbr};
+use equipoise::session::Event;
+use equipoise::session::rtp::{Delays, Payload};
+use equipoise::units::{Rate, Size, Span};
+use equipoise_net::{Clock, Mailbox, SendConfig, Socket, Time, send};
+use serde::Serialize;
+
+use super::results::{SendEnd, SendInterval, SendTally};
+use crate::args::{DelayKind, Send};
+use crate::commands::{Outcome, catch_interrupt, outcome, say};
+use crate::error::CliError;
+use crate::output::Output;
+
+/// The results as JSON.
+#[derive(Debug, Serialize)]
+struct Results {
+    start: Start,
+    intervals: Vec<SendInterval>,
+    end: SendEnd,
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+struct Start {
+    version: &'static str,
+    peer: SocketAddr,
+    local: SocketAddr,
+    encrypted: bool,
+    controller: String,
+    target_delay_s: Option<f64>,
+    /// What the delays are: `queueing`, `one-way` or `estimated`.
+    delay: &'static str,
+    packet_size_bytes: u64,
+    report_interval_s: f64,
+    payload: &'static str,
+    timestamps: &'static str,
+}
+
+/// Without anything to send but zeros a session ends by itself after so long, as iperf3's.
+const DEFAULT_TIME: Span = Span::from_secs(10);
+/// How often the main thread looks around.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Runs the command.
+pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
+    let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
+    let key = super::key(&options.ends)?;
+    let peer = resolve(options)?;
+    let stop = catch_interrupt()?;
+    let clock = Clock::new();
+    let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let socket = Socket::bind((options.bind.unwrap_or(any), 0).into(), &clock)?;
+    let mut config = SendConfig {
+        packet_size: Size::from_bytes(u64::from(options.length)),
+        report_interval: options.report_interval,
+        delays: delays(options.delay),
+        ..SendConfig::new(peer, key)
+    };
+    let relay = options.rtp.map(|local| Relay::listen(local, &stop)).transpose()?;
+    match &relay {
+        Some(Some(relay)) => (config.payload, config.ssrc) = (Payload::Rtp, Some(relay.ssrc)),
+        // Interrupted before anything came.
+        Some(None) => return Ok(Outcome::Interrupted),
+        None if options.file.is_some() => config.payload = Payload::Stream,
+        None => {}
+    }
+    let file = options.file.as_deref().map(open).transpose()?;
+    let controller = controller(options, config.packet_size)?;
+    let start = start(options, &config, &socket, controller.target_delay());
+    let quiet = options.ends.quiet || matches!(json, Some(Output::Stdout));
+    let (post, inbox) = mpsc::channel();
+    let observer = move |at: Time, event: &Event| {
+        // The main thread outlives the session.
+        let _ = post.send((at, *event));
+    };
+    let (running, mailbox) = send(socket, &config, controller, observer)?;
+    let origin = clock.now();
+    say(quiet, &head(&start));
+    let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
+    let dropped = Arc::new(AtomicU64::new(0));
+    if let Some(mailbox) = mailbox {
+        match (relay.flatten(), file) {
+            (Some(relay), _) => relay.forward(mailbox, &stop, &dropped),
+            (None, Some(file)) => feed(file, mailbox),
+            (None, None) => drop(mailbox),
+        }
+    }
+    let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
+    let lasts = lasts.filter(|time| *time > Span::ZERO);
+    let mut watch =
+        Watch { tally: SendTally::default(), intervals: Vec::new(), interval: options.ends.interval, quiet };
+    let mut end = Span::ZERO;
+    while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| clock.now() - origin < lasts) {
+        let share = payload_share(&config);
+        let open = watch.take_in(&inbox, origin, &mut |rate| {
+            if let Some(offer) = &offer {
+                offer.tell((rate.as_bps_f64() * share) as u64);
+            }
+        });
+        end = (clock.now() - origin).max(Span::ZERO);
+        watch.tell(end);
+        if !open || running.is_finished() {
+            break;
+        }
+    }
+    running.stop()?;
+    while watch.take_in(&inbox, origin, &mut |_| {}) {}
+    let mut summary = watch.tally.finish(end);
+    summary.payload_dropped = dropped.load(Ordering::Relaxed);
+    say(quiet, &foot(&summary, options.delay));
+    let results = Results { start, intervals: watch.intervals, end: summary };
+    if let Some(json) = json {
+        // Numbers and texts always have a JSON form.
+        json.fulfil(&format!("{}\n", serde_json::to_string_pretty(&results).unwrap_or_default()))?;
+    }
+    Ok(outcome(&stop))
+}
+
+/// The main thread's side.
+struct Watch {
+    tally: SendTally,
+    intervals: Vec<SendInterval>,
+    interval: Span,
+    quiet: bool,
+}
+
+impl Watch {
+    /// Takes what came within a tick. False once nobody is left to tell anything.
+    fn take_in(&mut self, inbox: &mpsc::Receiver<(Time, Event)>, origin: Time, decided: &mut dyn FnMut(Rate)) -> bool {
+        let mut next = inbox.recv_timeout(TICK).map(Some).or_else(|error| match error {
+            RecvTimeoutError::Timeout => Ok(None),
+            RecvTimeoutError::Disconnected => Err(()),
+        });
+        while let Ok(Some((at, event))) = next {
+            self.tell(at - origin);
+            self.tally.on_event(&event);
+            if let Event::RateDecided { rate, .. } = event {
+                decided(rate);
+            }
+            next = inbox.try_recv().map(Some).or(Ok(None));
+        }
+        next.is_ok()
+    }
+
+    /// Prints the intervals that ended before `at`.
+    fn tell(&mut self, at: Span) {
+        while at.as_secs_f64() >= self.tally.now.start_s + self.interval.as_secs_f64() {
+            let ends = Span::from_secs_f64(self.tally.now.start_s).unwrap_or_default() + self.interval;
+            let interval = self.tally.close(ends);
+            if self.intervals.len().is_multiple_of(20) {
+                say(
+                    self.quiet,
+                    "     time       sent    allowed   delay: mean   deviation  round trip    lost  decided by\n",
+                );
+            }
+            say(self.quiet, &line(&interval));
+            self.intervals.push(interval);
+        }
+    }
+}
+
+fn line(of: &SendInterval) -> String {
+    let millis = |seconds: Option<f64>| seconds.map_or(format!("{:>9}", "-"), |s| format!("{:6.2} ms", s * 1e3));
+    let megabits = |bps: f64| format!("{:6.2}", bps / 1e6);
+    format!(
+        "{:7.1} s {} M  {} M     {}   {}   {} {:>6}  {}\n",
+        of.end_s,
+        megabits(of.rate_bps),
+        of.target_rate_bps.map_or_else(|| "     -".to_owned(), megabits),
+        millis(of.delay_mean_s),
+        millis(of.delay_deviation_s),
+        millis(of.round_trip_s),
+        of.fraction_lost.map_or_else(|| "-".to_owned(), |lost| format!("{:.1} %", lost * 100.0)),
+        of.decided_by.unwrap_or("-"),
+    )
+}
+
+fn head(start: &Start) -> String {
+    let secure = if start.encrypted { "encrypted" } else { "not encrypted, not authenticated" };
+    let target = start
+        .target_delay_s
+        .map_or(String::new(), |target| format!(", {} delay held at {:.1} ms", start.delay, target * 1e3));
+    format!(
+        "sending {} from {} to {}: {secure}; {}{target}\n",
+        start.payload, start.local, start.peer, start.controller
+    )
+}
+
+fn foot(end: &SendEnd, delay: DelayKind) -> String {
+    let mut text =
+        format!("\n{:.1} s, {} packets, {:.3} Mbit/s sent", end.duration_s, end.packets_sent, end.rate_bps / 1e6);
+    if let Some(lost) = end.packets_lost {
+        text.push_str(&format!("; {lost} lost by the receiver's last report"));
+    }
+    if let Some(mean) = end.delay_mean_s {
+        text.push_str(&format!("; {} delay {:.2} ms on average", words(delay), mean * 1e3));
+    }
+    text.push('\n');
+    if let Some(clocks) = end.clocks {
+        text.push_str(&format!(
+            "the receiver's clock is ahead by {:.3} ms, give or take {:.3} ms",
+            clocks.offset_s * 1e3,
+            clocks.uncertainty_s * 1e3
+        ));
+        if let (Some(ppm), Some(within)) = (clocks.drift_ppm, clocks.drift_uncertainty_ppm) {
+            text.push_str(&format!(", and gains {ppm:.1} ppm, give or take {within:.1}"));
+        }
+        text.push('\n');
+    }
+    let counted = [
+        (end.clock_steps.len() as u64, "clock steps"),
+        (end.reports_missing, "times three reports were missing"),
+        (end.circuit_broken, "times the media was stopped for want of reports"),
+        (end.pacing_resets, "times the sender was late by a packet or more"),
+        (end.payload_dropped, "packets of the other program found no room"),
+    ];
+    for (count, what) in counted.iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!("{count} {what}\n"));
+    }
+    for (reason, count) in &end.ignored {
+        text.push_str(&format!("{count} datagrams dropped as {reason}\n"));
+    }
+    text
+}
+
+fn start(options: &Send, config: &SendConfig, socket: &Socket, target: Option<Span>) -> Start {
+    Start {
+        version: env!("CARGO_PKG_VERSION"),
+        peer: config.peer,
+        local: socket.address(),
+        encrypted: config.key.is_some(),
+        controller: if options.bitrate.is_some() { "cbr".to_owned() } else { options.controller.clone() },
+        target_delay_s: target.map(Span::as_secs_f64),
+        delay: words(options.delay),
+        packet_size_bytes: config.packet_size.as_bytes(),
+        report_interval_s: config.report_interval.as_secs_f64(),
+        payload: match config.payload {
+            Payload::Generated => "zeros",
+            Payload::Stream => "a stream",
+            Payload::Rtp => "another program's RTP",
+        },
+        timestamps: socket.timestamps().name(),
+    }
+}
+
+const fn words(delay: DelayKind) -> &'static str {
+    match delay {
+        DelayKind::Queueing => "queueing",
+        DelayKind::OneWay => "one-way",
+        DelayKind::Estimated => "estimated one-way",
+    }
+}
+
+const fn delays(kind: DelayKind) -> Delays {
+    match kind {
+        DelayKind::Queueing => Delays::Queueing,
+        DelayKind::OneWay => Delays::Synchronised,
+        DelayKind::Estimated => Delays::Estimated,
+    }
+}
+
+fn resolve(options: &Send) -> Result<SocketAddr, CliError> {
+    let failed = |source| CliError::Host { host: options.host.clone(), source };
+    let mut found = (options.host.as_str(), options.ends.port).to_socket_addrs().map_err(failed)?;
+    let wanted = |address: &SocketAddr| !(options.four && address.is_ipv6() || options.six && address.is_ipv4());
+    found.find(wanted).ok_or_else(|| failed(io::Error::from(io::ErrorKind::AddrNotAvailable)))
+}
+
+fn controller(options: &Send, packet: Size) -> Result<BoxedController, CliError> {
+    if let Some(rate) = options.bitrate {
+        return Ok(Box::new(Cbr::new(rate)));
+    }
+    let name = options.controller.as_str();
+    let entry = control::find(name).ok_or_else(|| CliError::UnknownController {
+        name: name.to_owned(),
+        known: control::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+    })?;
+    let [target, min, max] = [options.target.to_string(), options.min_rate.to_string(), options.max_rate.to_string()];
+    let mut given = vec![("target", target.as_str()), ("min_rate", &min), ("max_rate", &max)];
+    given.retain(|(name, _)| entry.parameters.iter().any(|parameter| parameter.name == *name));
+    for pair in &options.set {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        given.retain(|(other, _)| *other != name);
+        given.push((name, value));
+    }
+    let failed = |source| CliError::Controller { name: name.to_owned(), source };
+    entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
+}
+
+/// Share of an IP packet that is payload.
+fn payload_share(config: &SendConfig) -> f64 {
+    // RTP header with its sending time.
+    let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(28);
+    1.0 - headers.as_bytes() as f64 / config.packet_size.as_bytes().max(1) as f64
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read + std::marker::Send>, CliError> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let failed = |source| CliError::Input { what: path.display().to_string(), source };
+    Ok(Box::new(File::open(path).map_err(failed)?))
+}
+
+/// Reads `input` on a thread of its own, as fast as the session takes it.
+fn feed(mut input: Box<dyn Read + std::marker::Send>, mailbox: Mailbox) {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match input.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => {
+                    if mailbox.push(&buffer[..length]).is_err() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // What was read is sent; the rest there is no way to get.
+                    let _ = writeln!(anstream::stderr(), "error: cannot read on: {error}");
+                    break;
+                }
+            }
+        }
+    });
+}
+
+/// A local port that another program sends RTP to.
+struct Relay {
+    socket: UdpSocket,
+    /// The source of its first packet.
+    ssrc: u32,
+    first: Vec<u8>,
+}
+
+impl Relay {
+    /// Waits for the first RTP packet; `None` where `stop` is set before.
+    fn listen(local: SocketAddr, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
+        let failed = |source| CliError::Input { what: format!("RTP at {local}"), source };
+        let socket = UdpSocket::bind(local).map_err(failed)?;
+        socket.set_read_timeout(Some(TICK)).map_err(failed)?;
+        let mut buffer = vec![0; 65_536];
+        while !stop.load(Ordering::Relaxed) {
+            match socket.recv(&mut buffer) {
+                // A packet of RTP version 2; RTCP of the same program is not relayed.
+                Ok(length) if length >= 12 && buffer[0] >> 6 == 2 && !equipoise::wire::is_rtcp(&buffer[..length]) => {
+                    let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
+                    return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec() }));
+                }
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands over packets on a thread of its own; what finds no room is dropped and counted, as live media would be late.
+    fn forward(self, mailbox: Mailbox, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
+        let (stop, dropped) = (stop.clone(), dropped.clone());
+        thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            let mut next = mailbox.try_push(&self.first);
+            while let (Ok(taken), false) = (next, stop.load(Ordering::Relaxed)) {
+                if !taken {
+                    dropped.fetch_add(1, Ordering::Relaxed);
+                }
+                next = match self.socket.recv(&mut buffer) {
+                    Ok(length) if !equipoise::wire::is_rtcp(&buffer[..length]) => mailbox.try_push(&buffer[..length]),
+                    _ => Ok(true),
+                };
+            }
+        });
+    }
+}
+
+/// Tells encoders the rate of payload, a line `rate BITS_PER_SECOND` at a time.
+struct RateSocket {
+    path: std::path::PathBuf,
+    state: Arc<Mutex<Listeners>>,
+}
+
+#[derive(Default)]
+struct Listeners {
+    last: Option<u64>,
+    streams: Vec<std::os::unix::net::UnixStream>,
+}
+
+impl RateSocket {
+    fn open(path: &Path) -> Result<Self, CliError> {
+        let failed = |source| CliError::Output { path: path.to_path_buf(), source };
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let state = Arc::new(Mutex::new(Listeners::default()));
+        let shared = state.clone();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut listeners = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                // A reader that does not read is let go rather than waited for.
+                let ready = stream.set_nonblocking(true).is_ok();
+                let told = listeners.last.is_none_or(|rate| writeln!(stream, "rate {rate}").is_ok());
+                if ready && told {
+                    listeners.streams.push(stream);
+                }
+            }
+        });
+        Ok(Self { path: path.to_path_buf(), state })
+    }
+
+    fn tell(&self, rate: u64) {
+        let mut listeners = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if listeners.last.replace(rate) != Some(rate) {
+            listeners.streams.retain_mut(|stream| writeln!(stream, "rate {rate}").is_ok());
+        }
+    }
+}
+
+impl Drop for RateSocket {
+    fn drop(&mut self) {
+        // The name is ours; if it is gone already, so much the better.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
