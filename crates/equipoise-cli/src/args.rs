@@ -351,6 +351,9 @@ pub(crate) struct Receive {
     /// How long a missing packet is waited for before the next is given out
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,
+    /// Seconds after which a silent session is given up
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(crate) idle: Span,
     /// Sessions at once
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     pub(crate) most_sessions: usize,

@@ -116,6 +116,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     let config = ServerConfig {
         playout: PlayoutConfig { hold: options.hold, ..PlayoutConfig::default() },
         most_sessions: options.most_sessions,
+        idle: options.idle,
         ..ServerConfig::new(key)
     };
     let (post, inbox) = mpsc::channel();

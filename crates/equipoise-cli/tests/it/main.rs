@@ -1,8 +1,11 @@
 //! The command as a person or a script meets it: exit codes, messages, files, packets on the wire.
 
 mod capture;
+mod faults;
 mod files;
+mod hosts;
 mod interrupt;
+mod middle;
 mod paper;
 mod rtt;
 mod support;

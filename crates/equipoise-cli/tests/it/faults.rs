@@ -1,0 +1,360 @@
+//! What hostile and broken networks do to a session between two hosts. Each test states what has to hold; the book's table
+//! of faults is made of what they print.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::middle::{Hosts, Kind, Middle, NEW_ADDRESS, Passing};
+use crate::support::Folder;
+
+const MIN: f64 = 500e3;
+const MAX: f64 = 4e6;
+
+/// One fault at a time: a machine of two processors is no place for several of them.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A session through a hostile middle.
+struct Bench {
+    _alone: MutexGuard<'static, ()>,
+    hosts: Hosts,
+    middle: Middle,
+    folder: Folder,
+}
+
+/// What both ends wrote.
+struct Told {
+    sender: Value,
+    receiver: Value,
+    media: u64,
+    passed: u64,
+}
+
+impl Bench {
+    fn new(fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static) -> Option<Self> {
+        // What a test that failed left behind is its own.
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let hosts = Hosts::new()?;
+        let folder = Folder::new();
+        fs::write(folder.file("key"), "what only these two hosts know").expect("written");
+        let middle = Middle::start(&hosts, fate);
+        Some(Self { _alone: alone, hosts, middle, folder })
+    }
+
+    fn receiver(&self, name: &str, more: &[&str]) -> Child {
+        let (key, json) = (self.folder.file("key"), self.folder.file(name));
+        let arguments = [&["receive", "--key", &key, "--json", &json, "-q"], more].concat();
+        let child = self.hosts.equipoise(1, &arguments);
+        thread::sleep(Duration::from_millis(300));
+        child
+    }
+
+    fn sender(&self, seconds: u32, more: &[&str]) -> Child {
+        let (key, json, seconds) = (self.folder.file("key"), self.folder.file("sender.json"), seconds.to_string());
+        let (port, middle) = (self.middle.port(), self.hosts.middle(0));
+        let base = ["send", &middle, "-p", &port, "--key", &key, "--json", &json, "-q", "-t", &seconds, "-i", "0.5"];
+        let law = [
+            "--report-interval",
+            "250 ms",
+            "--min-rate",
+            "500k",
+            "--max-rate",
+            "4M",
+            "--target",
+            "20 ms",
+            "-l",
+            "1000",
+        ];
+        self.hosts.equipoise(0, &[&base[..], &law, more].concat())
+    }
+
+    fn read(&self, name: &str) -> Value {
+        let text = fs::read_to_string(self.folder.file(name)).expect("the results are written");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// A whole session of generated media.
+    fn run(self, seconds: u32) -> Told {
+        let mut receiver = self.receiver("receiver.json", &["--one-off"]);
+        let mut sender = self.sender(seconds, &[]);
+        assert!(sender.wait().expect("it ends").success());
+        assert!(receiver.wait().expect("it ends").success());
+        let counted = self.middle.counted();
+        Told {
+            sender: self.read("sender.json"),
+            receiver: self.read("receiver.json"),
+            media: counted.media,
+            passed: counted.media_passed,
+        }
+    }
+}
+
+impl Told {
+    /// Allowed rate at the end of every half second, in bit/s.
+    fn rates(&self) -> Vec<f64> {
+        let intervals = self.sender["intervals"].as_array().expect("intervals");
+        intervals.iter().filter_map(|interval| interval["target_rate_bps"].as_f64()).collect()
+    }
+
+    fn session(&self) -> &Value {
+        &self.receiver["sessions"][0]["end"]
+    }
+
+    /// What holds whatever happens: the rate within its limits, and counters that add up.
+    fn hold(&self, what: &str) {
+        let rates = self.rates();
+        assert!(rates.iter().all(|rate| (MIN..=MAX).contains(rate)), "{what}: {rates:?}");
+        let sent = self.sender["end"]["packets_sent"].as_u64().expect("a count");
+        let received = self.session()["packets_received"].as_u64().expect("a count");
+        assert_eq!(sent, self.media, "{what}: every packet that was sent came to the middle");
+        assert_eq!(received, self.passed, "{what}: every packet that was let through was received, once");
+        println!(
+            "{what}: sent {sent}, received {received}, lost {}, rates {:.2} to {:.2} Mbit/s, in the end {:.2}; sender {}, receiver {}",
+            sent - received,
+            rates.iter().copied().fold(f64::MAX, f64::min) / 1e6,
+            rates.iter().copied().fold(0.0, f64::max) / 1e6,
+            rates.last().copied().unwrap_or_default() / 1e6,
+            self.sender["end"]["ignored"],
+            self.session()["ignored"],
+        );
+    }
+
+    /// Half-second intervals from `from` on until the rate is at least `share` of what it was on average before.
+    fn recovery(&self, from: usize, share: f64) -> Option<usize> {
+        let rates = self.rates();
+        let before = &rates[from.saturating_sub(8)..from];
+        let level = share * before.iter().sum::<f64>() / before.len() as f64;
+        rates[from..].iter().skip(4).position(|rate| *rate >= level).map(|at| at + 4)
+    }
+}
+
+/// Pseudo-random shares that depend on the packet's number alone.
+fn chance(number: u64, salt: u64) -> f64 {
+    let mut x = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ salt;
+    x = (x ^ (x >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn lossy(share: f64) -> impl FnMut(&Passing) -> Vec<u64> + Send {
+    move |passing| {
+        let lost = passing.kind != Kind::Handshake && chance(passing.number, u64::from(passing.to_receiver)) < share;
+        if lost { vec![] } else { vec![0] }
+    }
+}
+
+#[test]
+fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
+    for share in [0.02, 0.1, 0.3] {
+        let Some(bench) = Bench::new(lossy(share)) else { return };
+        let told = bench.run(12);
+        told.hold(&format!("{:.0} % lost each way", share * 100.0));
+        let lost = 1.0 - told.passed as f64 / told.media as f64;
+        assert!((lost - share).abs() < 0.1, "{lost}");
+        assert!(told.rates().iter().copied().fold(0.0, f64::max) > 1e6, "the session lives on what gets through");
+    }
+}
+
+/// Of one kind, for the four seconds from the eighth on.
+fn lost_for_four_seconds(kind: Kind) -> impl FnMut(&Passing) -> Vec<u64> + Send {
+    move |passing| {
+        let lost = passing.kind == kind && (8..12).contains(&passing.at.as_secs());
+        if lost { vec![] } else { vec![0] }
+    }
+}
+
+#[test]
+fn lost_requests_and_lost_reports_slow_the_session_down_and_nothing_more() {
+    for (kind, what) in [(Kind::SenderReport, "requests lost for 4 s"), (Kind::ReceiverReport, "reports lost for 4 s")]
+    {
+        let Some(bench) = Bench::new(lost_for_four_seconds(kind)) else { return };
+        let told = bench.run(24);
+        told.hold(what);
+        let rates = told.rates();
+        let lowest = rates[16..26].iter().copied().fold(f64::MAX, f64::min);
+        assert!(lowest < 0.6 * rates[15], "{what}: from {} to {lowest}", rates[15]);
+        let back = told.recovery(16, 0.6).expect("it recovers");
+        println!("{what}: back after {:.1} s", back as f64 / 2.0);
+        assert!(back <= 24, "{what}: {rates:?}");
+    }
+}
+
+#[test]
+fn packets_that_overtake_each_other_by_50_ms_are_put_into_order() {
+    intact("50 ms of reordering", |passing| vec![if passing.number % 6 == 5 { 50 } else { 0 }], "forged", 0);
+}
+
+#[test]
+fn packets_that_come_twice_count_once() {
+    intact(
+        "every third packet doubled",
+        |passing| if passing.number % 3 == 0 { vec![0, 7] } else { vec![0] },
+        "forged",
+        100,
+    );
+}
+
+/// A stream through a middle that loses nothing arrives whole.
+fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, counter: &str, at_least: u64) {
+    let Some(bench) = Bench::new(fate) else { return };
+    let (from, to) = (bench.folder.file("stream"), bench.folder.file("received"));
+    let stream: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
+    fs::write(&from, &stream).expect("written");
+    let mut receiver = bench.receiver("receiver.json", &["--one-off", "--output", &to]);
+    let mut sender = bench.sender(0, &["--file", &from]);
+    assert!(sender.wait().expect("it ends").success());
+    assert!(receiver.wait().expect("it ends").success());
+    let counted = bench.middle.counted();
+    let (media, passed) = (counted.media, counted.media_passed);
+    let told = Told { sender: bench.read("sender.json"), receiver: bench.read("receiver.json"), media, passed };
+    told.hold(what);
+    // The queue of 500 packets is the only one who may drop.
+    assert_eq!(told.session()["payload_missing"].as_u64(), Some(media - passed), "{what}");
+    if media == passed {
+        assert!(fs::read(&to).expect("received") == stream, "{what}: the bytes are those that were sent");
+    }
+    let found = told.session()["ignored"][counter].as_u64().unwrap_or(0);
+    assert!(found >= at_least, "{what}: {found} as {counter}");
+}
+
+#[test]
+fn an_outage_of_ten_seconds_ends_no_session() {
+    let outage = |passing: &Passing| if (8..18).contains(&passing.at.as_secs()) { vec![] } else { vec![0] };
+    let Some(bench) = Bench::new(outage) else { return };
+    let told = bench.run(34);
+    told.hold("an outage of 10 s");
+    let rates = told.rates();
+    // It begins at 8 s of the middle's time, which is some tenths of a second ahead of the sender's.
+    assert!(rates[24..33].iter().all(|rate| *rate <= MIN * 1.01), "at the lowest rate before it ends: {rates:?}");
+    let high = rates[34..].iter().position(|rate| *rate > 2.0 * MIN).expect("it recovers");
+    println!("an outage of 10 s: above twice the lowest rate {:.1} s after its end", high as f64 / 2.0);
+    assert!(high <= 20, "{rates:?}");
+    assert_eq!(told.receiver["sessions"].as_array().map(Vec::len), Some(1), "it is the same session");
+}
+
+#[test]
+fn a_receiver_that_is_killed_and_started_again_gets_the_session_again() {
+    let Some(bench) = Bench::new(|_: &Passing| vec![0]) else { return };
+    let mut first = bench.receiver("first.json", &[]);
+    let mut sender = bench.sender(20, &[]);
+    thread::sleep(Duration::from_secs(6));
+    // SIGKILL goes to `ip netns exec`, which has become the command itself.
+    first.kill().expect("running");
+    first.wait().expect("killed");
+    thread::sleep(Duration::from_secs(2));
+    let mut second = bench.receiver("receiver.json", &["--one-off"]);
+    assert!(sender.wait().expect("it ends").success());
+    assert!(second.wait().expect("it ends").success());
+    let (sent, received) = (bench.read("sender.json"), bench.read("receiver.json"));
+    let again = received["sessions"][0]["end"]["duration_s"].as_f64().expect("a session");
+    println!("receiver killed for 2 s: the session goes on, {again:.1} s of the last 11.7");
+    assert!(again > 8.0, "{received}");
+    let rates: Vec<f64> =
+        sent["intervals"].as_array().expect("intervals").iter().filter_map(|i| i["target_rate_bps"].as_f64()).collect();
+    assert!(rates.iter().all(|rate| (MIN..=MAX).contains(rate)));
+    assert!(rates.last().is_some_and(|rate| *rate > 2.0 * MIN), "{rates:?}");
+}
+
+#[test]
+fn a_sender_that_is_killed_is_given_up_after_a_while() {
+    let Some(bench) = Bench::new(|_: &Passing| vec![0]) else { return };
+    let mut receiver = bench.receiver("receiver.json", &["--one-off", "--idle", "3"]);
+    let mut sender = bench.sender(20, &[]);
+    thread::sleep(Duration::from_secs(4));
+    sender.kill().expect("running");
+    sender.wait().expect("killed");
+    assert!(receiver.wait().expect("it ends").success());
+    let told = bench.read("receiver.json");
+    assert_eq!(told["sessions"][0]["ended"], "the sender fell silent");
+    println!("sender killed: given up after {} s", told["sessions"][0]["end"]["duration_s"]);
+}
+
+#[test]
+fn an_address_that_changes_ends_no_session() {
+    let mut changed = 0;
+    let fate = move |passing: &Passing| {
+        // As a home router does that is started again: at 5 s and at 9 s.
+        let due = u64::from(passing.at.as_secs() >= 5) + u64::from(passing.at.as_secs() >= 9);
+        let now = passing.to_receiver && due > changed;
+        changed = changed.max(due);
+        vec![if now { NEW_ADDRESS } else { 0 }]
+    };
+    let Some(bench) = Bench::new(fate) else { return };
+    let told = bench.run(14);
+    told.hold("two changes of address");
+    assert_eq!(told.receiver["sessions"].as_array().map(Vec::len), Some(1), "it is the same session");
+    assert_eq!(told.sender["end"]["circuit_broken"], 0);
+}
+
+/// Resident memory of a process in bytes.
+fn memory(process: &Child) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).expect("running");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux says so");
+    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number") * 1024
+}
+
+#[test]
+fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
+    let Some(bench) = Bench::new(|_: &Passing| vec![0]) else { return };
+    let mut receiver = bench.receiver("receiver.json", &["--one-off"]);
+    let mut sender = bench.sender(14, &[]);
+    thread::sleep(Duration::from_secs(4));
+    let before = [memory(&sender), memory(&receiver)];
+    let stop = Arc::new(AtomicBool::new(false));
+    let target = format!("{}:5004", bench.hosts.address(1));
+    let flood = {
+        let stop = stop.clone();
+        thread::spawn(move || {
+            let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+            socket.connect(target).expect("an address");
+            let mut count = 0u64;
+            while !stop.load(Ordering::Relaxed) {
+                let mut datagram = vec![0u8; 60 + (count % 100) as usize];
+                for (at, byte) in datagram.iter_mut().enumerate() {
+                    *byte = (chance(count, at as u64) * 256.0) as u8;
+                }
+                // Every other one is well formed: media, a request or a report of any source, as anybody can make up.
+                if count % 2 == 0 {
+                    datagram[0] = 0x80 | u8::from(count % 4 == 0);
+                    datagram[1] = [96, 200, 201][(count / 2 % 3) as usize];
+                    let words = (datagram.len() / 4 - 1) as u16;
+                    datagram[2..4].copy_from_slice(&words.to_be_bytes());
+                }
+                // A full queue is the flood's own business.
+                let _ = socket.send(&datagram);
+                count += 1;
+                if count % 200 == 0 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            count
+        })
+    };
+    thread::sleep(Duration::from_secs(5));
+    stop.store(true, Ordering::Relaxed);
+    let count = flood.join().expect("no panic");
+    let after = [memory(&sender), memory(&receiver)];
+    assert!(sender.wait().expect("it ends").success());
+    assert!(receiver.wait().expect("it ends").success());
+    let counted = bench.middle.counted();
+    let (media, passed) = (counted.media, counted.media_passed);
+    let told = Told { sender: bench.read("sender.json"), receiver: bench.read("receiver.json"), media, passed };
+    let rates = told.rates();
+    assert!(rates.iter().all(|rate| (MIN..=MAX).contains(rate)), "{rates:?}");
+    let grown = after.iter().zip(before).map(|(after, before)| after.saturating_sub(before)).max().unwrap_or(0);
+    println!(
+        "a flood of {:.0} datagrams/s for 5 s: memory grew by {} kB; ignored {}",
+        count as f64 / 5.0,
+        grown / 1024,
+        told.receiver["ignored"]
+    );
+    assert!(grown < 32 << 20, "{before:?} to {after:?}");
+    assert_eq!(told.receiver["sessions"].as_array().map(Vec::len), Some(1), "nobody else got a session");
+    assert!(count > 50_000, "a flood: {count}");
+}

@@ -1,0 +1,269 @@
+//! Two network namespaces, and between them whatever a test makes of the path.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use equipoise::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
+use equipoise::units::{Rate, ReceiverClock, Schedule, Size, Span};
+
+/// Two namespaces, each linked to this process's own.
+pub(crate) struct Hosts {
+    names: [String; 2],
+    number: u32,
+}
+
+impl Hosts {
+    /// The hosts; `None`, with the reason printed, where the right to make them is missing.
+    pub(crate) fn new() -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let id = std::process::id() % 100_000;
+        let hosts = Self { names: ["n", "f"].map(|side| format!("eq{side}{id}x{number}")), number };
+        for (side, name) in hosts.names.iter().enumerate() {
+            let (subnet, outer) = (format!("10.77.{}", number * 2 + side as u32), format!("{name}o"));
+            let commands = [
+                format!("ip netns add {name}"),
+                format!("ip link add {outer} type veth peer name eth0 netns {name}"),
+                format!("ip addr add {subnet}.254/24 dev {outer}"),
+                format!("ip link set {outer} up"),
+                format!("ip -n {name} addr add {subnet}.1/24 dev eth0"),
+                format!("ip -n {name} link set eth0 up"),
+                format!("ip -n {name} link set lo up"),
+            ];
+            if !commands.iter().all(|command| done(command)) {
+                println!("skipped: network namespaces cannot be made here (`ip netns add` needs root)");
+                return None;
+            }
+        }
+        Some(hosts)
+    }
+
+    /// Address of the middle on the sender's side (0) or the receiver's (1).
+    pub(crate) fn middle(&self, side: u32) -> String {
+        format!("10.77.{}.254", self.number * 2 + side)
+    }
+
+    /// Address of the sender (0) or the receiver (1).
+    pub(crate) fn address(&self, side: u32) -> String {
+        format!("10.77.{}.1", self.number * 2 + side)
+    }
+
+    /// The built command on the sender's host (0) or the receiver's (1).
+    pub(crate) fn equipoise(&self, side: usize, arguments: &[&str]) -> Child {
+        self.command(side, env!("CARGO_BIN_EXE_equipoise"))
+            .args(arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("ip was there a moment ago")
+    }
+
+    /// Any program on a host.
+    pub(crate) fn command(&self, side: usize, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[side], program]);
+        command
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // What cannot be removed goes with the machine's next start.
+            done(&format!("ip netns delete {name}"));
+        }
+    }
+}
+
+fn done(command: &str) -> bool {
+    let mut words = command.split(' ');
+    let program = words.next().unwrap_or_default();
+    Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
+}
+
+/// What a datagram is, as far as the way can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Media,
+    SenderReport,
+    ReceiverReport,
+    Handshake,
+}
+
+/// A datagram on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passing {
+    pub(crate) kind: Kind,
+    pub(crate) to_receiver: bool,
+    /// Counts the datagrams of its direction, from 0.
+    pub(crate) number: u64,
+    /// Since the middle began.
+    pub(crate) at: Duration,
+}
+
+/// What the middle counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    /// Media packets that entered, and of these those that were let through at least once.
+    pub(crate) media: u64,
+    pub(crate) media_passed: u64,
+}
+
+/// A middle of 5 Mbit/s and 10 ms each way, which does to each datagram what the test says: `[]` loses it, `[0]` lets it
+/// pass, `[0, 0]` doubles it, `[50]` holds it back by 50 ms.
+pub(crate) struct Middle {
+    stop: Arc<AtomicBool>,
+    counted: Arc<Mutex<Counted>>,
+    thread: Option<JoinHandle<()>>,
+    address: SocketAddr,
+}
+
+impl Middle {
+    pub(crate) fn start(hosts: &Hosts, mut fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static) -> Self {
+        let near = UdpSocket::bind((hosts.middle(0), 0)).expect("a port");
+        let (address, target) = (near.local_addr().expect("bound"), format!("{}:5004", hosts.address(1)));
+        let far_address = hosts.middle(1);
+        let (stop, counted) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Counted::default())));
+        let (stopped, shared) = (stop.clone(), counted.clone());
+        let thread = thread::spawn(move || {
+            let mut relay = Relay::new(near, &far_address, target);
+            while !stopped.load(Ordering::Relaxed) {
+                relay.turn(&mut fate, &shared);
+            }
+        });
+        Self { stop, counted, thread: Some(thread), address }
+    }
+
+    pub(crate) fn port(&self) -> String {
+        self.address.port().to_string()
+    }
+
+    pub(crate) fn counted(&self) -> Counted {
+        *self.counted.lock().expect("no panic while counting")
+    }
+}
+
+impl Drop for Middle {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the receiver sees the sender at; a fate of more than this many ms asks for a new one instead of a delay.
+pub(crate) const NEW_ADDRESS: u64 = 1_000_000;
+
+const RATE: u64 = 5_000_000;
+const WAY: Duration = Duration::from_millis(10);
+
+struct Relay {
+    near: UdpSocket,
+    far: UdpSocket,
+    far_address: String,
+    target: String,
+    sender: Option<SocketAddr>,
+    start: Instant,
+    link: FifoLink<ReceiverClock>,
+    under_way: BinaryHeap<Reverse<(Instant, u64, bool, Vec<u8>)>>,
+    order: u64,
+    counts: [u64; 2],
+}
+
+impl Relay {
+    fn new(near: UdpSocket, far_address: &str, target: String) -> Self {
+        let config = LinkConfig {
+            rate: Schedule::constant(Rate::from_bps(RATE)),
+            propagation_delay: Span::ZERO,
+            queue: QueueLimit::Packets(500),
+        };
+        near.set_nonblocking(true).expect("a socket can");
+        Self {
+            near,
+            far: outer(far_address),
+            far_address: far_address.to_owned(),
+            target,
+            sender: None,
+            start: Instant::now(),
+            link: FifoLink::new(config, equipoise::units::Instant::ZERO).expect("a link"),
+            under_way: BinaryHeap::new(),
+            order: 0,
+            counts: [0; 2],
+        }
+    }
+
+    fn turn(&mut self, fate: &mut impl FnMut(&Passing) -> Vec<u64>, counted: &Mutex<Counted>) {
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = self.near.recv_from(&mut buffer) {
+            self.sender = Some(from);
+            self.pass(&buffer[..length], true, fate, counted);
+        }
+        while let Ok(length) = self.far.recv(&mut buffer) {
+            self.pass(&buffer[..length], false, fate, counted);
+        }
+        while self.under_way.peek().is_some_and(|Reverse((at, ..))| *at <= Instant::now()) {
+            let Some(Reverse((_, _, to_receiver, datagram))) = self.under_way.pop() else { break };
+            let sent = match (to_receiver, self.sender) {
+                (true, _) => self.far.send_to(&datagram, &self.target),
+                (false, Some(sender)) => self.near.send_to(&datagram, sender),
+                (false, None) => Ok(0),
+            };
+            // Word that nobody listens is not the way's business.
+            let _ = sent;
+        }
+        thread::sleep(Duration::from_micros(500));
+    }
+
+    fn pass(
+        &mut self,
+        datagram: &[u8],
+        to_receiver: bool,
+        fate: &mut impl FnMut(&Passing) -> Vec<u64>,
+        counted: &Mutex<Counted>,
+    ) {
+        let kind = match datagram {
+            [b'e', ..] => Kind::Handshake,
+            [_, 200, ..] => Kind::SenderReport,
+            [_, 201, ..] => Kind::ReceiverReport,
+            _ => Kind::Media,
+        };
+        let at = self.start.elapsed();
+        let number = &mut self.counts[usize::from(to_receiver)];
+        let copies = fate(&Passing { kind, to_receiver, number: *number, at });
+        *number += 1;
+        let mut passed = false;
+        for held in copies {
+            if held >= NEW_ADDRESS {
+                self.far = outer(&self.far_address);
+            }
+            let held = Duration::from_millis(held % NEW_ADDRESS);
+            let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP;
+            let now = equipoise::units::Instant::from_nanos(at.as_nanos() as u64);
+            let due = match to_receiver.then(|| self.link.offer(now, size)) {
+                Some(Verdict::Dropped) => continue,
+                Some(Verdict::ArrivesAt(due)) => self.start + Duration::from_nanos(due.as_nanos()),
+                None => self.start + at,
+            };
+            passed = true;
+            self.order += 1;
+            self.under_way.push(Reverse((due + WAY + held, self.order, to_receiver, datagram.to_vec())));
+        }
+        if kind == Kind::Media {
+            let mut counted = counted.lock().expect("no panic while counting");
+            counted.media += 1;
+            counted.media_passed += u64::from(passed);
+        }
+    }
+}
+
+fn outer(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind((address, 0)).expect("a port");
+    socket.set_nonblocking(true).expect("a socket can");
+    socket
+}
