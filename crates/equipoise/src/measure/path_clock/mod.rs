@@ -210,7 +210,7 @@ impl PathClock {
     /// Drift, line and spread anew.
     fn fit(&mut self) {
         if self.windows.horizon() >= Self::LEAST_HORIZON
-            && let Some(drift) = self.finder.drift(self.windows.iter())
+            && let Some(drift) = self.finder.drift(&self.windows)
             && drift.uncertainty_ppm <= Self::KNOWN_WITHIN_PPM
         {
             self.drift = Some(drift);
@@ -222,7 +222,7 @@ impl PathClock {
             .iter()
             .copied()
             .reduce(|lowest, window| if window.above(&lowest, slope) < Span::ZERO { window } else { lowest });
-        self.spread = self.lowest.map_or(Span::ZERO, |lowest| self.finder.spread(self.windows.iter(), &lowest, slope));
+        self.spread = self.lowest.map_or(Span::ZERO, |lowest| self.finder.spread(&self.windows, &lowest, slope));
     }
 }
 

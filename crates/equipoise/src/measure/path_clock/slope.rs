@@ -62,12 +62,12 @@ impl DriftFinder {
     }
 
     /// The drift and its interval; `None` for too few pairs.
-    pub(super) fn drift<'a>(&mut self, points: impl Iterator<Item = &'a Window> + Clone) -> Option<Drift> {
+    pub(super) fn drift(&mut self, windows: &Windows) -> Option<Drift> {
         self.slopes.clear();
         let mut squares = 0.0;
-        for (place, point) in points.clone().enumerate() {
+        for (place, point) in windows.iter().enumerate() {
             let mut balance = 0.0;
-            for (other_place, other) in points.clone().enumerate().filter(|(_, other)| other.compares_with(point)) {
+            for (other_place, other) in windows.iter().enumerate().filter(|(_, other)| other.compares_with(point)) {
                 balance += if other_place < place { 1.0 } else { -1.0 };
                 if other_place < place && self.slopes.len() < Self::MOST_PAIRS {
                     let rise = (point.shown - other.shown).as_nanos() as f64;
@@ -83,7 +83,7 @@ impl DriftFinder {
         let pairs = self.slopes.len() as f64;
         let reach = Self::QUANTILE * libm::sqrt((pairs + squares) / 3.0);
         let lowest = libm::round((pairs - reach) / 2.0) - 1.0;
-        let highest = libm::round((pairs + reach) / 2.0);
+        let highest = libm::round(f64::midpoint(pairs, reach));
         if lowest < 0.0 {
             return None;
         }
@@ -94,14 +94,9 @@ impl DriftFinder {
     }
 
     /// The median distance of the points above the line of slope `slope` through `lowest`.
-    pub(super) fn spread<'a>(
-        &mut self,
-        points: impl Iterator<Item = &'a Window>,
-        lowest: &Window,
-        slope: Slope,
-    ) -> Span {
+    pub(super) fn spread(&mut self, windows: &Windows, lowest: &Window, slope: Slope) -> Span {
         self.slopes.clear();
-        self.slopes.extend(points.take(Self::MOST_PAIRS).map(|point| point.above(lowest, slope).as_nanos() as f64));
+        self.slopes.extend(windows.iter().map(|window| window.above(lowest, slope).as_nanos() as f64));
         self.slopes.sort_unstable_by(f64::total_cmp);
         median(&self.slopes).map_or(Span::ZERO, |nanos| Span::from_nanos(nanos as i64))
     }

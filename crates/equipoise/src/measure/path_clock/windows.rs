@@ -85,7 +85,7 @@ impl Windows {
         self.kept.capacity()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Window> + Clone {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Window> {
         self.kept.iter()
     }
 
