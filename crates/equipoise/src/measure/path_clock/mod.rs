@@ -32,8 +32,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// disciplined, a warming crystal) is followed at once downwards, and upwards as the slope follows. A report's minimum
 /// counts as seen when the report came: under drift the base is off by up to the drift times the reports' interval, 0.1 ms
 /// at 100 ppm and 1 s. A step up in the report just before the round trip rises by the like is taken back: it was a queue
-/// whose round trip came late. After ten minutes of silence the past is forgotten, but a step across the silence is still
-/// noticed.
+/// whose round trip came late. It counts as noise, and steps smaller than it go unnoticed for a few hundred reports. After
+/// ten minutes of silence the past is forgotten, but a step across the silence is still noticed.
 ///
 /// Fixed memory, no allocation after [`PathClock::new`]; a report costs some 2000 slopes and their sorting. Any input is
 /// safe; arithmetic saturates.

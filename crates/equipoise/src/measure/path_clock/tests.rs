@@ -256,23 +256,86 @@ fn a_step_below_the_threshold_is_no_step_but_one_down_is_followed() {
 fn the_senders_own_clock_may_be_set_too() {
     for step in [3600.0, -3600.0] {
         let mut hosts = Hosts::new(13, 1.0, 5.0, 60.0);
-        let mut shifted = PathClock::new();
+        let mut clock = PathClock::new();
         let mut feed = |hosts: &mut Hosts, by: f64| {
             let wait = hosts.link.exponential(5e-5);
             hosts.t += 1.0;
-            shifted.observe(at(10_000.0 + hosts.t + by), span(hosts.base() + wait - by), span(0.05 + wait))
+            let now = at(10_000.0 + hosts.t + by);
+            let round_trip = hosts.forth + hosts.back + wait;
+            let notice = clock.observe(now, span(hosts.base() + wait - by), span(round_trip));
+            let error = clock.base(now).expect("known").as_secs_f64() - (hosts.base() - by);
+            (notice, error, clock.offset(now), clock.drift_ppm())
         };
         for _ in 0..200 {
-            assert_eq!(feed(&mut hosts, 0.0), Notice::Consistent);
+            assert_eq!(feed(&mut hosts, 0.0).0, Notice::Consistent);
         }
-        assert!(matches!(feed(&mut hosts, step), Notice::ClockStepped { .. }), "{step} s");
+        let (notice, _, offset, _) = feed(&mut hosts, step);
+        assert!(matches!(notice, Notice::ClockStepped { .. }), "{step} s");
+        let uncertainty = offset.expect("the round trips are not forgotten").uncertainty;
+        assert!(uncertainty < Span::from_millis(26), "{uncertainty}");
         for _ in 0..100 {
-            assert_eq!(feed(&mut hosts, step), Notice::Consistent);
+            let (notice, error, _, drift) = feed(&mut hosts, step);
+            assert_eq!(notice, Notice::Consistent);
+            assert!(error.abs() < 5e-4, "{error} s off after {step} s");
+            assert!((drift.expect("not forgotten").ppm - 60.0).abs() < 5.0, "{drift:?}");
         }
-        let error = shifted.base(at(10_000.0 + hosts.t + step)).expect("known").as_secs_f64() - (hosts.base() - step);
-        assert!(error.abs() < 2e-4, "{error} s off after {step} s");
-        let drift = shifted.drift_ppm().expect("not forgotten");
-        assert!((drift.ppm - 60.0).abs() < 5.0, "{drift:?}");
+        // What was seen before ages as it would have.
+        hosts.forth += 0.03;
+        let error = (0..620).map(|_| feed(&mut hosts, step).1).last().expect("620 reports");
+        assert!(error.abs() < 2e-4, "{error} s off, ten minutes after the path became longer");
+    }
+}
+
+#[test]
+fn a_step_under_a_queue_leaves_the_drift_alone_and_the_base_is_right_with_the_next_empty_queue() {
+    let mut clock = PathClock::new();
+    for second in 0u32..300 {
+        let step = if second < 150 { 0.0 } else { 0.05 };
+        let queue = if second == 150 { 0.004 } else { 0.0 };
+        let now = at(f64::from(second));
+        let notice = clock.observe(now, span(1.0 + step + queue), span(0.05 + queue));
+        assert_eq!(notice != Notice::Consistent, second == 150);
+        if second > 150 {
+            assert_eq!(clock.base(now), Some(span(1.05)));
+            assert!(clock.drift_ppm().is_some_and(|drift| drift.ppm.abs() < 1e-6), "{:?}", clock.drift_ppm());
+        }
+    }
+}
+
+#[test]
+fn a_receiver_that_steps_while_it_holds_a_report_spoils_no_round_trip() {
+    let mut clock = PathClock::new();
+    for second in 0u32..100 {
+        // 20 ms forward, and the report's round trip is 20 ms too short.
+        let (step, spoilt) = (if second < 50 { 0.0 } else { 0.02 }, if second == 50 { 0.02 } else { 0.0 });
+        let notice = clock.observe(at(f64::from(second)), span(1.0 + step), span(0.05 - spoilt));
+        assert_eq!(notice != Notice::Consistent, second == 50);
+    }
+    let offset = clock.offset(at(99.0)).expect("known");
+    assert!((offset.receiver_ahead - span(1.02 - 0.025)).abs() < Span::from_micros(1), "{offset:?}");
+    assert!((offset.uncertainty - span(0.025)).abs() < Span::from_micros(1), "{offset:?}");
+}
+
+#[test]
+fn a_round_trip_that_rises_by_half_explains_a_queue_and_one_that_rises_by_less_does_not() {
+    for (rise, steps) in [(0.06, false), (0.03, true)] {
+        let mut clock = PathClock::new();
+        (0u32..60).for_each(|second| {
+            clock.observe(at(f64::from(second)), span(1.0), span(0.05));
+        });
+        let notice = clock.observe(at(60.0), span(1.1), span(0.05 + rise));
+        assert_eq!(notice != Notice::Consistent, steps, "{notice:?}");
+    }
+}
+
+#[test]
+fn what_an_unknown_drift_makes_of_a_silence_is_no_step() {
+    // 18 s tell no drift; after a minute's silence, 300 ppm are 18 ms.
+    for drift in [300e-6, -300e-6] {
+        let mut clock = PathClock::new();
+        for t in (0u32..18).chain(78..80).map(f64::from) {
+            assert_eq!(clock.observe(at(t), span(1.0 + drift * t), span(0.05)), Notice::Consistent, "at {t} s");
+        }
     }
 }
 
@@ -308,9 +371,11 @@ fn a_queue_whose_round_trip_comes_one_report_late_is_taken_back() {
     let (notice, base) = observe(0.2, 0.2);
     assert_eq!(notice, Notice::StepTakenBack { by });
     assert!((base - 1000.0).abs() < 1e-3, "the queue is a queue again: {base} ms");
-    let (notice, base) = observe(0.0, 0.0);
-    assert_eq!(notice, Notice::Consistent);
-    assert!((base - 1000.0).abs() < 1e-3, "{base} ms");
+    for queue in [0.0, 0.2] {
+        let (notice, base) = observe(queue, 0.0);
+        assert_eq!(notice, Notice::Consistent, "once bitten, twice shy");
+        assert!((base - 1000.0).abs() < 1e-3, "{base} ms");
+    }
 }
 
 #[test]
@@ -342,6 +407,43 @@ fn a_queue_that_grows_for_minutes_is_not_taken_for_drift() {
         hosts.run(1.0);
         assert!(hosts.base_error().abs() < 3e-3, "{} s", hosts.base_error());
     }
+}
+
+#[test]
+fn a_queue_that_rises_for_seconds_gives_no_drift() {
+    let mut clock = PathClock::new();
+    for report in 0u32..25 {
+        let t = f64::from(report) * 0.2;
+        clock.observe(at(t), span(1.0 + 2e-4 * t), span(0.05));
+        assert_eq!((clock.drift_ppm(), clock.base(at(t))), (None, Some(span(1.0))));
+    }
+}
+
+#[test]
+fn much_noise_needs_a_long_horizon_before_a_drift_is_told() {
+    // Exponential noise of 10 ms on n points over T: about 1.96 sqrt(12 / n) 10 ms / T, by the normal law 150 ppm after a
+    // minute and 14 ppm after ten, as bounds within a factor of some two.
+    let (mut link, mut clock) = (Link::new(5), PathClock::new());
+    for second in 0u32..600 {
+        clock.observe(at(f64::from(second)), span(1.0 + link.exponential(0.01)), span(0.05));
+        assert!(second >= 60 || clock.drift_ppm().is_none(), "{:?} after {second} s", clock.drift_ppm());
+    }
+    assert!(clock.drift_ppm().is_some_and(|drift| drift.uncertainty_ppm < 30.0), "{:?}", clock.drift_ppm());
+}
+
+#[test]
+fn the_uncertainty_is_half_the_round_trip_and_the_spread_and_the_drift_unseen() {
+    let mut clock = PathClock::new();
+    for second in 0u32..10 {
+        clock.observe(
+            at(f64::from(second)),
+            Span::from_millis(1000 + 4 * i64::from(second % 2)),
+            Span::from_millis(50),
+        );
+    }
+    // Half of 50 ms; minima that lie 0 and 4 ms above the line in turn, median 2 ms; 500 ppm of 9 s since the first.
+    let offset = clock.offset(at(9.0)).expect("known");
+    assert_eq!(offset, Offset { receiver_ahead: Span::from_millis(975), uncertainty: Span::from_micros(31_500) });
 }
 
 #[test]

@@ -109,14 +109,11 @@ impl Windows {
         if let Some(newest) = self.kept.back_mut()
             && newest.epoch == self.epoch
             && self.filled < self.per_window
+            && now - newest.opened < Self::LONGEST
         {
-            if now - newest.opened < Self::LONGEST {
-                newest.join(&report, slope);
-                self.filled += 1;
-                return;
-            }
-            // Reports have become rarer: windows alike in number are worth more than windows alike in length.
-            self.per_window = self.filled.max(1);
+            newest.join(&report, slope);
+            self.filled += 1;
+            return;
         }
         if self.kept.len() >= Self::MOST {
             self.join_pairs(slope);
