@@ -243,7 +243,7 @@ pub(crate) struct Ends {
     /// UDP port of the receiver
     #[arg(short, long, default_value_t = 5004)]
     pub(crate) port: u16,
-    /// File with what both hosts know, 16 bytes or more [default: the environment variable EQUIPOISE_KEY]
+    /// File with what both hosts know, 16 bytes or more [default: the environment variable `EQUIPOISE_KEY`]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) key: Option<PathBuf>,
     /// Neither encrypt nor authenticate: anybody on the way may read the session, forge packets, and set its rate

@@ -147,7 +147,7 @@ struct Tracer<'a> {
 impl Tracer<'_> {
     fn line(&mut self, at: Span, origin: Instant<SenderClock>, flow: usize, event: &Event) {
         let (Some(file), Some(name)) = (&mut self.outputs.trace, self.flows.get(flow)) else { return };
-        if let Err(error) = file.append(&trace::line(at, name, origin, event)) {
+        if let Err(error) = file.append(trace::line(at, name, origin, event)) {
             // The run goes on; the command fails for it in the end.
             self.outputs.trace = None;
             self.outputs.trace_error = Some(error);

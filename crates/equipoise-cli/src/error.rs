@@ -109,10 +109,13 @@ impl CliError {
         match self {
             Self::Sim(_) | Self::Signal(_) => 1,
             Self::Controller { .. } | Self::UnknownController { .. } => 2,
-            Self::NoKey | Self::KeyFile { .. } | Self::Key { .. } | Self::Input { .. } => 3,
-            Self::Host { .. } | Self::Net(_) => 4,
-            Self::Scenario { .. } | Self::Capture { .. } => 3,
-            Self::Live(_) => 4,
+            Self::Scenario { .. }
+            | Self::Capture { .. }
+            | Self::NoKey
+            | Self::KeyFile { .. }
+            | Self::Key { .. }
+            | Self::Input { .. } => 3,
+            Self::Live(_) | Self::Host { .. } | Self::Net(_) => 4,
             Self::Output { .. } => 5,
         }
     }
@@ -136,8 +139,12 @@ impl CliError {
             Self::UnknownController { .. } | Self::Controller { .. } => {
                 Some("`equipoise controllers` lists them with their parameters, which --set NAME=VALUE sets")
             }
-            Self::KeyFile { .. } | Self::Input { .. } | Self::Host { .. } | Self::Net(_) => None,
-            Self::Sim(_) | Self::Signal(_) => None,
+            Self::Sim(_)
+            | Self::Signal(_)
+            | Self::KeyFile { .. }
+            | Self::Input { .. }
+            | Self::Host { .. }
+            | Self::Net(_) => None,
         }
     }
 }

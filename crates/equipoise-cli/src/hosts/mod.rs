@@ -1,5 +1,7 @@
 //! Sessions between hosts: `equipoise send` and `equipoise receive`.
 
+mod input;
+mod rate_socket;
 pub(crate) mod receive;
 mod results;
 pub(crate) mod send;

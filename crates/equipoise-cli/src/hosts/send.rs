@@ -1,23 +1,21 @@
 //! `equipoise send`.
 
-use std::fs::File;
-use std::io::{self, Read, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
-use std::os::unix::net::UnixListener;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use equipoise::control::{self, BoxedController, Cbr};
 use equipoise::session::Event;
 use equipoise::session::rtp::{Delays, Payload};
 use equipoise::units::{Rate, Size, Span};
-use equipoise_net::{Clock, Mailbox, SendConfig, Socket, Time, send};
+use equipoise_net::{Clock, SendConfig, Socket, Time, send};
 use serde::Serialize;
 
+use super::input::Input;
+use super::rate_socket::RateSocket;
 use super::results::{SendEnd, SendInterval, SendTally};
 use crate::args::{DelayKind, Send};
 use crate::commands::{Outcome, catch_interrupt, outcome, say};
@@ -69,15 +67,9 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
         delays: delays(options.delay),
         ..SendConfig::new(peer, key)
     };
-    let relay = options.rtp.map(|local| Relay::listen(local, &stop)).transpose()?;
-    match &relay {
-        Some(Some(relay)) => (config.payload, config.ssrc) = (Payload::Rtp, Some(relay.ssrc)),
-        // Interrupted before anything came.
-        Some(None) => return Ok(Outcome::Interrupted),
-        None if options.file.is_some() => config.payload = Payload::Stream,
-        None => {}
-    }
-    let file = options.file.as_deref().map(open).transpose()?;
+    // Interrupted before anything came, there is nothing to send.
+    let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
+    (config.payload, config.ssrc) = (input.payload(), input.ssrc());
     let controller = controller(options, config.packet_size)?;
     let start = start(options, &config, &socket, controller.target_delay());
     let quiet = options.ends.quiet || matches!(json, Some(Output::Stdout));
@@ -92,24 +84,21 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let dropped = Arc::new(AtomicU64::new(0));
     if let Some(mailbox) = mailbox {
-        match (relay.flatten(), file) {
-            (Some(relay), _) => relay.forward(mailbox, &stop, &dropped),
-            (None, Some(file)) => feed(file, mailbox),
-            (None, None) => drop(mailbox),
-        }
+        input.feed(mailbox, &stop, &dropped);
     }
+    let share = payload_share(&config);
+    let mut tell_rate = |rate: Rate| {
+        if let Some(offer) = &offer {
+            offer.tell((rate.as_bps_f64() * share) as u64);
+        }
+    };
     let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
     let lasts = lasts.filter(|time| *time > Span::ZERO);
     let mut watch =
         Watch { tally: SendTally::default(), intervals: Vec::new(), interval: options.ends.interval, quiet };
     let mut end = Span::ZERO;
-    while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| clock.now() - origin < lasts) {
-        let share = payload_share(&config);
-        let open = watch.take_in(&inbox, origin, &mut |rate| {
-            if let Some(offer) = &offer {
-                offer.tell((rate.as_bps_f64() * share) as u64);
-            }
-        });
+    while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
+        let open = watch.take_in(&inbox, origin, &mut tell_rate);
         end = (clock.now() - origin).max(Span::ZERO);
         watch.tell(end);
         if !open || running.is_finished() {
@@ -117,16 +106,29 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
         }
     }
     running.stop()?;
-    while watch.take_in(&inbox, origin, &mut |_| {}) {}
+    while watch.take_in(&inbox, origin, &mut tell_rate) {}
+    finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay, json)?;
+    Ok(outcome(&stop))
+}
+
+/// Prints and writes what came of it.
+fn finish(
+    watch: Watch,
+    start: Start,
+    (end, dropped): (Span, u64),
+    delay: DelayKind,
+    json: Option<Output>,
+) -> Result<(), CliError> {
+    let quiet = watch.quiet;
     let mut summary = watch.tally.finish(end);
-    summary.payload_dropped = dropped.load(Ordering::Relaxed);
-    say(quiet, &foot(&summary, options.delay));
+    summary.payload_dropped = dropped;
+    say(quiet, &foot(&summary, delay));
     let results = Results { start, intervals: watch.intervals, end: summary };
     if let Some(json) = json {
         // Numbers and texts always have a JSON form.
         json.fulfil(&format!("{}\n", serde_json::to_string_pretty(&results).unwrap_or_default()))?;
     }
-    Ok(outcome(&stop))
+    Ok(())
 }
 
 /// The main thread's side.
@@ -305,131 +307,4 @@ fn payload_share(config: &SendConfig) -> f64 {
     // RTP header with its sending time.
     let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(28);
     1.0 - headers.as_bytes() as f64 / config.packet_size.as_bytes().max(1) as f64
-}
-
-fn open(path: &Path) -> Result<Box<dyn Read + std::marker::Send>, CliError> {
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(io::stdin()));
-    }
-    let failed = |source| CliError::Input { what: path.display().to_string(), source };
-    Ok(Box::new(File::open(path).map_err(failed)?))
-}
-
-/// Reads `input` on a thread of its own, as fast as the session takes it.
-fn feed(mut input: Box<dyn Read + std::marker::Send>, mailbox: Mailbox) {
-    thread::spawn(move || {
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            match input.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(length) => {
-                    if mailbox.push(&buffer[..length]).is_err() {
-                        break;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    // What was read is sent; the rest there is no way to get.
-                    let _ = writeln!(anstream::stderr(), "error: cannot read on: {error}");
-                    break;
-                }
-            }
-        }
-    });
-}
-
-/// A local port that another program sends RTP to.
-struct Relay {
-    socket: UdpSocket,
-    /// The source of its first packet.
-    ssrc: u32,
-    first: Vec<u8>,
-}
-
-impl Relay {
-    /// Waits for the first RTP packet; `None` where `stop` is set before.
-    fn listen(local: SocketAddr, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
-        let failed = |source| CliError::Input { what: format!("RTP at {local}"), source };
-        let socket = UdpSocket::bind(local).map_err(failed)?;
-        socket.set_read_timeout(Some(TICK)).map_err(failed)?;
-        let mut buffer = vec![0; 65_536];
-        while !stop.load(Ordering::Relaxed) {
-            match socket.recv(&mut buffer) {
-                // A packet of RTP version 2; RTCP of the same program is not relayed.
-                Ok(length) if length >= 12 && buffer[0] >> 6 == 2 && !equipoise::wire::is_rtcp(&buffer[..length]) => {
-                    let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
-                    return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec() }));
-                }
-                Ok(_) => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        Ok(None)
-    }
-
-    /// Hands over packets on a thread of its own; what finds no room is dropped and counted, as live media would be late.
-    fn forward(self, mailbox: Mailbox, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
-        let (stop, dropped) = (stop.clone(), dropped.clone());
-        thread::spawn(move || {
-            let mut buffer = vec![0; 65_536];
-            let mut next = mailbox.try_push(&self.first);
-            while let (Ok(taken), false) = (next, stop.load(Ordering::Relaxed)) {
-                if !taken {
-                    dropped.fetch_add(1, Ordering::Relaxed);
-                }
-                next = match self.socket.recv(&mut buffer) {
-                    Ok(length) if !equipoise::wire::is_rtcp(&buffer[..length]) => mailbox.try_push(&buffer[..length]),
-                    _ => Ok(true),
-                };
-            }
-        });
-    }
-}
-
-/// Tells encoders the rate of payload, a line `rate BITS_PER_SECOND` at a time.
-struct RateSocket {
-    path: std::path::PathBuf,
-    state: Arc<Mutex<Listeners>>,
-}
-
-#[derive(Default)]
-struct Listeners {
-    last: Option<u64>,
-    streams: Vec<std::os::unix::net::UnixStream>,
-}
-
-impl RateSocket {
-    fn open(path: &Path) -> Result<Self, CliError> {
-        let failed = |source| CliError::Output { path: path.to_path_buf(), source };
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        let state = Arc::new(Mutex::new(Listeners::default()));
-        let shared = state.clone();
-        thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let mut listeners = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // A reader that does not read is let go rather than waited for.
-                let ready = stream.set_nonblocking(true).is_ok();
-                let told = listeners.last.is_none_or(|rate| writeln!(stream, "rate {rate}").is_ok());
-                if ready && told {
-                    listeners.streams.push(stream);
-                }
-            }
-        });
-        Ok(Self { path: path.to_path_buf(), state })
-    }
-
-    fn tell(&self, rate: u64) {
-        let mut listeners = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if listeners.last.replace(rate) != Some(rate) {
-            listeners.streams.retain_mut(|stream| writeln!(stream, "rate {rate}").is_ok());
-        }
-    }
-}
-
-impl Drop for RateSocket {
-    fn drop(&mut self) {
-        // The name is ours; if it is gone already, so much the better.
-        let _ = std::fs::remove_file(&self.path);
-    }
 }

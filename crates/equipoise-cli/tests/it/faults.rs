@@ -107,6 +107,7 @@ impl Told {
     }
 
     /// What holds whatever happens: the rate within its limits, and counters that add up.
+    #[expect(clippy::print_stdout, reason = "the book's table is made of it")]
     fn hold(&self, what: &str) {
         let rates = self.rates();
         assert!(rates.iter().all(|rate| (MIN..=MAX).contains(rate)), "{what}: {rates:?}");
@@ -320,8 +321,8 @@ fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
                     *byte = (chance(count, at as u64) * 256.0) as u8;
                 }
                 // Every other one is well formed: media, a request or a report of any source, as anybody can make up.
-                if count % 2 == 0 {
-                    datagram[0] = 0x80 | u8::from(count % 4 == 0);
+                if count.is_multiple_of(2) {
+                    datagram[0] = 0x80 | u8::from(count.is_multiple_of(4));
                     datagram[1] = [96, 200, 201][(count / 2 % 3) as usize];
                     let words = (datagram.len() / 4 - 1) as u16;
                     datagram[2..4].copy_from_slice(&words.to_be_bytes());
@@ -329,7 +330,7 @@ fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
                 // A full queue is the flood's own business.
                 let _ = socket.send(&datagram);
                 count += 1;
-                if count % 200 == 0 {
+                if count.is_multiple_of(200) {
                     thread::sleep(Duration::from_millis(1));
                 }
             }

@@ -139,11 +139,16 @@ fn one_recorder_of_datagrams() {
     let socket = UdpSocket::bind(words[0]).expect("a free port");
     socket.set_read_timeout(Some(Duration::from_secs(4))).expect("a timeout");
     let mut file = File::create(words[1]).expect("writable");
-    let mut buffer = [0; 65_536];
+    let mut buffer = vec![0; 65_536];
     let start = Instant::now();
     let mut seen = false;
     while start.elapsed() < Duration::from_secs(40) {
-        let Ok((length, _)) = socket.recv_from(&mut buffer) else { if seen { break } else { continue } };
+        let Ok((length, _)) = socket.recv_from(&mut buffer) else {
+            if seen {
+                break;
+            }
+            continue;
+        };
         seen = true;
         // RTCP of the same program is not relayed.
         if !(192..=223).contains(&buffer[1]) {

@@ -20,6 +20,7 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// The hosts; `None`, with the reason printed, where the right to make them is missing.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     pub(crate) fn new() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -163,6 +164,9 @@ pub(crate) const NEW_ADDRESS: u64 = 1_000_000;
 const RATE: u64 = 5_000_000;
 const WAY: Duration = Duration::from_millis(10);
 
+/// When a datagram leaves, its place among those of the moment, whether to the receiver, and its bytes.
+type UnderWay = (Instant, u64, bool, Vec<u8>);
+
 struct Relay {
     near: UdpSocket,
     far: UdpSocket,
@@ -171,7 +175,7 @@ struct Relay {
     sender: Option<SocketAddr>,
     start: Instant,
     link: FifoLink<ReceiverClock>,
-    under_way: BinaryHeap<Reverse<(Instant, u64, bool, Vec<u8>)>>,
+    under_way: BinaryHeap<Reverse<UnderWay>>,
     order: u64,
     counts: [u64; 2],
 }

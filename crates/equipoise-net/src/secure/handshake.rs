@@ -164,8 +164,8 @@ impl Message {
         let nonce = |at: usize| -> Option<Nonce> { datagram.get(at..at + 16)?.try_into().ok() };
         let number = || Some(u32::from_be_bytes(datagram.get(40..44)?.try_into().ok()?));
         let flags = *datagram.get(4)?;
-        Some(match datagram.get(3)? {
-            &OPEN => Self::Open(Open {
+        Some(match *datagram.get(3)? {
+            OPEN => Self::Open(Open {
                 nonce: nonce(8)?,
                 cookie: nonce(24)?,
                 ssrc: number()?,
@@ -177,9 +177,9 @@ impl Message {
                 },
                 secure: flags & 1 != 0,
             }),
-            &RETRY => Self::Retry { nonce: nonce(8)?, cookie: nonce(24)? },
-            &ACCEPT => Self::Accept { nonce: nonce(8)?, answer: nonce(24)?, ssrc: number()? },
-            &REFUSE => Self::Refuse { nonce: nonce(8)?, reason: *Refusal::ALL.get(usize::from(flags))? },
+            RETRY => Self::Retry { nonce: nonce(8)?, cookie: nonce(24)? },
+            ACCEPT => Self::Accept { nonce: nonce(8)?, answer: nonce(24)?, ssrc: number()? },
+            REFUSE => Self::Refuse { nonce: nonce(8)?, reason: *Refusal::ALL.get(usize::from(flags))? },
             _ => return None,
         })
     }

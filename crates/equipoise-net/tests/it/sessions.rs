@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use equipoise::control::Cbr;
+use equipoise::control::{BoxedController, Cbr};
 use equipoise::session::rtp::Payload;
 use equipoise::session::{Event, Ignored};
 use equipoise::units::{Rate, Span};
@@ -29,13 +29,17 @@ struct Book(Arc<Mutex<Seen>>);
 
 impl Book {
     fn read(&self) -> Seen {
-        self.0.lock().unwrap().clone()
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().expect("nobody panics while looking")
     }
 
     /// Waits until `is` holds, for ten seconds at most.
     fn wait(&self, what: &str, is: impl Fn(&Seen) -> bool) {
         let start = Instant::now();
-        while !is(&self.0.lock().unwrap()) {
+        while !is(&self.lock()) {
             assert!(start.elapsed() < Duration::from_secs(10), "{what} did not come: {:?}", self.read().ended);
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -44,10 +48,10 @@ impl Book {
 
 impl Visitor for Book {
     fn on_open(&mut self, _now: Time, session: &Session) {
-        self.0.lock().unwrap().opened.push(*session);
+        self.lock().opened.push(*session);
     }
     fn on_event(&mut self, _now: Time, _session: &Session, event: &Event) {
-        let mut seen = self.0.lock().unwrap();
+        let mut seen = self.lock();
         match event {
             Event::MediaReceived { .. } => seen.received += 1,
             Event::Ignored(reason) => seen.ignored.push(*reason),
@@ -55,15 +59,15 @@ impl Visitor for Book {
         }
     }
     fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
-        let mut seen = self.0.lock().unwrap();
+        let mut seen = self.lock();
         seen.missing += missing;
         seen.payload.entry(session.number).or_default().extend_from_slice(payload);
     }
     fn on_end(&mut self, _now: Time, session: &Session, why: End) {
-        self.0.lock().unwrap().ended.push((session.number, why));
+        self.lock().ended.push((session.number, why));
     }
     fn on_ignored(&mut self, _now: Time, reason: Ignored) {
-        self.0.lock().unwrap().ignored.push(reason);
+        self.lock().ignored.push(reason);
     }
 }
 
@@ -71,8 +75,8 @@ fn socket() -> Socket {
     Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket")
 }
 
-fn key(secret: &str) -> Option<Key> {
-    Some(Key::new(secret.as_bytes()).expect("long enough"))
+fn key(secret: &str) -> Key {
+    Key::new(secret.as_bytes()).expect("long enough")
 }
 
 fn server(key: Option<Key>, change: impl FnOnce(&mut ServerConfig)) -> (Server<Book>, Book) {
@@ -81,7 +85,7 @@ fn server(key: Option<Key>, change: impl FnOnce(&mut ServerConfig)) -> (Server<B
     (Server::start(socket(), config, book.clone()).expect("a server"), book)
 }
 
-fn cbr(mbps: u64) -> Box<Cbr> {
+fn cbr(mbps: u64) -> BoxedController {
     Box::new(Cbr::new(Rate::from_bps(mbps * 1_000_000)))
 }
 
@@ -96,7 +100,7 @@ const SECRET: &str = "a secret of this test";
 
 #[test]
 fn a_stream_arrives_whole_with_and_without_a_key() {
-    for key in [key(SECRET), None] {
+    for key in [Some(key(SECRET)), None] {
         let (server, book) = server(key.clone(), |_| {});
         let config = stream(server.address(), key);
         let (running, mailbox) = send(socket(), &config, cbr(20), quiet).expect("an open session");
@@ -117,9 +121,9 @@ fn a_stream_arrives_whole_with_and_without_a_key() {
 #[test]
 fn keys_that_differ_or_are_missing_are_named() {
     let cases = [
-        (key(SECRET), key("another secret of 16"), Refusal::OtherKey),
-        (key(SECRET), None, Refusal::NeedsKey),
-        (None, key(SECRET), Refusal::HasNoKey),
+        (Some(key(SECRET)), Some(key("another secret of 16")), Refusal::OtherKey),
+        (Some(key(SECRET)), None, Refusal::NeedsKey),
+        (None, Some(key(SECRET)), Refusal::HasNoKey),
     ];
     for (servers, senders, expected) in cases {
         let (server, book) = server(servers, |_| {});
@@ -131,11 +135,11 @@ fn keys_that_differ_or_are_missing_are_named() {
 
 #[test]
 fn a_server_serves_no_more_than_it_may_and_forgets_who_is_silent() {
-    let (server, book) = server(key(SECRET), |config| {
+    let (server, book) = server(Some(key(SECRET)), |config| {
         config.most_sessions = 1;
         config.idle = Span::from_millis(300);
     });
-    let open = || send(socket(), &stream(server.address(), key(SECRET)), cbr(1), quiet);
+    let open = || send(socket(), &stream(server.address(), Some(key(SECRET))), cbr(1), quiet);
     let (first, mailbox) = open().expect("room for one");
     assert!(matches!(open(), Err(NetError::Refused { reason: Refusal::Full, .. })));
     // Its compound reports are seconds apart, its requests are not: it lives while it asks.
@@ -151,8 +155,10 @@ fn a_server_serves_no_more_than_it_may_and_forgets_who_is_silent() {
 #[test]
 fn nobody_home_is_said_within_the_time_that_was_given() {
     let nobody = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
-    let config =
-        SendConfig { patience: Span::from_millis(400), ..stream(nobody.local_addr().expect("bound"), key(SECRET)) };
+    let config = SendConfig {
+        patience: Span::from_millis(400),
+        ..stream(nobody.local_addr().expect("bound"), Some(key(SECRET)))
+    };
     let start = Instant::now();
     assert!(matches!(send(socket(), &config, cbr(1), quiet), Err(NetError::NoAnswer { .. })));
     assert!(start.elapsed() < Duration::from_secs(5));
@@ -161,7 +167,7 @@ fn nobody_home_is_said_within_the_time_that_was_given() {
 /// If it fails, a server can be made to send to whomever an attacker names, or more than it gets.
 #[test]
 fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
-    let (server, book) = server(key(SECRET), |_| {});
+    let (server, book) = server(Some(key(SECRET)), |_| {});
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     stranger.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
     let mut open = vec![b'e', b'q', 1, 1, 1, 0, 0, 0];
@@ -185,11 +191,11 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
 /// What an attacker records and sends again, changes, or makes up, changes nothing.
 #[test]
 fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
-    let (server, book) = server(key(SECRET), |_| {});
+    let (server, book) = server(Some(key(SECRET)), |_| {});
     // A man in the middle, who sees everything.
     let middle = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     middle.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
-    let config = stream(middle.local_addr().expect("bound"), key(SECRET));
+    let config = stream(middle.local_addr().expect("bound"), Some(key(SECRET)));
     let target = server.address();
     let relay = std::thread::spawn(move || {
         let (mut sender, mut buffer, mut replayed) = (None, [0; 2048], 0u64);
@@ -220,7 +226,7 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     });
     let events = Arc::new(Mutex::new(Vec::new()));
     let log = events.clone();
-    let observer = move |_: Time, event: &Event| log.lock().unwrap().push(*event);
+    let observer = move |_: Time, event: &Event| log.lock().expect("no panic").push(*event);
     let (running, mailbox) = send(socket(), &config, cbr(2), observer).expect("an open session");
     let payload = vec![5; 100_000];
     mailbox.expect("a stream has one").push(&payload).expect("open");
@@ -231,7 +237,7 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     assert!(seen.payload[&0] == payload && seen.missing == 0);
     let forged = seen.ignored.iter().filter(|reason| **reason == Ignored::Forged).count() as u64;
     assert!(forged >= 2 * (replayed - 8), "of {replayed} datagrams each was replayed and changed: {forged}");
-    let events = events.lock().unwrap();
+    let events = events.lock().expect("no panic");
     let applied = events.iter().filter(|event| matches!(event, Event::ReportApplied { .. })).count();
     let refused = events.iter().filter(|event| **event == Event::Ignored(Ignored::Forged)).count();
     assert!(applied > 0 && refused >= 2 * (applied - 1), "{applied} applied, {refused} refused");

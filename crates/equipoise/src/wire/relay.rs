@@ -42,7 +42,7 @@ pub fn stamp(packet: &[u8], time: NtpTime, out: &mut Vec<u8>) -> Result<(), Wire
     let elements = Elements::of(u16::from_be_bytes(profile), data)
         .filter(Elements::are_whole)
         .ok_or(WireError::Profile { found: u16::from_be_bytes(profile) })?;
-    if elements.into_iter().any(|(id, _)| id == RtpHeader::NTP_EXTENSION_ID) {
+    if elements.clone().any(|(id, _)| id == RtpHeader::NTP_EXTENSION_ID) {
         return Err(WireError::IdentifierInUse { id: RtpHeader::NTP_EXTENSION_ID });
     }
     // The element's head and the padding behind it, which fill three words with the time.

@@ -99,7 +99,7 @@ impl<'a> RtpPacket<'a> {
             let profile = reader.u16("header extension profile")?;
             let words = usize::from(reader.u16("header extension length")?);
             let data = reader.bytes(words.saturating_mul(4), "header extension")?;
-            header.send_time = Elements::of(profile, data).and_then(|elements| elements.send_time());
+            header.send_time = Elements::of(profile, data).and_then(Elements::send_time);
         }
         let payload = if first & PADDING == 0 { reader.rest() } else { without_padding(reader.rest())? };
         Ok(Self { header, payload })
@@ -115,7 +115,7 @@ fn without_padding(padded: &[u8]) -> Result<&[u8], WireError> {
 }
 
 /// The elements of a header extension (RFC 8285, Sec. 4); what is cut short ends them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Elements<'a> {
     form: Form,
     data: &'a [u8],
@@ -147,19 +147,19 @@ impl<'a> Elements<'a> {
 
     /// Whether they fill the extension, so that another one would be found behind them.
     pub(super) fn are_whole(&self) -> bool {
-        let mut rest = *self;
+        let mut rest = self.clone();
         while rest.next().is_some() {}
         rest.data.is_empty()
     }
 
     /// The sending time, where one of them is that.
-    pub(super) fn send_time(self) -> Option<NtpTime> {
-        let (_, element) = self.into_iter().find(|(id, _)| *id == RtpHeader::NTP_EXTENSION_ID)?;
+    pub(super) fn send_time(mut self) -> Option<NtpTime> {
+        let (_, element) = self.find(|(id, _)| *id == RtpHeader::NTP_EXTENSION_ID)?;
         element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
     }
 
     /// Identifier and length of the first element, and what stands behind those.
-    fn head(self) -> Option<(u8, usize, &'a [u8])> {
+    fn head(&self) -> Option<(u8, usize, &'a [u8])> {
         let (&first, rest) = self.data.split_first()?;
         match self.form {
             Form::OneByte => Some((first >> 4, usize::from(first & 0x0F).saturating_add(1), rest)),

@@ -26,7 +26,7 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
         ("header of a media packet", samples::media()),
         ("request", samples::request()),
         ("report", samples::answer()),
-        ("too few samples", samples::TOO_FEW.to_bytes().to_vec()),
+        ("too few samples", samples::TOO_FEW.to_bytes()),
         ("last datagram of a sender", samples::farewell()),
     ] {
         assert_eq!(example(name), bytes, "{name}: {bytes:02X?}");

@@ -16,6 +16,9 @@ use crate::wire::is_rtcp;
 pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 
+/// When a datagram arrives, its place among those of the moment, whether at the sender, and its bytes.
+type UnderWay = (u64, u64, bool, Vec<u8>);
+
 /// Both ends, and what the network does to datagram number n in a direction: when each copy arrives, in ms.
 pub(super) struct Bench<F> {
     pub(super) now: u64,
@@ -23,7 +26,7 @@ pub(super) struct Bench<F> {
     pub(super) receiver: Receiver,
     pub(super) path: F,
     pub(super) order: u64,
-    pub(super) under_way: BinaryHeap<Reverse<(u64, u64, bool, Vec<u8>)>>,
+    pub(super) under_way: BinaryHeap<Reverse<UnderWay>>,
     pub(super) given: Vec<u8>,
     pub(super) packets: Vec<Vec<u8>>,
     pub(super) missing: u64,

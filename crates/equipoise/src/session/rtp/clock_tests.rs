@@ -1,5 +1,8 @@
 //! Sessions between hosts whose clocks nobody synchronised.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::bench::{Bench, MILLI};
 use super::{Delays, Payload};
 use crate::control::{BoxedController, find};
@@ -16,22 +19,22 @@ fn ap() -> BoxedController {
 }
 
 /// A path of 20 ms there and 5 ms back, with up to 9 ms of queue that hardly depends on the session.
-fn path(number: u64, _: bool) -> alloc::vec::Vec<u64> {
-    alloc::vec![20 + number * 7_919 % 10]
+fn path(number: u64, _: bool) -> Vec<u64> {
+    vec![20 + number * 7_919 % 10]
 }
 
 /// Every reported mean in ms, and every rate in bit/s, with its time in ms.
 struct Story {
-    means: alloc::vec::Vec<(u64, f64)>,
-    rates: alloc::vec::Vec<(u64, f64)>,
-    steps: alloc::vec::Vec<f64>,
+    means: Vec<(u64, f64)>,
+    rates: Vec<(u64, f64)>,
+    steps: Vec<f64>,
 }
 
 fn story(delays: Delays, ahead: fn(u64) -> i64, seconds: u64) -> Story {
     let mut bench = Bench::between(delays, Payload::Generated, ap(), path);
     bench.ahead = ahead;
     bench.run_until(seconds * 1000);
-    let mut story = Story { means: Default::default(), rates: Default::default(), steps: Default::default() };
+    let mut story = Story { means: Vec::new(), rates: Vec::new(), steps: Vec::new() };
     for (at, event) in &bench.events {
         match event {
             Event::ReportApplied { delay: Some(delay), .. } => story.means.push((at / MILLI, delay.mean_s * 1e3)),
@@ -90,7 +93,8 @@ fn crystals_that_differ_by_a_hundred_millionths_do_not_move_the_delay() {
 #[test]
 fn a_clock_that_is_set_is_noticed_and_moves_the_rate_by_no_more_than_one_halving() {
     const AT: u64 = 100_000;
-    let stories: [(f64, fn(u64) -> i64); 4] = [
+    type Ahead = fn(u64) -> i64;
+    let stories: [(f64, Ahead); 4] = [
         (3.0, |ns| if ns < AT * MILLI { 0 } else { 3_000_000_000 }),
         (-3.0, |ns| if ns < AT * MILLI { 0 } else { -3_000_000_000 }),
         (3600.0, |ns| if ns < AT * MILLI { 0 } else { HOUR_NS }),

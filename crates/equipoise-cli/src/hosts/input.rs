@@ -1,0 +1,138 @@
+//! What a sender sends: nothing of anybody's, a stream of bytes, or another program's RTP.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use equipoise::session::rtp::Payload;
+use equipoise_net::Mailbox;
+
+use crate::args::Send;
+use crate::error::CliError;
+
+/// How often a thread that waits for packets looks whether it shall stop.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What is sent.
+pub(super) enum Input {
+    Zeros,
+    Bytes(Box<dyn Read + std::marker::Send>),
+    Packets(Relay),
+}
+
+impl Input {
+    /// What was asked for; `None` where `stop` is set before it is there.
+    pub(super) fn of(options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
+        if let Some(local) = options.rtp {
+            return Ok(Relay::listen(local, stop)?.map(Self::Packets));
+        }
+        Ok(Some(options.file.as_deref().map(open).transpose()?.map_or(Self::Zeros, Self::Bytes)))
+    }
+
+    pub(super) const fn payload(&self) -> Payload {
+        match self {
+            Self::Zeros => Payload::Generated,
+            Self::Bytes(_) => Payload::Stream,
+            Self::Packets(_) => Payload::Rtp,
+        }
+    }
+
+    /// The source that its packets have already.
+    pub(super) const fn ssrc(&self) -> Option<u32> {
+        if let Self::Packets(relay) = self { Some(relay.ssrc) } else { None }
+    }
+
+    /// Hands it over on a thread of its own.
+    pub(super) fn feed(self, mailbox: Mailbox, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
+        match self {
+            Self::Zeros => drop(mailbox),
+            Self::Bytes(bytes) => feed(bytes, mailbox),
+            Self::Packets(relay) => relay.forward(mailbox, stop, dropped),
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read + std::marker::Send>, CliError> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let failed = |source| CliError::Input { what: path.display().to_string(), source };
+    Ok(Box::new(File::open(path).map_err(failed)?))
+}
+
+/// Reads `input` on a thread of its own, as fast as the session takes it.
+fn feed(mut input: Box<dyn Read + std::marker::Send>, mailbox: Mailbox) {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match input.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => {
+                    if mailbox.push(&buffer[..length]).is_err() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // What was read is sent; the rest there is no way to get.
+                    let _ = writeln!(anstream::stderr(), "error: cannot read on: {error}");
+                    break;
+                }
+            }
+        }
+    });
+}
+
+/// A local port that another program sends RTP to.
+pub(super) struct Relay {
+    socket: UdpSocket,
+    /// The source of its first packet.
+    ssrc: u32,
+    first: Vec<u8>,
+}
+
+impl Relay {
+    /// Waits for the first RTP packet; `None` where `stop` is set before.
+    fn listen(local: SocketAddr, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
+        let failed = |source| CliError::Input { what: format!("RTP at {local}"), source };
+        let socket = UdpSocket::bind(local).map_err(failed)?;
+        socket.set_read_timeout(Some(TICK)).map_err(failed)?;
+        let mut buffer = vec![0; 65_536];
+        while !stop.load(Ordering::Relaxed) {
+            match socket.recv(&mut buffer) {
+                // A packet of RTP version 2; RTCP of the same program is not relayed.
+                Ok(length) if length >= 12 && buffer[0] >> 6 == 2 && !equipoise::wire::is_rtcp(&buffer[..length]) => {
+                    let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
+                    return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec() }));
+                }
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands over packets on a thread of its own; what finds no room is dropped and counted, as live media would be late.
+    fn forward(self, mailbox: Mailbox, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
+        let (stop, dropped) = (stop.clone(), dropped.clone());
+        thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            let mut next = mailbox.try_push(&self.first);
+            while let (Ok(taken), false) = (next, stop.load(Ordering::Relaxed)) {
+                if !taken {
+                    dropped.fetch_add(1, Ordering::Relaxed);
+                }
+                next = match self.socket.recv(&mut buffer) {
+                    Ok(length) if !equipoise::wire::is_rtcp(&buffer[..length]) => mailbox.try_push(&buffer[..length]),
+                    _ => Ok(true),
+                };
+            }
+        });
+    }
+}

@@ -1,0 +1,54 @@
+use std::io::Write as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::error::CliError;
+
+/// Tells encoders the rate of payload, a line `rate BITS_PER_SECOND` at a time.
+pub(super) struct RateSocket {
+    path: PathBuf,
+    state: Arc<Mutex<Listeners>>,
+}
+
+#[derive(Default)]
+struct Listeners {
+    last: Option<u64>,
+    streams: Vec<UnixStream>,
+}
+
+impl RateSocket {
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let failed = |source| CliError::Output { path: path.to_path_buf(), source };
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let state = Arc::new(Mutex::new(Listeners::default()));
+        let shared = state.clone();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut listeners = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                // A reader that does not read is let go rather than waited for.
+                let ready = stream.set_nonblocking(true).is_ok();
+                let told = listeners.last.is_none_or(|rate| writeln!(stream, "rate {rate}").is_ok());
+                if ready && told {
+                    listeners.streams.push(stream);
+                }
+            }
+        });
+        Ok(Self { path: path.to_path_buf(), state })
+    }
+
+    pub(super) fn tell(&self, rate: u64) {
+        let mut listeners = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if listeners.last.replace(rate) != Some(rate) {
+            listeners.streams.retain_mut(|stream| writeln!(stream, "rate {rate}").is_ok());
+        }
+    }
+}
+
+impl Drop for RateSocket {
+    fn drop(&mut self) {
+        // The name is ours; if it is gone already, so much the better.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
