@@ -16,6 +16,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("equipoise-net needs Linux: it relies on SO_TIMESTAMPNS, ppoll and absolute clock_nanosleep");
 
+mod batch;
 mod clock;
 mod driver;
 mod emulator;

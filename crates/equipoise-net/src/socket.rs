@@ -1,13 +1,16 @@
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, recvmmsg, recvmsg, sendmsg, setsockopt, sockopt,
+};
 use nix::sys::time::TimeSpec;
 
+use crate::batch::Batch;
 use crate::{Clock, NetError, Time};
 
 /// The longest payload of a UDP datagram over IPv4, in bytes (RFC 768: 65 535 less both headers).
@@ -16,6 +19,9 @@ pub(crate) const MAX_PAYLOAD: usize = 65_507;
 /// Receive buffer to ask for, in bytes. Ours: over a second of 30 Mbit/s, to outlast a stalled reader. The system may
 /// give less.
 const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// An address that nobody has.
+const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Media is generated: it is zeros.
 static ZEROS: [u8; MAX_PAYLOAD] = [0; MAX_PAYLOAD];
@@ -135,21 +141,44 @@ impl Socket {
         }
     }
 
+    /// Reads the datagrams that are there, as many as fit into `batch`.
+    ///
+    /// # Errors
+    /// [`NetError::Receive`] where the socket can receive no more.
+    pub(crate) fn recv_batch(&mut self, batch: &mut Batch) -> Result<(), NetError> {
+        let mut received = std::mem::take(&mut batch.received);
+        received.clear();
+        let mut headers = Batch::headers();
+        let mut slices = batch.slices();
+        let failed = |errno: Errno| NetError::Receive { address: self.address, source: errno.into() };
+        let found =
+            match recvmmsg(self.inner.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None) {
+                Ok(found) => Some(found),
+                // What may be there will be read with the next batch.
+                Err(errno) if matches!(errno, Errno::EAGAIN | Errno::EINTR) || is_word_from_the_path(errno) => None,
+                Err(errno) => return Err(failed(errno)),
+            };
+        for message in found.into_iter().flatten() {
+            let (at, overflowed) =
+                stamps(&message).map_err(|errno| NetError::Receive { address: self.address, source: errno.into() })?;
+            let at = at.map_or_else(|| self.clock.now(), |nanos| self.clock.from_realtime(nanos));
+            self.stats.overflowed = overflowed.unwrap_or(self.stats.overflowed);
+            // No UDP socket gives a datagram without an address; if one did, its place must stay its own.
+            let from = message.address.as_ref().and_then(address_of).unwrap_or(NOBODY);
+            received.push(Received { len: message.bytes, from, at });
+        }
+        batch.received = received;
+        Ok(())
+    }
+
     /// `None` for a datagram without an IP address, which no UDP socket gives.
     fn recv_once(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, Errno> {
         let mut parts = [IoSliceMut::new(buffer)];
         let message =
             recvmsg::<SockaddrStorage>(self.inner.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::empty())?;
-        let mut stamp = None;
-        for control in message.cmsgs()? {
-            match control {
-                ControlMessageOwned::ScmTimestampns(time) => stamp = Some(time),
-                // The kernel's counter has 32 bits; a run that wraps it has other worries.
-                ControlMessageOwned::RxqOvfl(count) => self.stats.overflowed = u64::from(count),
-                _ => {}
-            }
-        }
-        let at = stamp.map_or_else(|| self.clock.now(), |time| self.clock.from_realtime(nanos_of(time)));
+        let (at, overflowed) = stamps(&message)?;
+        let at = at.map_or_else(|| self.clock.now(), |nanos| self.clock.from_realtime(nanos));
+        self.stats.overflowed = overflowed.unwrap_or(self.stats.overflowed);
         let from = message.address.as_ref().and_then(address_of);
         Ok(from.map(|from| Received { len: message.bytes, from, at }))
     }
@@ -214,6 +243,20 @@ fn is_word_from_the_path(errno: Errno) -> bool {
 
 fn is_lack_of_room(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM)
+}
+
+/// When the kernel says that a message came, in ns of the wall clock, and how many were lost before for want of room.
+fn stamps(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Result<(Option<u64>, Option<u64>), Errno> {
+    let (mut stamp, mut overflowed) = (None, None);
+    for control in message.cmsgs()? {
+        match control {
+            ControlMessageOwned::ScmTimestampns(time) => stamp = Some(nanos_of(time)),
+            // The kernel's counter has 32 bits; a run that wraps it has other worries.
+            ControlMessageOwned::RxqOvfl(count) => overflowed = Some(u64::from(count)),
+            _ => {}
+        }
+    }
+    Ok((stamp, overflowed))
 }
 
 fn nanos_of(time: TimeSpec) -> u64 {

@@ -9,10 +9,11 @@ use equipoise::session::rtp::{Clocks, Payload, PlayoutConfig, Receiver, Receiver
 use equipoise::session::{Endpoint as _, Event, Ignored, Input, Output};
 use equipoise::units::{Size, Span};
 
+use crate::batch::Batch;
 use crate::secure::handshake::{CookieJar, LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
 use crate::secure::{Key, Refusal, random};
-use crate::socket::{MAX_PAYLOAD, wait};
+use crate::socket::wait;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{HostStats, NetError, Socket, Time};
 
@@ -126,9 +127,6 @@ const SWEEP: Span = Span::from_secs(1);
 const FIRST_PACKET: Span = Span::from_secs(5);
 /// How long packets of a session's earlier keys are still taken.
 const OLD_KEYS: Span = Span::from_secs(5);
-/// Datagrams read in a row before timers get their turn.
-const BATCH: usize = 64;
-
 struct Live {
     session: Session,
     /// The sender's number that it was opened with, and the answer, in case that was lost.
@@ -177,13 +175,17 @@ impl<V: Visitor> State<V> {
     }
 
     fn run(mut self, stop: &AtomicBool) -> Result<(V, HostStats), NetError> {
-        let mut buffer = vec![0; MAX_PAYLOAD];
+        let mut batch = Batch::new();
         while !stop.load(Ordering::Relaxed) {
-            for _ in 0..BATCH {
-                let Some(received) = self.socket.recv(&mut buffer)? else { break };
-                self.on_datagram(received.at, received.from, &buffer[..received.len])?;
+            self.socket.recv_batch(&mut batch)?;
+            for (received, datagram) in batch.datagrams() {
+                self.on_datagram(received.at, received.from, datagram)?;
             }
             self.ring()?;
+            if batch.received.len() == Batch::MOST {
+                // There is probably more.
+                continue;
+            }
             let check = self.socket.clock().now() + STOP_CHECK;
             let until = self.timers.first().map_or(check, |(at, _)| check.min(*at));
             wait(std::iter::once(&self.socket), self.socket.clock(), until)?;
@@ -387,3 +389,6 @@ impl Live {
         self.earlier.as_mut().is_some_and(|(earlier, _)| earlier.unprotect(datagram, ssrc, plain))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+use std::io::IoSliceMut;
+
+use nix::cmsg_space;
+use nix::sys::socket::{MultiHeaders, SockaddrStorage};
+use nix::sys::time::TimeSpec;
+
+use crate::Received;
+use crate::socket::MAX_PAYLOAD;
+
+/// Datagrams that were read in one call of the kernel.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    buffers: Vec<Vec<u8>>,
+    pub(crate) received: Vec<Received>,
+}
+
+impl Batch {
+    /// The most datagrams in a batch. Ours: a call costs as much as handling a datagram; a thirtieth of it is little.
+    pub(crate) const MOST: usize = 32;
+
+    pub(crate) fn new() -> Self {
+        Self { buffers: vec![vec![0; MAX_PAYLOAD]; Self::MOST], received: Vec::with_capacity(Self::MOST) }
+    }
+
+    /// The datagrams, in the order of their arrival.
+    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (Received, &[u8])> {
+        self.received.iter().zip(&self.buffers).map(|(received, buffer)| (*received, &buffer[..received.len]))
+    }
+
+    /// Room for each datagram.
+    pub(crate) fn slices(&mut self) -> Vec<[IoSliceMut<'_>; 1]> {
+        self.buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer)]).collect()
+    }
+
+    /// Headers for each datagram; not to be used again, as the kernel shortens what it finds too long.
+    pub(crate) fn headers() -> MultiHeaders<SockaddrStorage> {
+        MultiHeaders::preallocate(Self::MOST, Some(cmsg_space!(TimeSpec, u32)))
+    }
+}

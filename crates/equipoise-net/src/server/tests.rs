@@ -1,0 +1,199 @@
+//! A thousand senders at one server.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use equipoise::control::Cbr;
+use equipoise::session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
+use equipoise::units::Rate;
+
+use super::*;
+use crate::Clock;
+
+const SESSIONS: u32 = 1000;
+const SECONDS: i64 = 4;
+/// Of each: ten packets a second.
+const RATE: Rate = Rate::from_bps(80_000);
+
+#[derive(Clone, Default)]
+struct Counts(Arc<Mutex<BTreeMap<u64, u64>>>);
+
+impl Visitor for Counts {
+    fn on_event(&mut self, _now: Time, session: &Session, event: &Event) {
+        if matches!(event, Event::MediaReceived { .. }) {
+            *self.0.lock().expect("nobody panics").entry(session.number).or_default() += 1;
+        }
+    }
+}
+
+/// A sender without a thread of its own.
+struct Peer {
+    sender: Sender,
+    protection: Protection,
+    reports: u64,
+    sent: u64,
+}
+
+/// All of them, behind one socket.
+struct Crowd {
+    socket: UdpSocket,
+    clock: Clock,
+    key: Key,
+    peers: Vec<Peer>,
+    /// By the source of the reports.
+    by_receiver: HashMap<u32, usize>,
+    wakes: BinaryHeap<Reverse<(Time, usize)>>,
+    plain: Vec<u8>,
+    wire: Vec<u8>,
+}
+
+impl Crowd {
+    /// Opens a session; the server's message where it does not.
+    fn open(&mut self, ssrc: u32) -> Result<(), Message> {
+        let mut open = Open { nonce: random(), cookie: [0; 16], ssrc, payload: Payload::Generated, secure: true };
+        let mut buffer = [0; 2048];
+        loop {
+            self.socket.send(&Message::Open(open).encode(Some(&self.key))).expect("sent");
+            let length = self.socket.recv(&mut buffer).expect("an answer");
+            match Message::parse(&buffer[..length]) {
+                Some(Message::Retry { cookie, .. }) => open.cookie = cookie,
+                Some(Message::Accept { nonce, answer, ssrc: receiver }) => {
+                    let protection = Protection::new(&self.key, Role::Sender, &nonce, &answer);
+                    // They begin spread over a packet's time.
+                    let start = self.clock.now() + Span::from_micros(i64::from(ssrc) * 100);
+                    let stream = StreamConfig {
+                        overhead: Size::from_bytes(Protection::OVERHEAD),
+                        ..StreamConfig::new(ssrc, 96, Size::from_bytes(1000), "s")
+                    };
+                    let config = SenderConfig {
+                        delays: Delays::Queueing,
+                        ..SenderConfig::new(stream, Span::from_secs(1), start.assume_clock(), u64::from(ssrc))
+                    };
+                    let sender = Sender::new(config, Box::new(Cbr::new(RATE))).expect("a valid configuration");
+                    self.by_receiver.insert(receiver, self.peers.len());
+                    self.wakes.push(Reverse((start, self.peers.len())));
+                    self.peers.push(Peer { sender, protection, reports: 0, sent: 0 });
+                    return Ok(());
+                }
+                Some(other) => return Err(other),
+                None => {}
+            }
+        }
+    }
+
+    fn run_until(&mut self, end: Time) {
+        let mut buffer = [0; 2048];
+        while self.clock.now() < end {
+            let now = self.clock.now();
+            while let Some(Reverse((_, index))) = self.wakes.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+                self.wakes.pop();
+                self.step(index, now, Input::Timer);
+                let wake = self.peers[index].sender.wake().expect("it goes on");
+                self.wakes.push(Reverse((wake.at.assume_clock(), index)));
+            }
+            match self.socket.recv(&mut buffer) {
+                Ok(length) => {
+                    let Some(&index) = source_of(&buffer[..length]).and_then(|source| self.by_receiver.get(&source))
+                    else {
+                        continue;
+                    };
+                    let (mut plain, source) = (std::mem::take(&mut self.plain), source_of(&buffer).unwrap_or(0));
+                    if self.peers[index].protection.unprotect(&buffer[..length], source, &mut plain) {
+                        self.step(index, now, Input::Datagram(&plain));
+                    }
+                    self.plain = plain;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_micros(200)),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn step(&mut self, index: usize, now: Time, input: Input<'_>) {
+        let peer = &mut self.peers[index];
+        peer.sender.handle(now.assume_clock(), input);
+        while let Some(output) = peer.sender.poll() {
+            match output {
+                Output::Transmit(transmit) => {
+                    let mut whole = transmit.head.to_vec();
+                    whole.resize(transmit.len(), 0);
+                    assert!(peer.protection.protect(&whole, &mut self.wire));
+                    self.socket.send(&self.wire).expect("sent");
+                }
+                Output::Event(Event::ReportApplied { .. }) => peer.reports += 1,
+                Output::Event(Event::MediaSent { .. }) => peer.sent += 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Processor time of this process's thread of that name, in seconds.
+fn processor_time(name: &str) -> f64 {
+    let tasks = fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
+    let ticks = tasks.filter_map(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+        let (head, rest) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        head.ends_with(name)
+            .then(|| fields[11].parse::<f64>().unwrap_or(0.0) + fields[12].parse::<f64>().unwrap_or(0.0))
+    });
+    ticks.sum::<f64>() / 100.0
+}
+
+fn memory_mb() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux says so");
+    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number") / 1024
+}
+
+#[test]
+fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
+    let clock = Clock::new();
+    let key = Key::new(b"0123456789abcdef").expect("long enough");
+    let counts = Counts::default();
+    let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &clock).expect("a socket");
+    let config = ServerConfig { most_sessions: SESSIONS as usize, ..ServerConfig::new(Some(key.clone())) };
+    let server = Server::start(socket, config, counts.clone()).expect("a server");
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    socket.connect(server.address()).expect("an address");
+    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    let mut crowd = Crowd {
+        socket,
+        clock: clock.clone(),
+        key,
+        peers: Vec::new(),
+        by_receiver: HashMap::new(),
+        wakes: BinaryHeap::new(),
+        plain: Vec::new(),
+        wire: Vec::new(),
+    };
+    let before = memory_mb();
+    for ssrc in 1..=SESSIONS {
+        crowd.open(ssrc).expect("a session");
+    }
+    assert!(matches!(crowd.open(SESSIONS + 1), Err(Message::Refuse { reason: Refusal::Full, .. })));
+    crowd.socket.set_nonblocking(true).expect("a socket can");
+    let (start, busy) = (clock.now(), processor_time("server"));
+    crowd.run_until(start + Span::from_secs(SECONDS));
+    std::thread::sleep(Duration::from_millis(200));
+    let busy = processor_time("server") - busy;
+    let (sent, received): (u64, u64) =
+        (crowd.peers.iter().map(|peer| peer.sent).sum(), counts.0.lock().expect("no panic").values().sum());
+    println!(
+        "{SESSIONS} sessions, {sent} packets sent in {SECONDS} s, {received} received; the server's thread took {busy:.2} s, memory \
+         grew by {} MB",
+        memory_mb() - before
+    );
+    let served = counts.0.lock().expect("no panic").values().filter(|count| **count > 0).count();
+    assert_eq!(served, SESSIONS as usize);
+    // A machine that stands still for a while lets a socket overflow; that is the machine's loss.
+    assert!(received as f64 > 0.9 * sent as f64, "{received} of {sent}");
+    assert!(crowd.peers.iter().all(|peer| peer.reports >= 2), "every sender hears of its packets");
+    assert!(memory_mb() - before < 600, "{} MB", memory_mb() - before);
+}
