@@ -1,11 +1,17 @@
 use equipoise::wire::rtp::RtpPacket;
+use equipoise::wire::{NtpTime, relay};
 
-/// Any bytes as a media packet.
+/// Any bytes as a media packet, and as another program's packet that is stamped with its sending time.
 ///
 /// # Panics
-/// Where the payload is not a part of the datagram behind the fixed header, or where header and payload, written anew,
+/// Where a packet that was stamped does not come back as it was, where the payload is not a part of the datagram behind the fixed header, or where header and payload, written anew,
 /// are not read as the same.
 pub fn rtp(datagram: &[u8]) {
+    let (mut stamped, mut back) = (Vec::new(), Vec::new());
+    if relay::stamp(datagram, NtpTime::from_bits(7), &mut stamped).is_ok() {
+        relay::unstamp(&stamped, &mut back).expect("it was stamped");
+        assert_eq!(back, datagram);
+    }
     let Ok(packet) = RtpPacket::parse(datagram) else { return };
     let behind = &datagram[12..];
     assert!(behind.as_ptr_range().start <= packet.payload.as_ptr(), "the payload begins in the header");

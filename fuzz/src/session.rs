@@ -1,6 +1,6 @@
 use equipoise::control::find;
 use equipoise::measure::ClockMap;
-use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise::session::rtp::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::session::{Endpoint, Event, Input, Output, Transmit};
 use equipoise::units::{Instant, Rate, Size, Span};
 
@@ -12,15 +12,15 @@ const MOST_OUTPUTS: usize = 16;
 
 /// Any order of calls, datagrams and times is safe for both ends of a session.
 ///
-/// The bytes are a list of operations: a timer, noise, a datagram of the other end as it is, damaged or again, a jump
+/// The first byte chooses what the session carries and what its clocks are; the rest is a list of operations: a timer, payload, noise, a datagram of the other end as it is, damaged or again, a jump
 /// of the clock either way, a told load, a stop. Whatever they are, the rate stays within its limits, a wake-up lies
 /// ahead, heads fit their bound, and no call makes an end talk without end.
 ///
 /// # Panics
 /// Where one of these does not hold.
 pub fn session(operations: &[u8]) {
-    let mut ends = Ends::new();
-    let mut rest = operations;
+    let Some((&variant, mut rest)) = operations.split_first() else { return };
+    let mut ends = Ends::new(variant);
     while let Some((&operation, after)) = rest.split_first() {
         rest = ends.step(operation, after);
     }
@@ -35,16 +35,22 @@ struct Ends {
 }
 
 impl Ends {
-    fn new() -> Self {
+    fn new(variant: u8) -> Self {
+        let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant) % 3];
+        let delays = [Delays::Agreed, Delays::Queueing, Delays::Estimated, Delays::Synchronised];
+        let delays = delays[usize::from(variant / 3) % 4];
         let ap = find("ap").expect("in the catalogue");
         let parameters = ap.parse(&[("target", "8.2 ms")]).expect("defaults suffice");
         let packet_size = Size::from_bytes(200);
         let stream = StreamConfig::new(1, 96, packet_size, "s");
         let start = Instant::from_nanos(START_NS);
-        let config = SenderConfig::new(stream, Span::from_millis(100), start, 1);
+        let config =
+            SenderConfig { payload, delays, ..SenderConfig::new(stream, Span::from_millis(100), start, 1) };
         let controller = ap.build(&parameters, packet_size).expect("its own parameters");
-        let clocks = ClockMap::SYNCHRONISED;
-        let far = ReceiverConfig::new(2, "r", 1, clocks, 1);
+        let mut far = ReceiverConfig { payload, ..ReceiverConfig::new(2, "r", 1, ClockMap::SYNCHRONISED, 1) };
+        if delays != Delays::Agreed {
+            far.clocks = Clocks::Apart;
+        }
         Self {
             sender: Sender::new(config, controller).expect("valid"),
             receiver: Receiver::new(far).expect("valid"),
@@ -96,6 +102,11 @@ impl Ends {
                 let load = f64::from_bits(u64::from(argument) << 56 | self.now_ns & 0xFFFF_FFFF);
                 self.handle(to_sender, Input::PathLoad(load));
             }
+            124..=125 => {
+                let (payload, left) = after.split_at(usize::from(argument).min(after.len()));
+                self.handle(to_sender, Input::Payload(payload));
+                return left;
+            }
             _ if argument == 0xFF => self.handle(to_sender, Input::Stop),
             _ => {}
         }
@@ -118,11 +129,13 @@ impl Ends {
 fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
     let mut outputs = 0;
     while let Some(output) = end.poll() {
-        outputs += 1;
+        // What waited behind a gap may come all at once; it is bounded by its bytes.
+        outputs += usize::from(!matches!(output, Output::Payload { .. }));
         assert!(outputs <= MOST_OUTPUTS, "an end that does not stop talking");
         match output {
             Output::Transmit(transmit) => {
-                assert!(transmit.head.len() <= Transmit::MAX_HEAD && !transmit.is_empty());
+                let bound = if transmit.media > 0 { Transmit::MAX_HEAD } else { Transmit::MAX_HEAD + 255 };
+                assert!(transmit.head.len() <= bound && !transmit.is_empty());
                 last.clear();
                 last.extend_from_slice(transmit.head);
                 last.resize(transmit.len(), 0);
