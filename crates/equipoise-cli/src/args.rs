@@ -64,8 +64,9 @@ pub(crate) enum Command {
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
     #[command(after_help = "Examples:
   equipoise live scenarios/demo.toml
-  equipoise live scenarios/demo.toml --report report.html --json report.json")]
-    Live(Run),
+  equipoise live scenarios/demo.toml --report report.html --json report.json
+  equipoise live scenarios/waki2013/ap-robust.toml --namespaces --overlay --report overlay.html")]
+    Live(Live),
     /// Send to `equipoise receive` on another host, at the rate that the path takes (iperf3 -c)
     #[command(after_help = "Examples:
   equipoise send media.example.net --key secret                         # a load of zeros for 10 s
@@ -121,6 +122,9 @@ pub(crate) struct Demo {
     /// Ten seconds instead of forty: shows that it works, too short to judge by
     #[arg(long)]
     pub(crate) short: bool,
+    /// Send live packets across three network namespaces instead of the loopback interface; needs root
+    #[arg(long)]
+    pub(crate) namespaces: bool,
     /// Seed of the background traffic, in both worlds [default: the scenario's]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
@@ -382,6 +386,19 @@ fn local(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let address = port.or_else(|| text.parse().ok());
     address.ok_or_else(|| "it is to be a port, such as 5006, or an address with one, such as 127.0.0.1:5006".to_owned())
+}
+
+/// Options of a live run.
+#[derive(Debug, Args)]
+pub(crate) struct Live {
+    #[command(flatten)]
+    pub(crate) run: Run,
+    /// Across three network namespaces instead of the loopback interface; needs root
+    #[arg(long)]
+    pub(crate) namespaces: bool,
+    /// Simulate the same seeds too, and lay the two worlds over each other
+    #[arg(long)]
+    pub(crate) overlay: bool,
 }
 
 /// Options of a run in either world.

@@ -12,11 +12,12 @@ use clap_complete::Shell;
 use equipoise::control::{self, Kind};
 use equipoise::session::Event;
 use equipoise::units::{Instant, SenderClock, Span};
+use equipoise_lab::live::Stage;
 use equipoise_lab::result::{Report, Run as RunResult};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, live as live_world, report, sim as sim_world, trace};
 
-use crate::args::{Cli, Demo, Run};
+use crate::args::{Cli, Demo, Live, Run};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{self, Table};
@@ -42,7 +43,7 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     let stop = catch_interrupt()?;
     say(options.quiet, &format!("{}\n", scenario.description));
     let mut untraced = Outputs::default();
-    let live = run_live(&scenario, seed, &stop, options.quiet, &mut untraced)?;
+    let live = run_live(&scenario, (seed, stage(options.namespaces)), &stop, options.quiet, &mut untraced)?;
     let mut runs = sim_world::simulate_many(&scenario, (seed, 1), None, |run| run, &|_| {})?;
     runs.push(live);
     let report = Report::new(&scenario, seed, runs);
@@ -74,16 +75,27 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
 }
 
 /// `equipoise live`.
-pub(crate) fn live(options: &Run) -> Result<Outcome, CliError> {
+pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
+    let Live { run: options, namespaces, overlay } = options;
     let (scenario, mut outputs) = prepare(options)?;
     let seed = options.seed.unwrap_or(scenario.seed);
     let stop = catch_interrupt()?;
     let mut runs = Vec::new();
     for number in 0..u64::from(options.runs) {
-        runs.push(run_live(&scenario, seed.wrapping_add(number), &stop, options.quiet, &mut outputs)?);
+        runs.push(run_live(
+            &scenario,
+            (seed.wrapping_add(number), stage(*namespaces)),
+            &stop,
+            options.quiet,
+            &mut outputs,
+        )?);
         if stop.load(Ordering::Relaxed) {
             break;
         }
+    }
+    if *overlay {
+        let simulated = (seed, runs.len() as u32);
+        runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
     }
     outputs.fulfil(&Report::new(&scenario, seed, runs), options.quiet)?;
     Ok(outcome(&stop))
@@ -199,7 +211,7 @@ fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {
 
 fn run_live(
     scenario: &Scenario,
-    seed: u64,
+    seed: (u64, Stage),
     stop: &AtomicBool,
     quiet: bool,
     outputs: &mut Outputs,
@@ -213,6 +225,10 @@ fn run_live(
     })?;
     table.finish();
     Ok(run)
+}
+
+const fn stage(namespaces: bool) -> Stage {
+    if namespaces { Stage::Namespaces } else { Stage::Loopback }
 }
 
 pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {

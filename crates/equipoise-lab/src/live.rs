@@ -9,8 +9,8 @@ use equipoise::session::rtp;
 use equipoise::session::{Endpoint, Event};
 use equipoise::units::Span;
 use equipoise_net::{
-    Clock, Emulator, EmulatorReport, Host, LoadProbe, NetError, Observer, Route, Running, Socket, Stalls, Time,
-    Watchdog, run_endpoint,
+    Clock, Emulator, EmulatorReport, Host, LoadProbe, NetError, Observer, Place, Route, Running, Socket, Stalls,
+    TestBed, Time, Watchdog, run_endpoint,
 };
 use thiserror::Error;
 
@@ -43,21 +43,36 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long the last packets are waited for.
 const DRAIN: Span = Span::from_secs(2);
 
+/// Where a run takes place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// On this host's loopback interface; needs no right.
+    #[default]
+    Loopback,
+    /// In three network namespaces, so that every packet crosses two virtual Ethernets; needs root.
+    Namespaces,
+}
+
 /// One run with `seed`, until its end or until `stop` is set; what was measured by then is given in either case.
 ///
 /// # Errors
 /// [`LiveError`] where the system refuses what the run needs.
 pub fn run(
     scenario: &Scenario,
-    seed: u64,
+    (seed, stage): (u64, Stage),
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, LiveError> {
     let clock = Clock::new();
+    let bed = (stage == Stage::Namespaces).then(TestBed::new).transpose()?;
+    let mut bind = |place: Place| match &bed {
+        Some(bed) => bed.bind(place, &clock),
+        None => Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &clock),
+    };
     let watchdog = Watchdog::start(&clock)?;
     let origin = clock.now() + LEAD;
     let (post, inbox) = mpsc::channel();
-    let bench = Bench::start(scenario, seed, &clock, origin, &post)?;
+    let bench = Bench::start(scenario, seed, (&clock, origin), &post, &mut bind)?;
     let mut watch = Watch { inbox, recorder: Recorder::new(scenario, origin.assume_clock()), origin };
     let mut lasted = Span::ZERO;
     while lasted < scenario.duration && !stop.load(Ordering::Relaxed) && !bench.has_failed() {
@@ -159,13 +174,13 @@ impl Bench {
     fn start(
         scenario: &Scenario,
         seed: u64,
-        clock: &Clock,
-        origin: Time,
+        (clock, origin): (&Clock, Time),
         post: &Post<Note>,
+        bind: &mut dyn FnMut(Place) -> Result<Socket, NetError>,
     ) -> Result<Self, LiveError> {
         let mut sockets = Vec::new();
         for _ in &scenario.flows {
-            sockets.push((bind(clock)?, bind(clock)?));
+            sockets.push((bind(Place::Near)?, bind(Place::Far)?));
         }
         let links = scenario.links.len();
         // The links' other directions stand behind them in the emulator's list.
@@ -176,7 +191,7 @@ impl Bench {
             sender: near.address(),
             receiver: far.address(),
         });
-        let emulator = Emulator::start(clock, origin, &configs, routes.collect())?;
+        let emulator = Emulator::start_between(clock, origin, &configs, routes.collect(), bind)?;
         let mut bench = Self { near: Vec::new(), far: Vec::new(), emulator };
         for (index, (flow, sockets)) in scenario.flows.iter().zip(sockets).enumerate() {
             bench.add(flow, index, seed, origin, sockets, post)?;
@@ -254,10 +269,6 @@ impl Bench {
 
 fn finish<E: Endpoint>(end: Running<E, Poster>) -> Result<(), NetError> {
     end.stop().map(|_| ())
-}
-
-fn bind(clock: &Clock) -> Result<Socket, NetError> {
-    Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), clock)
 }
 
 /// The stalls that fall into the run.

@@ -78,6 +78,14 @@ pub enum NetError {
         /// Why.
         reason: Refusal,
     },
+    /// A network namespace cannot be made or entered.
+    #[error("`{command}` failed ({said}); a test bed of network namespaces needs root and iproute2")]
+    TestBed {
+        /// What was tried.
+        command: String,
+        /// What the system says.
+        said: String,
+    },
     /// A session cannot be set up.
     #[error("the session cannot be set up")]
     Session(#[from] SessionError),

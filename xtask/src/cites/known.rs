@@ -89,6 +89,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (768, "User Datagram Protocol"),
     (791, "Internet Protocol"),
     (1122, "Requirements for Internet Hosts - Communication Layers"),
+    (2544, "Benchmarking Methodology for Network Interconnect Devices"),
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),
     (3551, "RTP Profile for Audio and Video Conferences with Minimal Control"),
     (3611, "RTP Control Protocol Extended Reports (RTCP XR)"),

@@ -23,7 +23,7 @@ pub use lateness::Lateness;
 pub use load::LoadProbe;
 
 use crate::thread::Worker;
-use crate::{Clock, HostClock, NetError, Socket, Time, TimestampSource};
+use crate::{Clock, HostClock, NetError, Place, Socket, Time, TimestampSource};
 use network::Network;
 use relay::{Gate, Relay};
 
@@ -70,21 +70,39 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Opens two sockets on 127.0.0.1 for each route and starts to relay.
+    /// The same between sockets on free ports of 127.0.0.1.
+    ///
+    /// # Errors
+    /// As [`start_between`](Self::start_between).
+    pub fn start(clock: &Clock, origin: Time, links: &[LinkConfig], routes: Vec<Route>) -> Result<Self, NetError> {
+        let mut bind = |_: Place| Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), clock);
+        Self::start_between(clock, origin, links, routes, &mut bind)
+    }
+
+    /// Starts to relay between two sockets for each route, which `bind` opens: where datagrams come in, and where they go
+    /// out.
     ///
     /// The links' schedules of rates count from `origin`.
     ///
     /// # Errors
-    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an impossible network; [`NetError::Bind`] and
-    /// [`NetError::Spawn`] where the system has no socket or thread to give.
-    pub fn start(clock: &Clock, origin: Time, links: &[LinkConfig], routes: Vec<Route>) -> Result<Self, NetError> {
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an impossible network; what `bind` says, and
+    /// [`NetError::Spawn`] where the system has no thread to give.
+    pub fn start_between(
+        clock: &Clock,
+        origin: Time,
+        links: &[LinkConfig],
+        routes: Vec<Route>,
+        bind: &mut dyn FnMut(Place) -> Result<Socket, NetError>,
+    ) -> Result<Self, NetError> {
         let links = build(origin, links)?;
         check(&routes, links.len())?;
         // Gate 2n is the entrance of route n and gate 2n + 1 its exit; so are the ways that begin there.
-        let known = routes.iter().flat_map(|route| [(route.sender, &route.forward), (route.receiver, &route.backward)]);
+        let known = routes.iter().flat_map(|route| {
+            [(Place::Entrance, route.sender, &route.forward), (Place::Exit, route.receiver, &route.backward)]
+        });
         let (mut gates, mut ways) = (Vec::new(), Vec::new());
-        for (peer, way) in known {
-            gates.push(Gate { socket: Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), clock)?, peer });
+        for (place, peer, way) in known {
+            gates.push(Gate { socket: bind(place)?, peer });
             ways.push(way.clone());
         }
         let addresses = gates.iter().map(|gate| gate.socket.address()).collect();
