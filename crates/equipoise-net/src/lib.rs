@@ -7,6 +7,8 @@
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
 //! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, for runs on one machine.
+//! - [`Bridge`]: one direction of a path each way, made of [`equipoise::link::Pipe`], between UDP clients and a server, or
+//!   between two network interfaces for any traffic.
 //! - [`Watchdog`]: notes when the machine itself stood still.
 //!
 //! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
@@ -16,17 +18,21 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("equipoise-net needs Linux: it relies on SO_TIMESTAMPNS, ppoll and absolute clock_nanosleep");
 
+mod bridge;
 mod clock;
 mod driver;
 mod emulator;
 mod error;
+mod lateness;
 mod socket;
 mod thread;
 mod watchdog;
 
+pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, PortStats, Punctuality};
 pub use clock::{Clock, HostClock, Time};
 pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
-pub use emulator::{Emulator, EmulatorReport, Lateness, LoadProbe, Route};
+pub use emulator::{Emulator, EmulatorReport, LoadProbe, Route};
 pub use error::NetError;
+pub use lateness::Lateness;
 pub use socket::{Received, Socket, SocketStats, TimestampSource};
 pub use watchdog::{Stall, Stalls, Watchdog};

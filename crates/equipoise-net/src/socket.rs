@@ -1,6 +1,6 @@
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -15,7 +15,7 @@ pub(crate) const MAX_PAYLOAD: usize = 65_507;
 
 /// Receive buffer to ask for, in bytes. Ours: over a second of 30 Mbit/s, to outlast a stalled reader. The system may
 /// give less.
-const RECEIVE_BUFFER: usize = 4 << 20;
+pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Media is generated: it is zeros.
 static ZEROS: [u8; MAX_PAYLOAD] = [0; MAX_PAYLOAD];
@@ -93,7 +93,7 @@ impl Socket {
         // Both are refinements; a system without them still does.
         let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
         let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
-        let control = cmsg_space!(TimeSpec, u32);
+        let control = control_buffer();
         Ok(Self { inner: socket, address, clock: clock.clone(), timestamps, control, stats: SocketStats::default() })
     }
 
@@ -137,21 +137,17 @@ impl Socket {
 
     /// `None` for a datagram without an IP address, which no UDP socket gives.
     fn recv_once(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, Errno> {
-        let mut parts = [IoSliceMut::new(buffer)];
-        let message =
-            recvmsg::<SockaddrStorage>(self.inner.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::empty())?;
-        let mut stamp = None;
-        for control in message.cmsgs()? {
-            match control {
-                ControlMessageOwned::ScmTimestampns(time) => stamp = Some(time),
-                // The kernel's counter has 32 bits; a run that wraps it has other worries.
-                ControlMessageOwned::RxqOvfl(count) => self.stats.overflowed = u64::from(count),
-                _ => {}
-            }
+        let message = recv_stamped(self.inner.as_raw_fd(), buffer, &mut self.control, &self.clock)?;
+        if let Some(count) = message.overflowed {
+            self.stats.overflowed = count;
         }
-        let at = stamp.map_or_else(|| self.clock.now(), |time| self.clock.from_realtime(nanos_of(time)));
-        let from = message.address.as_ref().and_then(address_of);
-        Ok(from.map(|from| Received { len: message.bytes, from, at }))
+        let from = message.from.as_ref().and_then(address_of);
+        Ok(from.map(|from| Received { len: message.len, from, at: message.at }))
+    }
+
+    /// For [`wait_readable`].
+    pub(crate) fn poll(&self) -> PollFd<'_> {
+        PollFd::new(self.inner.as_fd(), PollFlags::POLLIN)
     }
 
     /// Sends `head` and `media` bytes of zeros behind it to `peer` as one datagram, or loses it and counts it where the
@@ -179,12 +175,53 @@ impl Socket {
     }
 }
 
+/// What was read from a socket of any kind.
+pub(crate) struct Message {
+    /// Bytes in the buffer.
+    pub(crate) len: usize,
+    /// Whether the buffer was too short for it.
+    pub(crate) cut: bool,
+    pub(crate) from: Option<SockaddrStorage>,
+    /// When it arrived.
+    pub(crate) at: Time,
+    /// How many found the receive buffer full so far, where the system says so.
+    pub(crate) overflowed: Option<u64>,
+}
+
+/// Room for the kernel's remarks to a message: its time of arrival, and the count of those lost.
+pub(crate) fn control_buffer() -> Vec<u8> {
+    cmsg_space!(TimeSpec, u32)
+}
+
+/// Reads one message and its kernel timestamp; where that is missing, it arrives now.
+pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clock: &Clock) -> Result<Message, Errno> {
+    let mut parts = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(control), MsgFlags::empty())?;
+    let (mut stamp, mut overflowed) = (None, None);
+    for control in message.cmsgs()? {
+        match control {
+            ControlMessageOwned::ScmTimestampns(time) => stamp = Some(time),
+            // The kernel's counter has 32 bits; a run that wraps it has other worries.
+            ControlMessageOwned::RxqOvfl(count) => overflowed = Some(u64::from(count)),
+            _ => {}
+        }
+    }
+    let at = stamp.map_or_else(|| clock.now(), |time| clock.from_realtime(nanos_of(time)));
+    let cut = message.flags.contains(MsgFlags::MSG_TRUNC);
+    Ok(Message { len: message.bytes, cut, from: message.address, at, overflowed })
+}
+
 /// Waits until one of `sockets` has a datagram or the time is `until`, whichever is first; may return early.
 pub(crate) fn wait<'a>(sockets: impl Iterator<Item = &'a Socket>, clock: &Clock, until: Time) -> Result<(), NetError> {
-    let mut waiting: Vec<_> = sockets.map(|socket| PollFd::new(socket.inner.as_fd(), PollFlags::POLLIN)).collect();
+    let mut waiting: Vec<_> = sockets.map(Socket::poll).collect();
+    wait_readable(&mut waiting, clock, until)
+}
+
+/// The same for sockets of any kind.
+pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Time) -> Result<(), NetError> {
     let nanos = (until - clock.now()).as_nanos().max(0);
     let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
-    match ppoll(&mut waiting, Some(timeout), None) {
+    match ppoll(waiting, Some(timeout), None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(errno) => Err(NetError::Wait { sockets: waiting.len(), source: errno.into() }),
     }
@@ -195,7 +232,7 @@ fn is_word_from_the_path(errno: Errno) -> bool {
     matches!(errno, Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EHOSTDOWN | Errno::ENETDOWN)
 }
 
-fn is_lack_of_room(errno: Errno) -> bool {
+pub(crate) fn is_lack_of_room(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM)
 }
 

@@ -92,6 +92,9 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
 pub(super) const RFCS: &[(u32, &str)] = &[
     (768, "User Datagram Protocol"),
     (791, "Internet Protocol"),
+    (826, "An Ethernet Address Resolution Protocol"),
+    (894, "A Standard for the Transmission of IP Datagrams over Ethernet Networks"),
+    (1071, "Computing the Internet Checksum"),
     (1122, "Requirements for Internet Hosts - Communication Layers"),
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),
     (3551, "RTP Profile for Audio and Video Conferences with Minimal Control"),
@@ -105,6 +108,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (5905, "Network Time Protocol Version 4: Protocol and Algorithms Specification"),
     (6051, "Rapid Synchronisation of RTP Flows"),
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
+    (8200, "Internet Protocol, Version 6 (IPv6) Specification"),
     (8285, "A General Mechanism for RTP Header Extensions"),
     (8289, "Controlled Delay Active Queue Management"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),

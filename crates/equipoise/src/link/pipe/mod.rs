@@ -165,9 +165,11 @@ impl<C, P: Clone> Pipe<C, P> {
         }
     }
 
-    /// The next packet to come out no later than `horizon`, and when. Nothing may enter before `horizon` any more.
+    /// The next packet to come out no later than `horizon`, and when.
+    ///
+    /// Nothing should enter before `horizon` any more: what does comes too late for what was decided without it.
     pub fn leave(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, P)> {
-        self.advance(horizon);
+        self.serve(horizon);
         if self.under_way.peek().is_none_or(|under_way| under_way.0.at > horizon) {
             return None;
         }
@@ -254,18 +256,23 @@ impl<C, P: Clone> Pipe<C, P> {
         }
     }
 
-    /// All services that begin until `now`, where they are not known beforehand.
+    /// All that happens before something enters at `now`.
     fn advance(&mut self, now: Instant<C>) {
         self.now = self.now.max(now);
-        while let Some((end, parcel)) = self.take() {
+        self.serve(self.now);
+    }
+
+    /// All services that begin until `horizon`, where they are not known beforehand.
+    fn serve(&mut self, horizon: Instant<C>) {
+        while let Some((end, parcel)) = self.take(horizon) {
             self.propagate(end, parcel);
         }
     }
 
-    /// The next packet whose service has begun by now, and what CoDel drops before it.
-    fn take(&mut self) -> Option<(Instant<C>, Parcel<P>)> {
+    /// The next packet whose service begins until `horizon`, and what CoDel drops before it.
+    fn take(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, Parcel<P>)> {
         let Self { bottleneck, discarded, counts, held, .. } = self;
-        bottleneck.take(self.now, |parcel| {
+        bottleneck.take(horizon, |parcel| {
             counts.dropped_codel += 1;
             *held = *held - parcel.size;
             discarded.push(parcel.packet);
