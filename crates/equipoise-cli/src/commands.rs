@@ -215,7 +215,8 @@ fn run_live(
     Ok(run)
 }
 
-fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+/// A flag that Ctrl-C sets.
+pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use equipoise_lab::capture::CaptureError;
+use equipoise_lab::link::{CapacityError, NetError};
 use equipoise_lab::live::LiveError;
 use equipoise_lab::scenario::ScenarioError;
 use equipoise_lab::sim::SimError;
@@ -28,6 +29,20 @@ pub(crate) enum CliError {
         /// What is wrong with it.
         source: CaptureError,
     },
+    /// The file gives no rates.
+    #[error("{}", file.display())]
+    Rates {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: CapacityError,
+    },
+    /// There is nothing to carry between.
+    #[error("a path needs two ends: --listen and --to, or --between")]
+    NoEnds,
+    /// There is no such path, or it broke.
+    #[error("the link failed")]
+    Link(#[from] NetError),
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
@@ -52,14 +67,15 @@ impl CliError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Sim(_) | Self::Signal(_) => 1,
-            Self::Scenario { .. } | Self::Capture { .. } => 3,
-            Self::Live(_) => 4,
+            Self::NoEnds | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. }) => 2,
+            Self::Scenario { .. } | Self::Capture { .. } | Self::Rates { .. } => 3,
+            Self::Live(_) | Self::Link(_) => 4,
             Self::Output { .. } => 5,
         }
     }
 
     /// What one could do about it.
-    pub(crate) const fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Scenario { source: ScenarioError::Read(_), .. } => {
                 Some("name the path of a scenario file, such as scenarios/demo.toml")
@@ -70,7 +86,15 @@ impl CliError {
             }
             Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
             Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
-            Self::Sim(_) | Self::Signal(_) => None,
+            Self::Rates { .. } => Some(
+                "--rate-trace reads lines of milliseconds, one for each 1500 bytes; --rate-csv reads lines of time_s,rate_mbps",
+            ),
+            Self::Link(NetError::PacketSocket { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some(
+                    "it takes the right CAP_NET_RAW: run it as root, or in a namespace of `unshare --user --map-root-user --net`",
+                )
+            }
+            Self::Sim(_) | Self::Signal(_) | Self::Link(_) | Self::NoEnds => None,
         }
     }
 }

@@ -4,6 +4,7 @@ mod args;
 mod capture;
 mod commands;
 mod error;
+mod link;
 mod output;
 mod paper;
 mod table;
@@ -37,6 +38,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Live(run) => commands::live(run),
         Command::Paper(paper) => paper::run(paper),
         Command::Capture(Capture::Rtt(rtt)) => capture::rtt(rtt),
+        Command::Link(options) => link::link(options),
         Command::Check { file } => commands::check(file),
         Command::Controllers => Ok(commands::controllers()),
         Command::Completions { shell } => Ok(commands::completions(*shell)),

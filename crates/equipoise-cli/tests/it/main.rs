@@ -3,6 +3,7 @@
 mod capture;
 mod files;
 mod interrupt;
+mod link;
 mod paper;
 mod rtt;
 mod support;

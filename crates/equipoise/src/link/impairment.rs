@@ -1,11 +1,15 @@
 //! What a path does to packets by chance: loss, jitter, reordering.
 
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::str::FromStr;
+
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_distr::{Distribution as _, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
 use crate::pace::stream_seed;
-use crate::units::{Share, Span};
+use crate::units::{Share, Span, UnitError};
 
 /// Which packets are lost on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,6 +46,23 @@ impl GilbertElliott {
     }
 }
 
+/// Reads `"1% 25%"`, p and r of bursts in which everything is lost, or `"1% 25% 0.1% 80%"` with the losses in the good and
+/// in the bad state behind them.
+impl FromStr for GilbertElliott {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let no_number =
+            || UnitError::NoNumber { text: text.to_string(), kind: "loss in bursts, by p and r", example: "1% 25%" };
+        let shares: String = text.replace(" %", "%");
+        let shares: Vec<Share> = shares.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        match *shares.as_slice() {
+            [to_bad, to_good] => Ok(Self::bursts(to_bad, to_good)),
+            [to_bad, to_good, loss_in_good, loss_in_bad] => Ok(Self { to_bad, to_good, loss_in_good, loss_in_bad }),
+            _ => Err(no_number()),
+        }
+    }
+}
+
 /// How much the propagation delay varies from packet to packet.
 ///
 /// A packet that would overtake the one before it arrives together with it: jitter alone does not reorder.
@@ -54,6 +75,17 @@ pub enum Jitter {
     Uniform(Span),
     /// Normally, with this standard deviation; a delay below zero is taken as zero.
     Normal(Span),
+}
+
+/// Reads `"2 ms"`, evenly by at most that, or `"2 ms normal"`.
+impl FromStr for Jitter {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        match text.trim_end().strip_suffix("normal") {
+            Some(deviation) => deviation.parse().map(Self::Normal),
+            None => text.parse().map(Self::Uniform),
+        }
+    }
 }
 
 /// A share of the packets leaves the order.
@@ -133,8 +165,6 @@ impl LossProcess {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use super::*;
 
     fn share(fraction: f64) -> Share {
@@ -185,6 +215,20 @@ mod tests {
         // Elliott 1963: the mean of both states' losses, weighted by how often they are met.
         let expected = 0.001 * (0.1 / 0.11) + 0.5 * (0.01 / 0.11);
         assert!((share_of(&losses(Loss::Burst(model))) - expected).abs() < 0.002);
+    }
+
+    #[test]
+    fn bursts_and_jitter_read_as_people_write_them() {
+        let bursts = GilbertElliott::bursts(share(0.01), share(0.25));
+        assert_eq!(("1% 25%".parse(), "1 % 25 %".parse()), (Ok(bursts), Ok(bursts)));
+        let full = GilbertElliott { loss_in_good: share(0.001), loss_in_bad: share(0.8), ..bursts };
+        assert_eq!("1% 25% 0.1% 80%".parse(), Ok(full));
+        for wrong in ["", "1%", "1% 2% 3%", "0.01 0.25", "1% 2% 3% 4% 5%", "1% 250%"] {
+            assert!(wrong.parse::<GilbertElliott>().is_err(), "{wrong}");
+        }
+        assert_eq!("2ms".parse(), Ok(Jitter::Uniform(Span::from_millis(2))));
+        assert_eq!("2 ms normal".parse(), Ok(Jitter::Normal(Span::from_millis(2))));
+        assert!("normal".parse::<Jitter>().is_err() && "2".parse::<Jitter>().is_err());
     }
 
     #[test]
