@@ -44,8 +44,7 @@ impl Ends {
         let packet_size = Size::from_bytes(200);
         let stream = StreamConfig::new(1, 96, packet_size, "s");
         let start = Instant::from_nanos(START_NS);
-        let config =
-            SenderConfig { payload, delays, ..SenderConfig::new(stream, Span::from_millis(100), start, 1) };
+        let config = SenderConfig { payload, delays, ..SenderConfig::new(stream, Span::from_millis(100), start, 1) };
         let controller = ap.build(&parameters, packet_size).expect("its own parameters");
         let mut far = ReceiverConfig { payload, ..ReceiverConfig::new(2, "r", 1, ClockMap::SYNCHRONISED, 1) };
         if delays != Delays::Agreed {

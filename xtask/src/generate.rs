@@ -10,7 +10,7 @@ use crate::workspace::{self, Workspace};
 
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
-const SUBCOMMANDS: [&str; 6] = ["demo", "sim", "live", "check", "controllers", "completions"];
+const SUBCOMMANDS: [&str; 7] = ["demo", "sim", "live", "link", "check", "controllers", "completions"];
 
 /// Writes all generated pages.
 pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {

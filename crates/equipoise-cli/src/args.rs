@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use equipoise::units::{Rate, Span, UnitError};
 
+use crate::link::args::Link;
+
 macro_rules! examples {
     () => {
         "Examples:
@@ -41,7 +43,7 @@ Exit codes:
   0    all went well
   1    a run failed
   2    the command line is wrong
-  3    the scenario or the capture cannot be read or is wrong
+  3    the scenario, the capture or the file of rates cannot be read or is wrong
   4    the network or a right to use it is missing
   5    an output file cannot be written
   130  interrupted; the report of what was run is written"
@@ -95,6 +97,13 @@ pub(crate) enum Command {
   equipoise capture rtt transfer.pcap.gz --report rtt.html"
     )]
     Capture(Capture),
+    /// An emulated path for other programs: rate, delay, loss, queue; for UDP, or between two interfaces for any traffic
+    #[command(after_help = "Examples:
+  equipoise link --listen 127.0.0.1:9000 --to 127.0.0.1:5201 --rate 15M --delay 10ms
+  equipoise link --listen [::1]:9000 --to [::1]:9001 --loss-burst '1% 25%' --jitter 2ms --json link.json
+  equipoise link --between veth0 veth1 --rate 20M --delay 25ms --queue '50 ms' --back-rate unlimited
+  equipoise link --between veth0 veth1 --rate-trace lte-down.trace --back-rate-trace lte-up.trace --aqm codel")]
+    Link(Box<Link>),
     /// Parse a scenario and say what it would do, without running it
     #[command(after_help = "Example:
   equipoise check scenarios/demo.toml")]

@@ -231,6 +231,7 @@ const fn stage(namespaces: bool) -> Stage {
     if namespaces { Stage::Namespaces } else { Stage::Loopback }
 }
 
+/// A flag that Ctrl-C sets.
 pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

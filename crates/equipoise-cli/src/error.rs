@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use equipoise::control::ConfigError;
 use equipoise_lab::capture::CaptureError;
+use equipoise_lab::link::{CapacityError, NetError};
 use equipoise_lab::live::LiveError;
 use equipoise_lab::scenario::ScenarioError;
 use equipoise_lab::sim::SimError;
-use equipoise_net::{KeyError, NetError};
+use equipoise_net::KeyError;
 use thiserror::Error;
 
 /// Why the command failed.
@@ -84,6 +85,20 @@ pub(crate) enum CliError {
     /// The network refused.
     #[error("the session failed")]
     Net(#[from] NetError),
+    /// The file gives no rates.
+    #[error("{}", file.display())]
+    Rates {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: CapacityError,
+    },
+    /// There is nothing to carry between.
+    #[error("a path needs two ends: --listen and --to, or --between")]
+    NoEnds,
+    /// There is no such path, or it broke.
+    #[error("the link failed")]
+    Link(#[source] NetError),
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
@@ -108,20 +123,24 @@ impl CliError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Sim(_) | Self::Signal(_) => 1,
-            Self::Controller { .. } | Self::UnknownController { .. } => 2,
+            Self::Controller { .. }
+            | Self::UnknownController { .. }
+            | Self::NoEnds
+            | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. }) => 2,
             Self::Scenario { .. }
             | Self::Capture { .. }
+            | Self::Rates { .. }
             | Self::NoKey
             | Self::KeyFile { .. }
             | Self::Key { .. }
             | Self::Input { .. } => 3,
-            Self::Live(_) | Self::Host { .. } | Self::Net(_) => 4,
+            Self::Live(_) | Self::Link(_) | Self::Host { .. } | Self::Net(_) => 4,
             Self::Output { .. } => 5,
         }
     }
 
     /// What one could do about it.
-    pub(crate) const fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Scenario { source: ScenarioError::Read(_), .. } => {
                 Some("name the path of a scenario file, such as scenarios/demo.toml")
@@ -139,8 +158,18 @@ impl CliError {
             Self::UnknownController { .. } | Self::Controller { .. } => {
                 Some("`equipoise controllers` lists them with their parameters, which --set NAME=VALUE sets")
             }
+            Self::Rates { .. } => Some(
+                "--rate-trace reads lines of milliseconds, one for each 1500 bytes; --rate-csv reads lines of time_s,rate_mbps",
+            ),
+            Self::Link(NetError::PacketSocket { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some(
+                    "it takes the right CAP_NET_RAW: run it as root, or in a namespace of `unshare --user --map-root-user --net`",
+                )
+            }
             Self::Sim(_)
             | Self::Signal(_)
+            | Self::Link(_)
+            | Self::NoEnds
             | Self::KeyFile { .. }
             | Self::Input { .. }
             | Self::Host { .. }

@@ -5,6 +5,7 @@ mod capture;
 mod commands;
 mod error;
 mod hosts;
+mod link;
 mod output;
 mod paper;
 mod table;
@@ -40,6 +41,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Receive(receive) => hosts::receive::run(receive),
         Command::Paper(paper) => paper::run(paper),
         Command::Capture(Capture::Rtt(rtt)) => capture::rtt(rtt),
+        Command::Link(options) => link::link(options),
         Command::Check { file } => commands::check(file),
         Command::Controllers => Ok(commands::controllers()),
         Command::Completions { shell } => Ok(commands::completions(*shell)),

@@ -8,7 +8,7 @@
 //!
 //! This is the only crate that knows the scenario and both worlds. [`scenario`] is the file, checked; [`sim`] and
 //! [`live`] run it with the same endpoints from the same seed; [`record`] sums up the events of either; [`result`] is
-//! the one form of results, and [`report`] draws them.
+//! the one form of results, and [`report`] draws them. [`link`] is the emulated path as a program of its own.
 #![forbid(unsafe_code)]
 
 use equipoise::session::Event;
@@ -16,6 +16,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 
 pub mod capture;
 mod ends;
+pub mod link;
 pub mod live;
 pub mod paper;
 pub mod record;

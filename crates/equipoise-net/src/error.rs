@@ -1,7 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use equipoise::link::LinkError;
+use equipoise::link::{LinkError, PipeError};
 use equipoise::session::rtp::SessionError;
 use equipoise::units::Span;
 use thiserror::Error;
@@ -112,5 +112,55 @@ pub enum NetError {
         link: usize,
         /// How many links there are.
         links: usize,
+    },
+    /// A direction of a bridge cannot be built.
+    #[error("the path {direction} cannot be built")]
+    Path {
+        /// Which direction: "forward" or "back".
+        direction: &'static str,
+        /// Why not.
+        source: PipeError,
+    },
+    /// There is no such network interface here.
+    #[error("there is no network interface {name:?} here; there are {}", known.join(", "))]
+    NoInterface {
+        /// The name that was asked for.
+        name: String,
+        /// Those that are there.
+        known: Vec<String>,
+    },
+    /// Both ends of a bridge are the same interface.
+    #[error("{name:?} cannot be bridged with itself; name two interfaces")]
+    SameInterface {
+        /// The name that was given twice.
+        name: String,
+    },
+    /// The interface has no Ethernet frames.
+    #[error("interface {name:?} carries no Ethernet frames; bridge veth or Ethernet interfaces")]
+    NotEthernet {
+        /// Its name.
+        name: String,
+    },
+    /// The interface is down.
+    #[error("interface {name:?} is down; bring it up with `ip link set {name} up`")]
+    InterfaceDown {
+        /// Its name.
+        name: String,
+    },
+    /// No frames can be read from or written to the interface.
+    #[error("cannot open a packet socket on interface {name:?}")]
+    PacketSocket {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The interface gives no more frames.
+    #[error("cannot receive from interface {name:?}")]
+    InterfaceGone {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        source: io::Error,
     },
 }

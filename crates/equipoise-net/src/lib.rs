@@ -7,6 +7,8 @@
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
 //! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, for runs on one machine.
+//! - [`Bridge`]: one direction of a path each way, made of [`equipoise::link::Pipe`], between UDP clients and a server, or
+//!   between two network interfaces for any traffic.
 //! - [`Watchdog`]: notes when the machine itself stood still.
 //!
 //! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
@@ -17,10 +19,12 @@
 compile_error!("equipoise-net needs Linux: it relies on SO_TIMESTAMPNS, ppoll and absolute clock_nanosleep");
 
 mod batch;
+mod bridge;
 mod clock;
 mod driver;
 mod emulator;
 mod error;
+mod lateness;
 mod mailbox;
 mod secure;
 mod send;
@@ -31,10 +35,12 @@ mod thread;
 mod transport;
 mod watchdog;
 
+pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, PortStats, Punctuality};
 pub use clock::{Clock, HostClock, Time};
 pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
-pub use emulator::{Emulator, EmulatorReport, Lateness, LoadProbe, Route};
+pub use emulator::{Emulator, EmulatorReport, LoadProbe, Route};
 pub use error::NetError;
+pub use lateness::Lateness;
 pub use mailbox::{Closed, Mailbox};
 pub use secure::{Key, KeyError, Refusal};
 pub use send::{SendConfig, send};

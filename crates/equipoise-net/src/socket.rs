@@ -1,6 +1,6 @@
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -18,7 +18,7 @@ pub(crate) const MAX_PAYLOAD: usize = 65_507;
 
 /// Receive buffer to ask for, in bytes. Ours: over a second of 30 Mbit/s, to outlast a stalled reader. The system may
 /// give less.
-const RECEIVE_BUFFER: usize = 4 << 20;
+pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// An address that nobody has.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
@@ -99,7 +99,7 @@ impl Socket {
         // Both are refinements; a system without them still does.
         let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
         let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
-        let control = cmsg_space!(TimeSpec, u32);
+        let control = control_buffer();
         Ok(Self { inner: socket, address, clock: clock.clone(), timestamps, control, stats: SocketStats::default() })
     }
 
@@ -173,14 +173,17 @@ impl Socket {
 
     /// `None` for a datagram without an IP address, which no UDP socket gives.
     fn recv_once(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, Errno> {
-        let mut parts = [IoSliceMut::new(buffer)];
-        let message =
-            recvmsg::<SockaddrStorage>(self.inner.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::empty())?;
-        let (at, overflowed) = stamps(&message)?;
-        let at = at.map_or_else(|| self.clock.now(), |nanos| self.clock.from_realtime(nanos));
-        self.stats.overflowed = overflowed.unwrap_or(self.stats.overflowed);
-        let from = message.address.as_ref().and_then(address_of);
-        Ok(from.map(|from| Received { len: message.bytes, from, at }))
+        let message = recv_stamped(self.inner.as_raw_fd(), buffer, &mut self.control, &self.clock)?;
+        if let Some(count) = message.overflowed {
+            self.stats.overflowed = count;
+        }
+        let from = message.from.as_ref().and_then(address_of);
+        Ok(from.map(|from| Received { len: message.len, from, at: message.at }))
+    }
+
+    /// For [`wait_readable`].
+    pub(crate) fn poll(&self) -> PollFd<'_> {
+        PollFd::new(self.inner.as_fd(), PollFlags::POLLIN)
     }
 
     /// Sends `head` and `media` bytes of zeros behind it to `peer` as one datagram, or loses it and counts it where the
@@ -215,19 +218,47 @@ pub(crate) fn wait_for(
     clock: &Clock,
     until: Time,
 ) -> Result<(), NetError> {
-    let own = PollFd::new(socket.inner.as_fd(), PollFlags::POLLIN);
-    let mut waiting = [own, PollFd::new(bell.unwrap_or(socket.inner.as_fd()), PollFlags::POLLIN)];
+    let mut waiting = [socket.poll(), PollFd::new(bell.unwrap_or(socket.inner.as_fd()), PollFlags::POLLIN)];
     let count = if bell.is_some() { 2 } else { 1 };
-    poll_until(&mut waiting[..count], clock, until)
+    wait_readable(&mut waiting[..count], clock, until)
+}
+
+/// What was read from a socket of any kind.
+pub(crate) struct Message {
+    /// Bytes in the buffer.
+    pub(crate) len: usize,
+    /// Whether the buffer was too short for it.
+    pub(crate) cut: bool,
+    pub(crate) from: Option<SockaddrStorage>,
+    /// When it arrived.
+    pub(crate) at: Time,
+    /// How many found the receive buffer full so far, where the system says so.
+    pub(crate) overflowed: Option<u64>,
+}
+
+/// Room for the kernel's remarks to a message: its time of arrival, and the count of those lost.
+pub(crate) fn control_buffer() -> Vec<u8> {
+    cmsg_space!(TimeSpec, u32)
+}
+
+/// Reads one message and its kernel timestamp; where that is missing, it arrives now.
+pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clock: &Clock) -> Result<Message, Errno> {
+    let mut parts = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(control), MsgFlags::empty())?;
+    let (stamp, overflowed) = stamps(&message)?;
+    let at = stamp.map_or_else(|| clock.now(), |nanos| clock.from_realtime(nanos));
+    let cut = message.flags.contains(MsgFlags::MSG_TRUNC);
+    Ok(Message { len: message.bytes, cut, from: message.address, at, overflowed })
 }
 
 /// Waits until one of `sockets` has a datagram or the time is `until`, whichever is first; may return early.
 pub(crate) fn wait<'a>(sockets: impl Iterator<Item = &'a Socket>, clock: &Clock, until: Time) -> Result<(), NetError> {
-    let mut waiting: Vec<_> = sockets.map(|socket| PollFd::new(socket.inner.as_fd(), PollFlags::POLLIN)).collect();
-    poll_until(&mut waiting, clock, until)
+    let mut waiting: Vec<_> = sockets.map(Socket::poll).collect();
+    wait_readable(&mut waiting, clock, until)
 }
 
-fn poll_until(waiting: &mut [PollFd<'_>], clock: &Clock, until: Time) -> Result<(), NetError> {
+/// The same for sockets of any kind.
+pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Time) -> Result<(), NetError> {
     let nanos = (until - clock.now()).as_nanos().max(0);
     let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
     match ppoll(waiting, Some(timeout), None) {
@@ -241,7 +272,7 @@ fn is_word_from_the_path(errno: Errno) -> bool {
     matches!(errno, Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EHOSTDOWN | Errno::ENETDOWN)
 }
 
-fn is_lack_of_room(errno: Errno) -> bool {
+pub(crate) fn is_lack_of_room(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM)
 }
 

@@ -1,4 +1,5 @@
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use equipoise::units::Span;
 
@@ -52,7 +53,33 @@ impl Stalls {
 /// little of the network.
 #[derive(Debug)]
 pub struct Watchdog {
-    worker: Worker<Stalls>,
+    worker: Worker<()>,
+    log: StallLog,
+}
+
+/// What a watchdog has seen so far, for other threads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StallLog {
+    stalls: Arc<Mutex<Stalls>>,
+}
+
+impl StallLog {
+    /// Whether a stall that is in the list meets the time from `start` to `end`.
+    pub(crate) fn meets(&self, start: Time, end: Time) -> bool {
+        self.read(|stalls| {
+            stalls.list.iter().rev().take_while(|stall| stall.end >= start).any(|stall| stall.start <= end)
+        })
+    }
+
+    /// The machine stood still from `previous` to `now`, if that is long.
+    pub(crate) fn note(&self, previous: Time, now: Time) {
+        self.read(|stalls| stalls.note(previous, now));
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&mut Stalls) -> T) -> T {
+        // A list is whole between any two of its changes.
+        read(&mut self.stalls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Watchdog {
@@ -61,8 +88,15 @@ impl Watchdog {
     /// # Errors
     /// [`NetError::Spawn`] where there is no thread to be had.
     pub fn start(clock: &Clock) -> Result<Self, NetError> {
-        let clock = clock.clone();
-        Ok(Self { worker: Worker::spawn("watchdog", move |stop| watch(&clock, stop))? })
+        let (clock, log) = (clock.clone(), StallLog::default());
+        let to = log.clone();
+        let worker = Worker::spawn("watchdog", move |stop| watch(&clock, &to, stop))?;
+        Ok(Self { worker, log })
+    }
+
+    /// What it sees, as it sees it.
+    pub(crate) fn log(&self) -> StallLog {
+        self.log.clone()
     }
 
     /// Ends the thread; what it saw.
@@ -71,20 +105,19 @@ impl Watchdog {
     /// [`NetError::Panicked`] where the thread is no more.
     pub fn stop(self) -> Result<Stalls, NetError> {
         self.worker.request_stop();
-        self.worker.join()
+        self.worker.join()?;
+        Ok(self.log.read(|stalls| stalls.clone()))
     }
 }
 
-fn watch(clock: &Clock, stop: &AtomicBool) -> Stalls {
-    let mut stalls = Stalls::default();
+fn watch(clock: &Clock, log: &StallLog, stop: &AtomicBool) {
     let mut previous = clock.now();
     while !stop.load(Ordering::Relaxed) {
         clock.sleep_until(previous + PERIOD);
         let now = clock.now();
-        stalls.note(previous, now);
+        log.note(previous, now);
         previous = now;
     }
-    stalls
 }
 
 #[cfg(test)]
@@ -102,6 +135,18 @@ mod tests {
             stalls.note(at(previous), at(now));
         }
         assert_eq!(stalls, Stalls { list: vec![Stall { start: at(6), end: at(76) }], omitted: 0 });
+    }
+
+    #[test]
+    fn a_stall_meets_what_it_overlaps() {
+        let log = StallLog::default();
+        log.note(at(10), at(20));
+        log.note(at(40), at(50));
+        let met: Vec<_> = [(0, 9), (0, 10), (12, 13), (20, 30), (21, 39), (45, 90), (51, 90)]
+            .iter()
+            .map(|&(start, end)| log.meets(at(start), at(end)))
+            .collect();
+        assert_eq!(met, [false, true, true, true, false, true, false]);
     }
 
     #[test]

@@ -19,9 +19,18 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          recommendations*, The American Statistician, vol. 37, no. 3",
     ),
     (
+        "Elliott 1963",
+        "E. O. Elliott, *Estimates of error rates for codes on burst-noise channels*, Bell System Technical Journal, \
+         vol. 42, no. 5",
+    ),
+    (
         "Freedman 1981",
         "D. Freedman and P. Diaconis, *On the histogram as a density estimator: L2 theory*, Zeitschrift für \
          Wahrscheinlichkeitstheorie, vol. 57",
+    ),
+    (
+        "Gilbert 1960",
+        "E. N. Gilbert, *Capacity of a burst-noise channel*, Bell System Technical Journal, vol. 39, no. 5",
     ),
     (
         "Hyndman 1996",
@@ -45,6 +54,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
         "Moon 1999",
         "S. B. Moon, P. Skelly and D. Towsley, *Estimation and removal of clock skew from network delay measurements*, \
          INFOCOM",
+    ),
+    (
+        "Netravali 2015",
+        "R. Netravali, A. Sivaraman, S. Das, A. Goyal, K. Winstein, J. Mickens and H. Balakrishnan, *Mahimahi: accurate \
+         record-and-replay for HTTP*, USENIX ATC",
     ),
     (
         "Nicol 1993",
@@ -88,6 +102,9 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
 pub(super) const RFCS: &[(u32, &str)] = &[
     (768, "User Datagram Protocol"),
     (791, "Internet Protocol"),
+    (826, "An Ethernet Address Resolution Protocol"),
+    (894, "A Standard for the Transmission of IP Datagrams over Ethernet Networks"),
+    (1071, "Computing the Internet Checksum"),
     (1122, "Requirements for Internet Hosts - Communication Layers"),
     (2544, "Benchmarking Methodology for Network Interconnect Devices"),
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),
@@ -96,6 +113,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (3711, "The Secure Real-time Transport Protocol (SRTP)"),
     (4180, "Common Format and MIME Type for Comma-Separated Values (CSV) Files"),
     (4585, "Extended RTP Profile for Real-time Transport Control Protocol (RTCP)-Based Feedback (RTP/AVPF)"),
+    (4737, "Packet Reordering Metrics"),
     (5506, "Support for Reduced-Size Real-Time Transport Control Protocol (RTCP): Opportunities and Consequences"),
     (5737, "IPv4 Address Blocks Reserved for Documentation"),
     (5761, "Multiplexing RTP Data and Control Packets on a Single Port"),
@@ -107,6 +125,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
     (8200, "Internet Protocol, Version 6 (IPv6) Specification"),
     (8285, "A General Mechanism for RTP Header Extensions"),
+    (8289, "Controlled Delay Active Queue Management"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
     (9293, "Transmission Control Protocol (TCP)"),
 ];

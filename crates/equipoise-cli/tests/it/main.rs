@@ -5,6 +5,7 @@ mod faults;
 mod files;
 mod hosts;
 mod interrupt;
+mod link;
 mod middle;
 mod paper;
 mod rtt;

@@ -10,7 +10,6 @@
 //!
 //! [`Size::IPV4_UDP`]: equipoise::units::Size::IPV4_UDP
 
-mod lateness;
 mod load;
 mod network;
 mod relay;
@@ -19,11 +18,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use equipoise::link::{FifoLink, LinkConfig, LinkStats};
 
-pub use lateness::Lateness;
 pub use load::LoadProbe;
 
 use crate::thread::Worker;
-use crate::{Clock, HostClock, NetError, Place, Socket, Time, TimestampSource};
+use crate::{Clock, HostClock, Lateness, NetError, Place, Socket, Time, TimestampSource};
 use network::Network;
 use relay::{Gate, Relay};
 

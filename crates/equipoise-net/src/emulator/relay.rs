@@ -2,8 +2,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::EmulatorReport;
-use super::lateness::LatenessMeter;
 use super::network::Network;
+use crate::lateness::LatenessMeter;
 use crate::socket::{MAX_PAYLOAD, wait};
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Socket, Time, TimestampSource};

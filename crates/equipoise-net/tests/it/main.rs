@@ -1,5 +1,6 @@
 //! The real world over the loopback interface: order and bounds that hold on a machine that stalls now and then.
 
+mod bridge;
 mod clock;
 mod driver;
 mod emulator;

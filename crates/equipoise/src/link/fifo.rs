@@ -1,8 +1,9 @@
 use alloc::collections::VecDeque;
 use alloc::string::ToString;
 
+use super::service::{RateService, Service};
 use super::{LinkConfig, LinkError, QueueLimit};
-use crate::units::{Instant, Rate, Schedule, Size, Span};
+use crate::units::{Instant, Size, Span};
 
 /// A drop-tail FIFO link, advanced by the exact recursion of its departure times.
 ///
@@ -13,35 +14,21 @@ use crate::units::{Instant, Rate, Schedule, Size, Span};
 pub struct FifoLink<C> {
     config: LinkConfig,
     origin: Instant<C>,
+    queue: Fifo<C, RateService<C>>,
+}
+
+/// The queue and the service of such a link, whatever the service.
+#[derive(Clone, Debug)]
+pub(super) struct Fifo<C, S> {
+    service: S,
+    limit: QueueLimit,
+    origin: Instant<C>,
     /// End of the last accepted packet's service.
     free_at: Instant<C>,
-    /// Work left over at `free_at` by rounding down, in bit·ns/s; less than the rate.
-    carry: u64,
-    /// The rate at `free_at`.
-    segment: Segment<C>,
-    /// How long the last packet's size takes at the segment's rate, and the work that rounding down leaves.
-    service: Service,
     /// Accepted packets whose service had not begun at the last offer.
     waiting: VecDeque<Waiting<C>>,
     waiting_bytes: Size,
     totals: Totals,
-}
-
-/// A stretch of time in which the rate stays.
-#[derive(Clone, Copy, Debug)]
-struct Segment<C> {
-    rate: u64,
-    /// When the next one begins.
-    until: Instant<C>,
-}
-
-/// The division of a packet's work by a rate, done once for packets of one size.
-#[derive(Clone, Copy, Debug)]
-struct Service {
-    size: Size,
-    rate: u64,
-    nanos: u64,
-    rest: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -94,24 +81,12 @@ impl<C> FifoLink<C> {
     /// # Errors
     /// [`LinkError`] where the configuration would let a packet wait for ever or travel back in time.
     pub fn new(config: LinkConfig, origin: Instant<C>) -> Result<Self, LinkError> {
-        if config.rate.values().last().is_none_or(|rate| rate.as_bps() == 0) {
-            return Err(LinkError::RateEndsAtZero);
-        }
+        let service = RateService::new(config.rate.clone(), origin)?;
         if config.propagation_delay < Span::ZERO {
             return Err(LinkError::NegativeDelay { found: config.propagation_delay.to_string() });
         }
-        let segment = Segment::at(&config.rate, origin, Span::ZERO);
-        Ok(Self {
-            config,
-            origin,
-            free_at: origin,
-            carry: 0,
-            segment,
-            service: Service { size: Size::ZERO, rate: 1, nanos: 0, rest: 0 },
-            waiting: VecDeque::new(),
-            waiting_bytes: Size::ZERO,
-            totals: Totals::default(),
-        })
+        let queue = Fifo::new(service, config.queue, origin);
+        Ok(Self { config, origin, queue })
     }
 
     /// A packet of `size` reaches the link at `now`.
@@ -119,52 +94,21 @@ impl<C> FifoLink<C> {
     /// Offers are to come in the order of their times; one that lies before the previous is taken to be at the same
     /// moment as far as the queue is concerned.
     pub fn offer(&mut self, now: Instant<C>, size: Size) -> Verdict<C> {
-        self.begin_services(now);
-        self.totals.offered = self.totals.offered + size;
-        let service_start = if self.free_at <= now {
-            self.totals.idle_ns += now.as_nanos() - self.free_at.as_nanos();
-            self.carry = 0;
-            now
-        } else {
-            if self.is_full(size) {
-                self.totals.dropped += 1;
-                return Verdict::Dropped;
-            }
-            self.totals.waited_ns += self.free_at.as_nanos() - now.as_nanos();
-            self.waiting.push_back(Waiting { service_start: self.free_at, size });
-            self.waiting_bytes = self.waiting_bytes + size;
-            self.totals.longest_queue = self.totals.longest_queue.max(self.waiting.len());
-            self.free_at
-        };
-        self.free_at = self.finish(service_start, size);
-        self.totals.forwarded += 1;
         let delay = self.config.propagation_delay.as_nanos().unsigned_abs();
-        Verdict::ArrivesAt(Instant::from_nanos(self.free_at.as_nanos().saturating_add(delay)))
+        match self.queue.offer(now, size) {
+            Some(end) => Verdict::ArrivesAt(Instant::from_nanos(end.as_nanos().saturating_add(delay))),
+            None => Verdict::Dropped,
+        }
     }
 
     /// IP bytes that arrived at the link so far, dropped ones included.
     pub const fn offered(&self) -> Size {
-        self.totals.offered
+        self.queue.totals.offered
     }
 
     /// The counters at `now`.
     pub fn stats(&self, now: Instant<C>) -> LinkStats {
-        let elapsed = (now - self.origin).as_secs_f64();
-        let per_time = |nanos: u64| (elapsed > 0.0).then(|| nanos as f64 / 1e9 / elapsed);
-        let future_waits = self
-            .waiting
-            .iter()
-            .filter(|packet| packet.service_start > now)
-            .fold(0, |sum, packet| sum + (packet.service_start.as_nanos() - now.as_nanos()));
-        let idle_ns = self.totals.idle_ns + now.as_nanos().saturating_sub(self.free_at.as_nanos());
-        LinkStats {
-            forwarded: self.totals.forwarded,
-            dropped: self.totals.dropped,
-            offered: self.totals.offered,
-            utilisation: per_time((now - self.origin).as_nanos().unsigned_abs().saturating_sub(idle_ns)),
-            mean_queue: per_time(self.totals.waited_ns.saturating_sub(future_waits)),
-            longest_queue: self.totals.longest_queue,
-        }
+        self.queue.stats(now)
     }
 
     /// The share of the capacity between `from` and `to` that `offered` bytes ask for; `None` where there was none.
@@ -184,11 +128,66 @@ impl<C> FifoLink<C> {
     pub const fn config(&self) -> &LinkConfig {
         &self.config
     }
+}
 
-    fn is_full(&self, size: Size) -> bool {
-        match self.config.queue {
+impl<C, S: Service<C>> Fifo<C, S> {
+    /// An empty queue before `service`.
+    pub(super) fn new(service: S, limit: QueueLimit, origin: Instant<C>) -> Self {
+        let (waiting, totals) = (VecDeque::new(), Totals::default());
+        Self { service, limit, origin, free_at: origin, waiting, waiting_bytes: Size::ZERO, totals }
+    }
+
+    /// A packet of `size` comes in at `now`: the end of its service, or `None` where the queue is full.
+    pub(super) fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Instant<C>> {
+        self.begin_services(now);
+        self.totals.offered = self.totals.offered + size;
+        if self.free_at <= now {
+            self.totals.idle_ns += now.as_nanos() - self.free_at.as_nanos();
+            self.free_at = now;
+            self.service.rest(now);
+        }
+        let service_start = self.service.ready(self.free_at);
+        if service_start > now {
+            if self.is_full(size, service_start - now) {
+                self.totals.dropped += 1;
+                return None;
+            }
+            self.totals.waited_ns += service_start.as_nanos() - now.as_nanos();
+            self.waiting.push_back(Waiting { service_start, size });
+            self.waiting_bytes = self.waiting_bytes + size;
+            self.totals.longest_queue = self.totals.longest_queue.max(self.waiting.len());
+        }
+        self.free_at = self.service.serve(service_start, size);
+        self.totals.forwarded += 1;
+        Some(self.free_at)
+    }
+
+    /// The counters at `now`.
+    pub(super) fn stats(&self, now: Instant<C>) -> LinkStats {
+        let elapsed = (now - self.origin).as_secs_f64();
+        let per_time = |nanos: u64| (elapsed > 0.0).then(|| nanos as f64 / 1e9 / elapsed);
+        let future_waits = self
+            .waiting
+            .iter()
+            .filter(|packet| packet.service_start > now)
+            .fold(0, |sum, packet| sum + (packet.service_start.as_nanos() - now.as_nanos()));
+        let idle_ns = self.totals.idle_ns + now.as_nanos().saturating_sub(self.free_at.as_nanos());
+        LinkStats {
+            forwarded: self.totals.forwarded,
+            dropped: self.totals.dropped,
+            offered: self.totals.offered,
+            utilisation: per_time((now - self.origin).as_nanos().unsigned_abs().saturating_sub(idle_ns)),
+            mean_queue: per_time(self.totals.waited_ns.saturating_sub(future_waits)),
+            longest_queue: self.totals.longest_queue,
+        }
+    }
+
+    /// Whether a packet of `size` that would wait for `wait` finds no room.
+    fn is_full(&self, size: Size, wait: Span) -> bool {
+        match self.limit {
             QueueLimit::Packets(limit) => self.waiting.len() >= limit as usize,
             QueueLimit::Bytes(limit) => self.waiting_bytes + size > limit,
+            QueueLimit::Time(limit) => wait > limit,
         }
     }
 
@@ -200,70 +199,6 @@ impl<C> FifoLink<C> {
             self.waiting.pop_front();
         }
     }
-
-    /// End of the service of `size` that begins at `start`.
-    fn finish(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
-        if start >= self.segment.until {
-            self.segment = Segment::at(&self.config.rate, self.origin, start - self.origin);
-        }
-        let Segment { rate, until } = self.segment;
-        // What is left over from another rate may exceed this one.
-        if let Some(service) = self.service_at(rate, size).filter(|_| self.carry < rate) {
-            let (rest, nanos) = if self.carry >= rate - service.rest {
-                (self.carry - (rate - service.rest), service.nanos + 1)
-            } else {
-                (self.carry + service.rest, service.nanos)
-            };
-            let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos));
-            if end < until {
-                self.carry = rest;
-                return end;
-            }
-        }
-        self.finish_through_steps(start - self.origin, size)
-    }
-
-    /// The division for `size` at `rate`; `None` where it does not fit, or where nothing is served.
-    fn service_at(&mut self, rate: u64, size: Size) -> Option<Service> {
-        if (self.service.size, self.service.rate) != (size, rate) {
-            let work = size.as_bits().checked_mul(NANOS_PER_S)?;
-            let nanos = work.checked_div(rate)?;
-            self.service = Service { size, rate, nanos, rest: work % rate };
-        }
-        Some(self.service)
-    }
-
-    /// End of the service of `size` that begins at `at` since the origin, through every step of the rate.
-    fn finish_through_steps(&mut self, mut at: Span, size: Size) -> Instant<C> {
-        let mut work = u128::from(size.as_bits()) * u128::from(NANOS_PER_S) + u128::from(self.carry);
-        loop {
-            let rate = u128::from(self.config.rate.at(at).as_bps());
-            let step = self.config.rate.next_step(at);
-            let until_step = step.map(|step| rate * u128::from((step - at).as_nanos().unsigned_abs()));
-            match (until_step, step) {
-                (Some(possible), Some(step)) if possible < work => {
-                    work -= possible;
-                    at = step;
-                }
-                _ => {
-                    // The last rate is above zero by construction.
-                    let rate = rate.max(1);
-                    self.carry = (work % rate) as u64;
-                    let nanos = i64::try_from(work / rate).unwrap_or(i64::MAX);
-                    return self.origin + (at + Span::from_nanos(nanos));
-                }
-            }
-        }
-    }
-}
-
-const NANOS_PER_S: u64 = 1_000_000_000;
-
-impl<C> Segment<C> {
-    fn at(rate: &Schedule<Rate>, origin: Instant<C>, elapsed: Span) -> Self {
-        let until = rate.next_step(elapsed).map_or(Instant::MAX, |step| origin + step);
-        Self { rate: rate.at(elapsed).as_bps(), until }
-    }
 }
 
 #[cfg(test)]
@@ -274,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::units::SenderClock;
+    use crate::units::{Rate, Schedule, SenderClock};
 
     type At = Instant<SenderClock>;
 
@@ -343,6 +278,18 @@ mod tests {
         let later = link.stats(At::from_nanos(6_000_000));
         assert_eq!((later.utilisation, later.mean_queue), (Some(0.5), Some(0.5)));
         assert_eq!(link.load(At::ZERO, At::from_nanos(6_000_000), stats.offered), Some(0.5));
+    }
+
+    #[test]
+    fn a_limit_in_time_lets_nobody_wait_longer_and_turns_nobody_away_sooner() {
+        // Services of 1 ms: the n-th of a burst would wait for n - 1 ms.
+        let mut link = link(Schedule::constant(mbps(8)), QueueLimit::Time(Span::from_millis(2)));
+        let verdicts: Vec<_> = (0..5).map(|_| link.offer(At::ZERO, PACKET)).collect();
+        let arrives = |ms: u64| Verdict::ArrivesAt(At::from_nanos(ms * 1_000_000 + 5_000_000));
+        assert_eq!(verdicts, [arrives(1), arrives(2), arrives(3), Verdict::Dropped, Verdict::Dropped]);
+        // The queue is 3 ms of work: 1 ns before 1 ms one would wait 1 ns too long, at 1 ms just not.
+        assert_eq!(link.offer(At::from_nanos(999_999), PACKET), Verdict::Dropped);
+        assert_eq!(link.offer(At::from_nanos(1_000_000), PACKET), arrives(4));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! The one place where a number gets or loses its unit.
 //!
-//! Everything above this module speaks [`Instant`], [`Span`], [`Rate`] and [`Size`]; bare numbers appear only in the
+//! Everything above this module speaks [`Instant`], [`Span`], [`Rate`], [`Size`] and [`Share`]; bare numbers appear only in the
 //! constructors and accessors, whose names carry the unit. Arithmetic saturates: it neither panics nor wraps, because
 //! times and sizes also come from the network.
 
@@ -8,6 +8,7 @@ mod instant;
 mod parse;
 mod rate;
 mod schedule;
+mod share;
 mod size;
 mod span;
 
@@ -15,5 +16,6 @@ pub use instant::{Instant, ReceiverClock, SenderClock};
 pub use parse::UnitError;
 pub use rate::Rate;
 pub use schedule::Schedule;
+pub use share::Share;
 pub use size::Size;
 pub use span::Span;

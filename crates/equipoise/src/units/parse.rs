@@ -84,6 +84,13 @@ pub(super) const RATE: Kind = Kind {
         ("Gbit", 1e9),
         ("gbit", 1e9),
         ("Gbps", 1e9),
+        // As iperf3 writes them.
+        ("K", 1e3),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("m", 1e6),
+        ("G", 1e9),
+        ("g", 1e9),
     ],
     refused: &[
         ("mbps", " (tc reads `mbps` as megabytes per second; write Mbit/s)"),
@@ -184,6 +191,9 @@ mod tests {
         assert_eq!("-3 us".parse(), Ok(Span::from_nanos(-3000)));
         assert_eq!("15 Mbit/s".parse(), Ok(Rate::from_bps(15_000_000)));
         assert_eq!("0.1mbit".parse(), Ok(Rate::from_bps(100_000)));
+        assert_eq!("15M".parse(), Ok(Rate::from_bps(15_000_000)));
+        assert_eq!("2.5 G".parse(), Ok(Rate::from_bps(2_500_000_000)));
+        assert_eq!("800k".parse(), Ok(Rate::from_bps(800_000)));
         assert_eq!("1000 B".parse(), Ok(Size::from_bytes(1000)));
         assert_eq!("64 KiB".parse(), Ok(Size::from_bytes(65_536)));
     }

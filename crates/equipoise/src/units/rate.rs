@@ -57,7 +57,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads `"15 Mbit/s"`, `"800 kbit/s"`, `"15mbit"`, `"2.5 Gbps"`.
+/// Reads `"15 Mbit/s"`, `"800 kbit/s"`, `"15mbit"`, `"2.5 Gbps"`, and `"15M"` as iperf3 does.
 ///
 /// A lower-case `mbps` is refused: `tc` reads it as megabytes and everybody else as megabits per second.
 impl FromStr for Rate {

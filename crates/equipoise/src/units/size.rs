@@ -14,6 +14,8 @@ impl Size {
     pub const ZERO: Self = Self(0);
     /// What IPv4 and UDP add to a datagram's payload: 20 + 8 bytes (RFC 791, Sec. 3.1; RFC 768).
     pub const IPV4_UDP: Self = Self(28);
+    /// What IPv6 and UDP add: 40 + 8 bytes (RFC 8200, Sec. 3; RFC 768).
+    pub const IPV6_UDP: Self = Self(48);
 
     /// A size of `bytes` bytes.
     pub const fn from_bytes(bytes: u64) -> Self {

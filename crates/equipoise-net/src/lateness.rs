@@ -4,7 +4,7 @@ use equipoise::units::Span;
 const CLASS: Span = Span::from_micros(1);
 const CLASSES: usize = 100_000;
 
-/// How much later than ideal the emulator let datagrams go.
+/// How much later than ideal packets were let go.
 ///
 /// The percentiles are exact to 1 µs up to 100 ms; above they give the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,27 +13,29 @@ pub struct Lateness {
     pub p50: Span,
     /// 99th percentile.
     pub p99: Span,
+    /// 99.9th percentile.
+    pub p999: Span,
     /// Largest.
     pub max: Span,
 }
 
 /// Counts lateness in classes.
 #[derive(Clone, Debug)]
-pub(super) struct LatenessMeter {
+pub(crate) struct LatenessMeter {
     classes: Vec<u64>,
     count: u64,
     max: Span,
 }
 
 impl LatenessMeter {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { classes: vec![0; CLASSES], count: 0, max: Span::ZERO }
     }
 
-    /// A datagram left so late.
-    pub(super) fn record(&mut self, late: Span) {
+    /// A packet left so late.
+    pub(crate) fn record(&mut self, late: Span) {
         let class = (late / CLASS).and_then(|class| usize::try_from(class).ok()).unwrap_or(0);
-        // Beyond the last class a datagram only counts: a percentile that is not found below is the largest.
+        // Beyond the last class a packet only counts: a percentile that is not found below is the largest.
         if let Some(class) = self.classes.get_mut(class) {
             *class += 1;
         }
@@ -41,14 +43,24 @@ impl LatenessMeter {
         self.max = self.max.max(late);
     }
 
-    /// The percentiles; `None` before the first datagram.
-    pub(super) fn summary(&self) -> Option<Lateness> {
-        (self.count > 0).then(|| Lateness { p50: self.percentile(50), p99: self.percentile(99), max: self.max })
+    /// How many there were.
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
     }
 
-    /// Upper edge of the class that holds the nearest-rank percentile.
-    fn percentile(&self, percent: u64) -> Span {
-        let rank = (self.count * percent).div_ceil(100);
+    /// The percentiles; `None` before the first packet.
+    pub(crate) fn summary(&self) -> Option<Lateness> {
+        (self.count > 0).then(|| Lateness {
+            p50: self.per_mille(500),
+            p99: self.per_mille(990),
+            p999: self.per_mille(999),
+            max: self.max,
+        })
+    }
+
+    /// Upper edge of the class that holds the nearest rank.
+    fn per_mille(&self, per_mille: u64) -> Span {
+        let rank = (self.count * per_mille).div_ceil(1000);
         let mut below = 0;
         let class = self.classes.iter().position(|count| {
             below += count;
@@ -69,9 +81,8 @@ mod tests {
         for micros in (1..=100).rev() {
             meter.record(Span::from_nanos(micros * 1000 - 500));
         }
-        let expected =
-            Lateness { p50: Span::from_micros(50), p99: Span::from_micros(99), max: Span::from_nanos(99_500) };
-        assert_eq!(meter.summary(), Some(expected));
+        let (p50, p99, max) = (Span::from_micros(50), Span::from_micros(99), Span::from_nanos(99_500));
+        assert_eq!(meter.summary(), Some(Lateness { p50, p99, p999: max, max }));
     }
 
     #[test]
@@ -79,6 +90,6 @@ mod tests {
         let mut meter = LatenessMeter::new();
         meter.record(Span::from_secs(3));
         let three = Span::from_secs(3);
-        assert_eq!(meter.summary(), Some(Lateness { p50: three, p99: three, max: three }));
+        assert_eq!(meter.summary(), Some(Lateness { p50: three, p99: three, p999: three, max: three }));
     }
 }

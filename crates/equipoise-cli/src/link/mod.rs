@@ -1,0 +1,150 @@
+//! `equipoise link`: an emulated path for other programs.
+
+pub(crate) mod args;
+
+use std::sync::atomic::Ordering;
+
+use equipoise::link::{Capacity, Codel, Discipline, Loss, PipeConfig, Reordering};
+use equipoise::units::{Schedule, Span};
+use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run, steps_capacity, trace_capacity};
+
+use crate::commands::{Outcome, catch_interrupt, say};
+use crate::error::CliError;
+use crate::output::Output;
+use args::{Aqm, Link, Path, RateLimit};
+
+/// Ours: overtaken by a packet every 2.4 ms, as media has them, and by no whole frame of video.
+const REORDER_BY: Span = Span::from_millis(5);
+
+/// `equipoise link`.
+pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
+    let ends = match (&options.between, options.listen, options.to) {
+        (Some(names), ..) => match names.as_slice() {
+            [first, second] => Ends::Interfaces { first: first.clone(), second: second.clone() },
+            _ => return Err(CliError::NoEnds),
+        },
+        (None, Some(listen), Some(target)) => Ends::Udp { listen, target },
+        _ => return Err(CliError::NoEnds),
+    };
+    let forward = path(&options.path)?;
+    let back = path(&options.back.over(&options.path))?;
+    let config = BridgeConfig { forward, back, seed: options.seed, spin: options.spin };
+    let json = options.json.as_deref().map(Output::promise).transpose()?;
+    let quiet = options.quiet || matches!(json, Some(Output::Stdout));
+    let stop = catch_interrupt()?;
+    let report = run(&ends, &config, options.time, &stop, &mut |address| {
+        let place = match (&ends, address) {
+            (Ends::Udp { target, .. }, Some(address)) => format!("{address} to {target}"),
+            (Ends::Interfaces { first, second }, _) => format!("between {first} and {second}"),
+            (Ends::Udp { listen, target }, None) => format!("{listen} to {target}"),
+        };
+        say(quiet, &format!("carrying {place}\n"));
+    })
+    .map_err(CliError::Link)?;
+    say(quiet, &summary(&report));
+    json.map_or(Ok(()), |json| json.fulfil(&report.to_json()))?;
+    // Without a time Ctrl-C is how it is meant to end.
+    let cut_short = options.time.is_some() && stop.load(Ordering::Relaxed);
+    Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })
+}
+
+/// A direction's configuration.
+fn path(options: &Path) -> Result<PipeConfig, CliError> {
+    let usual = PipeConfig::default();
+    let failed = |file: &std::path::Path| {
+        let file = file.to_path_buf();
+        |source| CliError::Rates { file, source }
+    };
+    let capacity = match (options.rate, &options.rate_trace, &options.rate_csv) {
+        (_, Some(file), _) => trace_capacity(file).map_err(failed(file))?,
+        (_, _, Some(file)) => steps_capacity(file).map_err(failed(file))?,
+        (Some(RateLimit::Rate(rate)), ..) => Capacity::Rate(Schedule::constant(rate)),
+        (Some(RateLimit::Unlimited) | None, ..) => Capacity::Unlimited,
+    };
+    let loss = match (options.loss, options.loss_burst) {
+        (_, Some(bursts)) => Loss::Burst(bursts),
+        (Some(share), None) => Loss::Random(share),
+        (None, None) => Loss::None,
+    };
+    let by = options.reorder_by.unwrap_or(REORDER_BY);
+    Ok(PipeConfig {
+        loss,
+        duplication: options.duplicate.unwrap_or(usual.duplication),
+        queue: options.queue.unwrap_or(usual.queue),
+        discipline: match options.aqm {
+            Some(Aqm::Codel) => Discipline::Codel(Codel::default()),
+            Some(Aqm::Droptail) | None => Discipline::DropTail,
+        },
+        capacity,
+        delay: options.delay.unwrap_or(usual.delay),
+        jitter: options.jitter.unwrap_or(usual.jitter),
+        reordering: options.reorder.map(|share| Reordering { share, by }),
+    })
+}
+
+fn summary(report: &LinkReport) -> String {
+    let mut text = direction("forward", &report.forward);
+    text.push_str(&direction("back", &report.back));
+    let sockets = &report.sockets;
+    let losses = [
+        (sockets.unsent, "packets that the system could not send"),
+        (sockets.overflowed, "packets that found a receive buffer full"),
+        (sockets.foreign, "datagrams of strangers"),
+        (sockets.turned_away, "datagrams of clients for which there was no socket"),
+        (
+            sockets.oversize,
+            "frames longer than the interface may send: the sender's offload of UDP segments should be off",
+        ),
+    ];
+    for (count, what) in losses.iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!("not by the path: {count} {what}\n"));
+    }
+    if !report.stalls.is_empty() {
+        let stood: f64 = report.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
+        text.push_str(&format!(
+            "the machine stood still {} times, {:.0} ms in all\n",
+            report.stalls.len(),
+            stood * 1e3
+        ));
+    }
+    text
+}
+
+fn direction(name: &str, found: &LinkDirection) -> String {
+    let rate = found.mean_rate_bps.unwrap_or(0.0) / 1e6;
+    let mut text = format!(
+        "{name:8} {} packets in, {} out, {} under way; {rate:.3} Mbit/s\n",
+        found.packets_in, found.packets_out, found.packets_in_flight
+    );
+    let counts = [
+        (found.packets_lost, "lost"),
+        (found.packets_dropped_full, "dropped by the full queue"),
+        (found.packets_dropped_codel, "dropped by CoDel"),
+        (found.packets_refused, "refused for want of memory"),
+        (found.packets_duplicated, "duplicated"),
+        (found.packets_reordered, "reordered"),
+    ];
+    let counted: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if !counted.is_empty() {
+        text.push_str(&format!("         {}\n", counted.join(", ")));
+    }
+    if let Some(mean) = found.mean_queue_packets {
+        text.push_str(&format!("         queue: mean {mean:.2}, at most {} packets\n", found.longest_queue_packets));
+    }
+    for (late, which) in [(&found.late, "late by"), (&found.late_without_stalls, "without stalls")] {
+        text.push_str(&late.as_ref().map_or_else(String::new, |late| lateness(which, late)));
+    }
+    text
+}
+
+fn lateness(which: &str, late: &Late) -> String {
+    let micros = |seconds: f64| seconds * 1e6;
+    format!(
+        "         {which}: median {:.0} us, 99 % {:.0} us, 99.9 % {:.0} us, at most {:.0} us\n",
+        micros(late.p50_s),
+        micros(late.p99_s),
+        micros(late.p999_s),
+        micros(late.max_s)
+    )
+}

@@ -1,0 +1,283 @@
+//! `equipoise link` with traffic through it: of UDP over loopback, and of any kind between namespaces.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use serde_json::Value;
+
+use crate::support::{Folder, equipoise, run, said};
+
+/// Longer than any stall.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Starts the command and waits until it says that it carries.
+fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut output = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("readable");
+    assert!(line.starts_with("carrying "), "{line}");
+    (child, output, line)
+}
+
+/// Ends it as a person does; its exit code.
+fn interrupt(mut child: Child) -> Option<i32> {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(killed.success());
+    child.wait().expect("a child of ours").code()
+}
+
+fn json(path: &str) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
+}
+
+fn udp(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).expect("a free port");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a time above zero");
+    socket
+}
+
+#[test]
+fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
+    let folder = Folder::new();
+    let report = folder.file("link.json");
+    let server = udp("127.0.0.1:0");
+    let to = server.local_addr().expect("bound").to_string();
+    let mut command = equipoise();
+    command.args(["link", "--listen", "127.0.0.1:0", "--to", &to, "--json", &report, "--seed", "3"]);
+    command.args(["--delay", "30ms", "--back-delay", "10ms", "--back-loss-burst", "100% 0%"]);
+    command.args(["--rate", "8M", "--queue", "20 packets", "--duplicate", "100%", "--back-duplicate", "0%"]);
+    let (child, mut output, line) = start(command);
+    let address: SocketAddr = line.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("an address");
+    let client = udp("127.0.0.1:0");
+    let begin = Instant::now();
+    client.send_to(b"first", address).expect("sent");
+    let mut buffer = [0; 100];
+    let (len, from) = server.recv_from(&mut buffer).expect("it comes");
+    assert!(begin.elapsed() >= Duration::from_millis(30) && &buffer[..len] == b"first");
+    assert_eq!(server.recv_from(&mut buffer).expect("it comes twice"), (5, from));
+    // The first packet of a path in bursts finds the good state, all others here the bad one.
+    for answer in [b"1", b"2", b"3"] {
+        server.send_to(answer, from).expect("sent");
+        thread::sleep(Duration::from_millis(1));
+    }
+    let (len, _) = client.recv_from(&mut buffer).expect("the first answer comes");
+    assert!(begin.elapsed() >= Duration::from_millis(40) && &buffer[..len] == b"1");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(interrupt(child), Some(0), "without a time, that is how it ends");
+    let mut told = String::new();
+    output.read_to_string(&mut told).expect("readable");
+    assert!(told.contains("forward ") && told.contains("1 duplicated") && told.contains("late by: median"), "{told}");
+    let report = json(&report);
+    assert_eq!((&report["forward"]["packets_in"], &report["forward"]["packets_out"]), (&1.into(), &2.into()));
+    assert_eq!((&report["back"]["packets_lost"], &report["back"]["packets_out"]), (&2.into(), &1.into()));
+    // Five bytes and the headers of IPv4 and UDP.
+    assert_eq!((&report["forward"]["bytes_in"], &report["clients"]), (&33.into(), &1.into()));
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_opened() {
+    let folder = Folder::new();
+    let (trace, steps) = (folder.file("up.trace"), folder.file("steps.csv"));
+    fs::write(&trace, "1\n2\nthree\n").expect("writable");
+    fs::write(&steps, "time_s,rate_mbps\n0,15\n10,0\n").expect("writable");
+    let ends = ["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"];
+    let refusals: &[(&[&str], i32, &str)] = &[
+        (&["--rate", "15mbps"], 2, "megabytes"),
+        (&["--rate", "15"], 2, "15 Mbit/s"),
+        (&["--loss", "0.01"], 2, "has no unit"),
+        (&["--loss", "1%", "--loss-burst", "1% 2%"], 2, "cannot be used with"),
+        (&["--queue", "50 ms", "--aqm", "codel"], 2, "give packets or bytes"),
+        (&["--back-delay=-1ms"], 2, "the path back cannot be built"),
+        (&["--between", "a", "b"], 2, "cannot be used with"),
+        (&["--rate-trace", &trace], 3, "line 3: `three`"),
+        (&["--back-rate-csv", &steps], 3, "line 3: the rate ends at zero"),
+        (&["--rate-csv", "/nowhere/steps.csv"], 3, "cannot be read"),
+    ];
+    for (arguments, code, words) in refusals {
+        let output = run(&[&ends[..], arguments].concat());
+        assert_eq!(output.status.code(), Some(*code), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
+    }
+    let output = run(&["link", "--between", "lo", "lo"]);
+    assert!(output.status.code() == Some(2) && said(&output).contains("two interfaces"), "{}", said(&output));
+    let output = run(&["link", "--between", "equipoise-no", "lo"]);
+    assert!(output.status.code() == Some(4) && said(&output).contains("there are lo"), "{}", said(&output));
+}
+
+#[test]
+fn rates_come_from_files_too_and_a_time_ends_it() {
+    let folder = Folder::new();
+    let (trace, steps) = (folder.file("up.trace"), folder.file("steps.csv"));
+    fs::write(&trace, "5\n10\n").expect("writable");
+    fs::write(&steps, "time_s,rate_mbps\n0,15\n10,5\n").expect("writable");
+    let output = run(&[
+        "link",
+        "--listen",
+        "127.0.0.1:0",
+        "--to",
+        "127.0.0.1:9",
+        "-t",
+        "50ms",
+        "--json",
+        "-",
+        "--spin",
+        "--rate-csv",
+        &steps,
+        "--back-rate-trace",
+        &trace,
+        "--jitter",
+        "1ms normal",
+        "--reorder",
+        "1%",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("nothing but JSON");
+    assert!(report["lasted_s"].as_f64().is_some_and(|lasted| lasted >= 0.05), "{report}");
+    assert_eq!(report["back"]["packets_in"], 0);
+}
+
+/// Two ends and a middle with an interface to each; they go with the value.
+struct Places {
+    near: String,
+    middle: String,
+    far: String,
+}
+
+impl Places {
+    /// With all offloads as the kernel has them.
+    fn new() -> Option<Self> {
+        let name = |end: &str| format!("equipoise-link-{end}-{}", std::process::id());
+        let places = Self { near: name("near"), middle: name("middle"), far: name("far") };
+        let Self { near, middle, far } = &places;
+        let commands = [
+            format!("ip netns add {near}"),
+            format!("ip netns add {middle}"),
+            format!("ip netns add {far}"),
+            format!("ip -n {near} link add eth0 type veth peer name near netns {middle}"),
+            format!("ip -n {far} link add eth0 type veth peer name far netns {middle}"),
+            format!("ip -n {near} addr add 10.9.2.1/24 dev eth0"),
+            format!("ip -n {far} addr add 10.9.2.2/24 dev eth0"),
+            format!("ip -n {near} link set eth0 up"),
+            format!("ip -n {middle} link set near up"),
+            format!("ip -n {middle} link set far up"),
+            format!("ip -n {far} link set eth0 up"),
+        ];
+        let done = |command: &String| {
+            let mut words = command.split(' ');
+            let program = words.next().unwrap_or_default();
+            Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
+        };
+        commands.iter().all(done).then_some(places)
+    }
+
+    fn command(namespace: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, program]);
+        command
+    }
+
+    /// This very test, in a namespace, as one end of the traffic.
+    fn end(namespace: &str, role: &str) -> Child {
+        let program = env::current_exe().expect("a test has a program");
+        Self::command(namespace, program.to_str().expect("a plain name"))
+            .args(["link::one_end_of_the_traffic", "--exact", "--quiet"])
+            .env(ROLE, role)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("ip was there a moment ago")
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        for namespace in [&self.near, &self.middle, &self.far] {
+            // What cannot be removed goes with the machine's next start.
+            let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
+        }
+    }
+}
+
+const ROLE: &str = "EQUIPOISE_LINK";
+const BYTES: usize = 3_000_000;
+const ECHOES: u8 = 20;
+/// One way.
+const DELAY: Duration = Duration::from_millis(25);
+
+/// Nothing on its own; within a namespace, one end of the traffic below.
+#[test]
+fn one_end_of_the_traffic() {
+    match env::var(ROLE).as_deref() {
+        Ok("far") => far_end(),
+        Ok("near") => near_end(),
+        _ => {}
+    }
+}
+
+/// Answers what comes by UDP, then takes in all that comes by TCP and says how long it took.
+fn far_end() {
+    let socket = udp("10.9.2.2:7000");
+    let (mut stream, _) = TcpListener::bind("10.9.2.2:7000").expect("a free port").accept().expect("a sender");
+    let mut buffer = [0; 100];
+    for _ in 0..ECHOES {
+        let (len, from) = socket.recv_from(&mut buffer).expect("it comes");
+        socket.send_to(&buffer[..len], from).expect("sent");
+    }
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).expect("all of it");
+    assert!(received.len() == BYTES && received.iter().enumerate().all(|(n, byte)| *byte == (n % 251) as u8));
+    stream.write_all(b"!").expect("sent");
+}
+
+fn near_end() {
+    // Once it listens, it hears UDP too.
+    let connect = |_| TcpStream::connect("10.9.2.2:7000").inspect_err(|_| thread::sleep(Duration::from_millis(100)));
+    let mut stream = (0..50).find_map(|attempt| connect(attempt).ok()).expect("the far end listens soon");
+    let socket = udp("10.9.2.1:7000");
+    for number in 0..ECHOES {
+        let begin = Instant::now();
+        socket.send_to(&[number], "10.9.2.2:7000").expect("sent");
+        assert_eq!(socket.recv(&mut [0; 100]).expect("the answer comes"), 1);
+        assert!(begin.elapsed() >= 2 * DELAY, "{:?}", begin.elapsed());
+    }
+    let begin = Instant::now();
+    let bytes: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();
+    stream.write_all(&bytes).expect("all of it");
+    stream.shutdown(std::net::Shutdown::Write).expect("open");
+    assert_eq!(stream.read(&mut [0; 1]).expect("the far end is content"), 1);
+    // 3 MB at 20 Mbit/s, without headers.
+    assert!(begin.elapsed() >= Duration::from_millis(1200), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
+    let Some(places) = Places::new() else {
+        println!("skipped: no right to make network namespaces");
+        return;
+    };
+    let folder = Folder::new();
+    let report = folder.file("link.json");
+    let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+    command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "25ms", "--json", &report]);
+    let (mut child, mut output, _) = start(command);
+    let mut far = Places::end(&places.far, "far");
+    let near = Places::end(&places.near, "near").wait().expect("a child of ours");
+    if !near.success() {
+        far.kill().expect("a child of ours");
+    }
+    let ended = child.try_wait().expect("a child of ours");
+    assert_eq!(interrupt(child), Some(0), "{ended:?}");
+    let mut told = String::new();
+    output.read_to_string(&mut told).expect("readable");
+    assert!(near.success() && far.wait().expect("a child of ours").success(), "{told}");
+    let report = json(&report);
+    let forward = &report["forward"];
+    assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
+    assert!(forward["late"]["packets"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
+    assert_eq!(report["sockets"]["oversize"], 0, "{report}");
+    // The kernel's TCP hands 64 kB at once to an interface that says it can send that, as a veth does.
+    assert!(report["frames_taken_apart"].as_u64().is_some_and(|frames| frames > 0), "{report}");
+}

@@ -1,0 +1,268 @@
+//! The emulated path as a program: traffic of others goes through it, and its counters come out as JSON.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::link::{Capacity, DeliveryTrace, PipeStats, TraceError, rate_steps};
+use equipoise::units::{Size, Span};
+use equipoise_net::{Bridge, BridgeReport, Clock, DirectionReport, Lateness};
+pub use equipoise_net::{BridgeConfig, NetError};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::result::Stall;
+
+/// Between what the path lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// Clients of UDP, which send to `listen`, and a target.
+    Udp {
+        /// Where clients send to.
+        listen: SocketAddr,
+        /// Where their datagrams go.
+        target: SocketAddr,
+    },
+    /// Two Ethernet interfaces.
+    Interfaces {
+        /// The one from which forward leads.
+        first: String,
+        /// The one to which it leads.
+        second: String,
+    },
+}
+
+/// Why a file gives no capacity.
+#[derive(Debug, Error)]
+pub enum CapacityError {
+    /// It cannot be read.
+    #[error("it cannot be read")]
+    Read(#[source] io::Error),
+    /// It is not what it should be.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+/// A capacity from a trace in Mahimahi's format.
+///
+/// # Errors
+/// [`CapacityError`], with the line.
+pub fn trace_capacity(file: &Path) -> Result<Capacity, CapacityError> {
+    Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?))
+}
+
+/// A capacity from lines of `time_s,rate_mbps`.
+///
+/// # Errors
+/// [`CapacityError`], with the line.
+pub fn steps_capacity(file: &Path) -> Result<Capacity, CapacityError> {
+    Ok(Capacity::Rate(rate_steps(&read(file)?)?))
+}
+
+fn read(file: &Path) -> Result<String, CapacityError> {
+    fs::read_to_string(file).map_err(CapacityError::Read)
+}
+
+/// How often it is looked whether the end has come.
+const LOOK: Span = Span::from_millis(20);
+
+/// Carries traffic between `ends` until `stop` is set, or for as long as `time`; `ready` is told when it begins, with the
+/// address at which a relay listens.
+///
+/// # Errors
+/// [`NetError`] where there is no such path or no right to it, or where it broke.
+pub fn run(
+    ends: &Ends,
+    config: &BridgeConfig,
+    time: Option<Span>,
+    stop: &AtomicBool,
+    ready: &mut dyn FnMut(Option<SocketAddr>),
+) -> Result<LinkReport, NetError> {
+    let clock = Clock::new();
+    let bridge = match ends {
+        Ends::Udp { listen, target } => Bridge::relay(&clock, config, *listen, *target)?,
+        Ends::Interfaces { first, second } => Bridge::between(&clock, config, first, second)?,
+    };
+    ready(bridge.address());
+    let start = clock.now();
+    let ended = || stop.load(Ordering::Relaxed) || time.is_some_and(|time| clock.now() - start >= time);
+    while bridge.is_running() && !ended() {
+        let end = time.map_or(Span::MAX, |time| time - (clock.now() - start));
+        clock.sleep_until(clock.now() + LOOK.min(end));
+    }
+    Ok(LinkReport::new(&bridge.stop()?, config.seed))
+}
+
+/// What happened on the path, as JSON has it. Rates and sizes are of IP packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkReport {
+    /// Version of Equipoise that made it.
+    pub version: String,
+    /// The seed.
+    pub seed: u64,
+    /// How long it ran, in seconds.
+    pub lasted_s: f64,
+    /// From the clients to the target, or from the first interface to the second.
+    pub forward: LinkDirection,
+    /// The other way.
+    pub back: LinkDirection,
+    /// Clients that there were.
+    pub clients: u64,
+    /// Packets that were lost at the sockets, by cause.
+    pub sockets: SocketLosses,
+    /// Frames of several segments that were taken apart.
+    pub frames_taken_apart: u64,
+    /// Checksums that were filled in.
+    pub checksums_filled_in: u64,
+    /// Where arrival times came from.
+    pub timestamps: String,
+    /// When the machine stood still.
+    pub stalls: Vec<Stall>,
+}
+
+/// One direction of the path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkDirection {
+    /// Packets that came in.
+    pub packets_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Packets that came out, duplicates included.
+    pub packets_out: u64,
+    /// Their bytes.
+    pub bytes_out: u64,
+    /// Mean rate of what came out, in bit/s; over the whole time, silence included.
+    pub mean_rate_bps: Option<f64>,
+    /// Packets lost by chance.
+    pub packets_lost: u64,
+    /// Packets that found the queue full.
+    pub packets_dropped_full: u64,
+    /// Packets that CoDel dropped.
+    pub packets_dropped_codel: u64,
+    /// Packets dropped for want of memory.
+    pub packets_refused: u64,
+    /// Copies made.
+    pub packets_duplicated: u64,
+    /// Packets that came out after one that had come in later.
+    pub packets_reordered: u64,
+    /// Packets that were still under way.
+    pub packets_in_flight: u64,
+    /// Waiting packets, averaged over time.
+    pub mean_queue_packets: Option<f64>,
+    /// The most packets that ever waited at once.
+    pub longest_queue_packets: usize,
+    /// How much later than ideal packets left.
+    pub late: Option<Late>,
+    /// The same without the windows of 100 ms in which the machine stood still.
+    pub late_without_stalls: Option<Late>,
+}
+
+/// Lateness of departures, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Late {
+    /// Packets that count.
+    pub packets: u64,
+    /// Median.
+    pub p50_s: f64,
+    /// 99th percentile.
+    pub p99_s: f64,
+    /// 99.9th percentile.
+    pub p999_s: f64,
+    /// Largest.
+    pub max_s: f64,
+}
+
+/// Packets lost at the program's own sockets, not by the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketLosses {
+    /// The system could not take them for sending.
+    pub unsent: u64,
+    /// They found a receive buffer full.
+    pub overflowed: u64,
+    /// They came to a client's socket and not from the target.
+    pub foreign: u64,
+    /// There was no socket for their client.
+    pub turned_away: u64,
+    /// They were longer than the interface may send.
+    pub oversize: u64,
+}
+
+impl LinkReport {
+    fn new(report: &BridgeReport, seed: u64) -> Self {
+        let ports = &report.ports;
+        let stalls = report.stalls.list.iter().map(|stall| (stall.start - report.start, stall.end - report.start));
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed,
+            lasted_s: report.lasted.as_secs_f64(),
+            forward: LinkDirection::new(&report.forward, report.lasted),
+            back: LinkDirection::new(&report.back, report.lasted),
+            clients: ports.clients,
+            sockets: SocketLosses {
+                unsent: ports.unsent,
+                overflowed: ports.overflowed,
+                foreign: ports.foreign,
+                turned_away: ports.turned_away,
+                oversize: ports.oversize,
+            },
+            frames_taken_apart: ports.taken_apart,
+            checksums_filled_in: ports.checksums,
+            timestamps: ports.timestamps.name().to_owned(),
+            stalls: stalls
+                .map(|(start, end)| Stall { start_s: start.as_secs_f64(), end_s: end.as_secs_f64() })
+                .collect(),
+        }
+    }
+
+    /// The report as pretty JSON.
+    ///
+    /// # Panics
+    /// Never: a report holds no map with other keys than texts.
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("a report is plain numbers and texts");
+        json.push('\n');
+        json
+    }
+}
+
+impl LinkDirection {
+    fn new(report: &DirectionReport, lasted: Span) -> Self {
+        let path: &PipeStats = &report.path;
+        let seconds = lasted.as_secs_f64();
+        let per_second = |size: Size| (seconds > 0.0).then(|| size.as_bits() as f64 / seconds);
+        let late = |lateness: Option<Lateness>, packets| lateness.map(|lateness| Late::new(lateness, packets));
+        let punctuality = &report.punctuality;
+        Self {
+            packets_in: path.entered,
+            bytes_in: path.entered_bytes.as_bytes(),
+            packets_out: path.left,
+            bytes_out: path.left_bytes.as_bytes(),
+            mean_rate_bps: per_second(path.left_bytes),
+            packets_lost: path.lost,
+            packets_dropped_full: path.dropped_full,
+            packets_dropped_codel: path.dropped_codel,
+            packets_refused: report.refused,
+            packets_duplicated: path.duplicated,
+            packets_reordered: path.reordered,
+            packets_in_flight: path.in_flight,
+            mean_queue_packets: path.mean_queue,
+            longest_queue_packets: path.longest_queue,
+            late: late(punctuality.all, punctuality.packets),
+            late_without_stalls: late(punctuality.quiet, punctuality.quiet_packets),
+        }
+    }
+}
+
+impl Late {
+    fn new(lateness: Lateness, packets: u64) -> Self {
+        Self {
+            packets,
+            p50_s: lateness.p50.as_secs_f64(),
+            p99_s: lateness.p99.as_secs_f64(),
+            p999_s: lateness.p999.as_secs_f64(),
+            max_s: lateness.max.as_secs_f64(),
+        }
+    }
+}

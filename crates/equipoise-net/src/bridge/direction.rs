@@ -1,0 +1,166 @@
+use std::mem;
+
+use equipoise::link::Pipe;
+use equipoise::units::Size;
+
+use super::punctuality::PunctualityMeter;
+use crate::{HostClock, Time};
+
+/// Bytes that may be under way at once in one direction, each packet counted with [`OVERHEAD`]. Ours: 1 Gbit/s for two
+/// seconds.
+const MEMORY: u64 = 256 << 20;
+
+/// What a packet takes up besides its bytes, at most.
+const OVERHEAD: u64 = 256;
+
+/// Buffers that are kept to be used again. Ours: more than come in between two looks at 1 Gbit/s.
+const SPARES: usize = 4096;
+
+/// A frame or datagram under way.
+#[derive(Clone, Debug)]
+pub(super) struct Packet {
+    pub(super) bytes: Vec<u8>,
+    /// Whose it is, where that matters.
+    pub(super) client: u64,
+}
+
+/// How a packet takes the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// As traffic, of so many IP bytes.
+    Ip(Size),
+    /// Beside the traffic: it takes the delay only.
+    Beside,
+}
+
+/// One direction of a bridge: packets wait here between two sockets.
+#[derive(Debug)]
+pub(super) struct Direction {
+    pipe: Pipe<HostClock, Packet>,
+    pub(super) punctuality: PunctualityMeter,
+    /// What has been read and not yet brought into the order of arrivals.
+    staged: Vec<(Time, Manner, Packet)>,
+    spare: Vec<Vec<u8>>,
+    refused: u64,
+}
+
+impl Direction {
+    pub(super) fn new(pipe: Pipe<HostClock, Packet>, punctuality: PunctualityMeter) -> Self {
+        Self { pipe, punctuality, staged: Vec::new(), spare: Vec::new(), refused: 0 }
+    }
+
+    /// A packet arrived at `at`; several sockets may be read one after the other.
+    pub(super) fn stage(&mut self, at: Time, manner: Manner, bytes: &[u8], client: u64) {
+        let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
+        if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
+            self.refused += 1;
+            return;
+        }
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        self.staged.push((at, manner, Packet { bytes: buffer, client }));
+    }
+
+    /// All that arrived until `horizon` enters the path, in the order of arrivals.
+    pub(super) fn enter(&mut self, horizon: Time) {
+        let mut staged = mem::take(&mut self.staged);
+        staged.sort_by_key(|(at, ..)| *at);
+        let ready = staged.partition_point(|(at, ..)| *at <= horizon);
+        for (at, manner, packet) in staged.drain(..ready) {
+            match manner {
+                Manner::Ip(size) => self.pipe.enter(at, size, packet),
+                Manner::Beside => self.pipe.bypass(at, Size::from_bytes(packet.bytes.len() as u64), packet),
+            }
+            self.reclaim();
+        }
+        self.staged = staged;
+    }
+
+    /// When something happens next; `None` while nothing is under way.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.pipe.next()
+    }
+
+    /// The next packet that is due no later than `horizon`, and when it was.
+    pub(super) fn leave(&mut self, horizon: Time) -> Option<(Time, Packet)> {
+        let left = self.pipe.leave(horizon);
+        self.reclaim();
+        left
+    }
+
+    /// Takes back the buffer of a packet that is done with.
+    pub(super) fn recycle(&mut self, packet: Packet) {
+        if self.spare.len() < SPARES {
+            self.spare.push(packet.bytes);
+        }
+    }
+
+    /// The path itself.
+    pub(super) const fn pipe(&self) -> &Pipe<HostClock, Packet> {
+        &self.pipe
+    }
+
+    /// Packets refused for want of memory.
+    pub(super) const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn reclaim(&mut self) {
+        while let Some(packet) = self.pipe.discarded() {
+            self.recycle(packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use equipoise::link::{Capacity, PipeConfig};
+    use equipoise::units::{Rate, Schedule, Span};
+
+    use super::*;
+    use crate::watchdog::StallLog;
+
+    fn micros(micros: i64) -> Time {
+        Time::ZERO + Span::from_micros(micros)
+    }
+
+    /// 8 Mbit/s.
+    fn direction() -> Direction {
+        let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(8_000_000)));
+        let pipe = Pipe::new(PipeConfig { capacity, ..PipeConfig::default() }, Time::ZERO, 1).unwrap();
+        Direction::new(pipe, PunctualityMeter::new(StallLog::default()))
+    }
+
+    /// If it fails, whichever socket is read first gets ahead of the queue.
+    #[test]
+    fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
+        let mut direction = direction();
+        let manner = Manner::Ip(Size::from_bytes(1000));
+        direction.stage(micros(300), manner, &[3], 0);
+        direction.stage(micros(100), manner, &[1], 1);
+        direction.stage(micros(900), manner, &[9], 1);
+        direction.enter(micros(500));
+        let mut out = Vec::new();
+        while let Some((at, packet)) = direction.leave(Time::MAX) {
+            out.push((at, packet.bytes.clone()));
+            direction.recycle(packet);
+        }
+        assert_eq!(out, [(micros(1100), vec![1]), (micros(2100), vec![3])], "one has not come yet");
+        assert_eq!(direction.spare.len(), 2);
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_comes_in() {
+        let mut direction = direction();
+        let packet = vec![0; 60_000];
+        let size = Size::from_bytes(60_000);
+        let room = MEMORY / 60_000;
+        for _ in 0..room + 1000 {
+            direction.stage(micros(0), Manner::Beside, &packet, 0);
+            direction.enter(micros(0));
+        }
+        assert!(direction.pipe.held() <= Size::from_bytes(MEMORY) + size);
+        assert!(direction.refused() > 0);
+    }
+}

@@ -1,0 +1,62 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::units::Span;
+
+use super::direction::{Direction, Packet};
+use crate::thread::STOP_CHECK;
+use crate::{Clock, NetError, Time};
+
+/// With `spin`, how long before a packet is due the thread stays awake. Ours: above what nearly every wake-up takes.
+const SPIN: Span = Span::from_micros(200);
+
+/// The sockets of a bridge.
+pub(super) trait Ports {
+    /// Reads what arrived until `horizon` into the direction that it takes.
+    fn take_in(&mut self, horizon: Time, directions: &mut [Direction; 2]) -> Result<(), NetError>;
+    /// Sends a packet that comes out of a direction, or loses and counts it.
+    fn send(&mut self, direction: usize, packet: &mut Packet);
+    /// Waits until there is something to read or the time is `until`; may return early.
+    fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError>;
+}
+
+/// The thread between the sockets and the paths, forward and back.
+#[derive(Debug)]
+pub(super) struct Engine<P> {
+    pub(super) clock: Clock,
+    pub(super) ports: P,
+    pub(super) directions: [Direction; 2],
+    pub(super) spin: bool,
+}
+
+impl<P: Ports> Engine<P> {
+    /// Carries packets until `stop` is set.
+    pub(super) fn run(mut self, stop: &AtomicBool) -> Result<Self, NetError> {
+        while !stop.load(Ordering::Relaxed) {
+            // What came in until now, and nothing that comes in later, has a place in the order of arrivals.
+            let horizon = self.clock.now();
+            self.ports.take_in(horizon, &mut self.directions)?;
+            for number in 0..self.directions.len() {
+                self.carry(number, horizon);
+            }
+            let now = self.clock.now();
+            let next = self.directions.iter().filter_map(Direction::next).min().unwrap_or(Time::MAX);
+            if !self.spin {
+                self.ports.wait(&self.clock, next.min(now + STOP_CHECK))?;
+            } else if next - now > SPIN {
+                self.ports.wait(&self.clock, (next - SPIN).min(now + STOP_CHECK))?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// What has arrived enters the path, and what is due leaves it.
+    fn carry(&mut self, number: usize, horizon: Time) {
+        let Some(direction) = self.directions.get_mut(number) else { return };
+        direction.enter(horizon);
+        while let Some((due, mut packet)) = direction.leave(horizon) {
+            direction.punctuality.record(self.clock.now(), due);
+            self.ports.send(number, &mut packet);
+            direction.recycle(packet);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Where the IP packet lies in an Ethernet frame. Nothing in a frame is trusted.
+
+/// Length of two addresses, before the type (RFC 894).
+const ADDRESSES: usize = 12;
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+/// Types before which four bytes of a VLAN tag stand (IEEE 802.1Q, 802.1ad).
+const VLANS: [u16; 2] = [0x8100, 0x88a8];
+
+/// Lengths of headers without options.
+const IPV4_HEADER: usize = 20;
+pub(super) const IPV6_HEADER: usize = 40;
+
+/// Bits of IPv4's field for fragments: more of them follow, or some were before (RFC 791, Sec. 3.1).
+const FRAGMENT: u16 = 0x3fff;
+
+/// The place of an IP packet in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ip {
+    /// Where it begins.
+    pub(super) start: usize,
+    /// Its length: what its header says, or up to the frame's end where that is nearer or the header does not say.
+    pub(super) len: usize,
+    /// Length of its header.
+    pub(super) header: usize,
+    /// Version 6, not 4.
+    pub(super) v6: bool,
+    /// The protocol that follows right behind; `None` for fragments.
+    pub(super) protocol: Option<u8>,
+}
+
+/// The IP packet in `frame`; `None` where there is none.
+pub(super) fn ip_in(frame: &[u8]) -> Option<Ip> {
+    let mut at = ADDRESSES;
+    let mut kind = u16_at(frame, at)?;
+    while VLANS.contains(&kind) {
+        at += 4;
+        kind = u16_at(frame, at)?;
+    }
+    let start = at + 2;
+    let packet = frame.get(start..)?;
+    let version = packet.first()? >> 4;
+    let (len, header, protocol) = match (kind, version) {
+        (IPV4, 4) => {
+            let header = usize::from(packet.first()? & 0xf) * 4;
+            let whole = u16_at(packet, 6)? & FRAGMENT == 0;
+            (u16_at(packet, 2)?.into(), header, whole.then_some(*packet.get(9)?))
+        }
+        (IPV6, 6) => {
+            let payload = usize::from(u16_at(packet, 4)?);
+            let len = if payload == 0 { 0 } else { payload + IPV6_HEADER };
+            (len, IPV6_HEADER, Some(*packet.get(6)?))
+        }
+        _ => return None,
+    };
+    if header < IPV4_HEADER || packet.len() < header {
+        return None;
+    }
+    // Zero stands for a length that the field cannot hold.
+    let len = if len == 0 { packet.len() } else { len.min(packet.len()) };
+    (len >= header).then_some(Ip { start, len, header, v6: version == 6, protocol })
+}
+
+/// Two bytes at `at`, in network order.
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|pair| u16::from_be_bytes(*pair))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ethernet(kind: u16, packet: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2; ADDRESSES];
+        frame.extend(kind.to_be_bytes());
+        frame.extend(packet);
+        frame
+    }
+
+    fn v4(len: u16, protocol: u8) -> Vec<u8> {
+        let mut packet = vec![0; usize::from(len)];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&len.to_be_bytes());
+        packet[9] = protocol;
+        packet
+    }
+
+    #[test]
+    fn the_length_is_that_of_the_ip_packet_and_not_of_the_padded_frame() {
+        let mut frame = ethernet(IPV4, &v4(30, 17));
+        frame.resize(60, 0);
+        let expected = Ip { start: 14, len: 30, header: 20, v6: false, protocol: Some(17) };
+        assert_eq!(ip_in(&frame), Some(expected));
+        let mut six = vec![0; 50];
+        six[0] = 0x60;
+        six[4..6].copy_from_slice(&10u16.to_be_bytes());
+        six[6] = 6;
+        let expected = Ip { start: 14, len: 50, header: 40, v6: true, protocol: Some(6) };
+        assert_eq!(ip_in(&ethernet(IPV6, &six)), Some(expected));
+    }
+
+    #[test]
+    fn tags_are_passed_over_and_fragments_have_no_protocol() {
+        let mut tagged = vec![0, 7];
+        tagged.extend(IPV4.to_be_bytes());
+        tagged.extend(v4(40, 6));
+        assert_eq!(ip_in(&ethernet(0x8100, &tagged)).map(|ip| (ip.start, ip.protocol)), Some((18, Some(6))));
+        let mut fragment = v4(40, 6);
+        fragment[6] = 0x20;
+        assert_eq!(ip_in(&ethernet(IPV4, &fragment)).and_then(|ip| ip.protocol), None);
+    }
+
+    #[test]
+    fn what_is_no_ip_packet_is_none() {
+        assert_eq!(ip_in(&ethernet(0x0806, &[0; 46])), None, "ARP");
+        assert_eq!(ip_in(&ethernet(IPV6, &v4(30, 17))), None, "a type that does not match");
+        assert_eq!(ip_in(&ethernet(IPV4, &[0x4f; 30])), None, "a header longer than the packet");
+        let whole = ethernet(IPV4, &v4(30, 17));
+        for len in 0..34 {
+            assert_eq!(ip_in(&whole[..len]), None, "cut at {len}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! A bridge: traffic of other programs through a path each way.
+//!
+//! ```text
+//!   clients ──▶ listening socket ═ forward ═ a socket for each client ──▶ target       a relay of UDP
+//!           ◀──                  ═  back   ═                          ◀──
+//!
+//!   network ──▶ interface        ═ forward ═ interface                ──▶ network      frames, any traffic
+//!           ◀──                  ═  back   ═                          ◀──
+//! ```
+//!
+//! The times come from the kernel's receive timestamps and the paths' own recursion, so that a bridge that is late now
+//! does not make the next packet late. Lengths are those of IP packets.
+
+mod direction;
+mod engine;
+mod frame;
+mod interface;
+mod offload;
+mod packet;
+mod punctuality;
+mod udp;
+
+use std::net::SocketAddr;
+
+use equipoise::link::{Pipe, PipeConfig, PipeStats};
+use equipoise::pace::stream_seed;
+use equipoise::units::Span;
+
+pub use punctuality::Punctuality;
+
+use crate::thread::Worker;
+use crate::{Clock, NetError, Stalls, Time, TimestampSource, Watchdog};
+use direction::Direction;
+use engine::{Engine, Ports};
+use packet::PacketPorts;
+use punctuality::PunctualityMeter;
+use udp::UdpPorts;
+
+/// The directions' positions.
+const FORWARD: usize = 0;
+const BACK: usize = 1;
+
+/// What a bridge does to the packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BridgeConfig {
+    /// The path from the clients to the target, or from the first interface to the second.
+    pub forward: PipeConfig,
+    /// The path of the answers.
+    pub back: PipeConfig,
+    /// Seed of all that is left to chance; the directions draw apart.
+    pub seed: u64,
+    /// Stay awake shortly before a packet is due, for the price of a processor's time.
+    pub spin: bool,
+}
+
+/// What a bridge did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BridgeReport {
+    /// From the clients to the target, or from the first interface to the second.
+    pub forward: DirectionReport,
+    /// The other way.
+    pub back: DirectionReport,
+    /// What happened at the sockets.
+    pub ports: PortStats,
+    /// When it began.
+    pub start: Time,
+    /// How long it ran.
+    pub lasted: Span,
+    /// When the machine stood still.
+    pub stalls: Stalls,
+}
+
+/// What happened in one direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DirectionReport {
+    /// The path's counters.
+    pub path: PipeStats,
+    /// How much later than the path had it packets left.
+    pub punctuality: Punctuality,
+    /// Packets that were dropped for want of memory, not by the path.
+    pub refused: u64,
+}
+
+/// What happened at the sockets of a bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortStats {
+    /// Packets that the system could not take for sending.
+    pub unsent: u64,
+    /// Packets that found a receive buffer full, where the system counts them.
+    pub overflowed: u64,
+    /// Datagrams at a client's socket that did not come from the target; dropped.
+    pub foreign: u64,
+    /// Clients that there were.
+    pub clients: u64,
+    /// Datagrams of clients for which there was no socket.
+    pub turned_away: u64,
+    /// Frames longer than the interface may send, which could not be taken apart; dropped.
+    pub oversize: u64,
+    /// Frames of several segments that the sender's offload had left together, and that were taken apart.
+    pub taken_apart: u64,
+    /// Checksums that the sender's offload had left open, and that were filled in.
+    pub checksums: u64,
+    /// Where arrival times came from; user space if any of the sockets had to.
+    pub timestamps: TimestampSource,
+}
+
+impl Default for PortStats {
+    fn default() -> Self {
+        Self {
+            unsent: 0,
+            overflowed: 0,
+            foreign: 0,
+            clients: 0,
+            turned_away: 0,
+            oversize: 0,
+            taken_apart: 0,
+            checksums: 0,
+            timestamps: TimestampSource::Kernel,
+        }
+    }
+}
+
+/// A running bridge. It ends, at the latest, when it is dropped.
+#[derive(Debug)]
+pub struct Bridge {
+    worker: Worker<Result<Parts, NetError>>,
+    watchdog: Watchdog,
+    clock: Clock,
+    start: Time,
+    address: Option<SocketAddr>,
+}
+
+/// What is left of an engine when its sockets are closed.
+#[derive(Debug)]
+struct Parts {
+    directions: [Direction; 2],
+    ports: PortStats,
+}
+
+impl Bridge {
+    /// Relays the datagrams that come to `listen` to `target`, each client's from a socket of its own, and the answers
+    /// back.
+    ///
+    /// # Errors
+    /// [`NetError::Path`] for an impossible path; [`NetError::PortInUse`], [`NetError::Bind`] and [`NetError::Spawn`]
+    /// where the system has no such socket or thread to give.
+    pub fn relay(
+        clock: &Clock,
+        config: &BridgeConfig,
+        listen: SocketAddr,
+        target: SocketAddr,
+    ) -> Result<Self, NetError> {
+        let ports = UdpPorts::new(clock, listen, target)?;
+        let address = Some(ports.address());
+        Self::start(clock, config, ports, UdpPorts::stats, address)
+    }
+
+    /// Carries Ethernet frames between two interfaces, such as ends of veth pairs, which should have no addresses of their
+    /// own. Needs the right `CAP_NET_RAW`.
+    ///
+    /// What is no IP packet (resolution of addresses) takes the delay only. Segments and checksums that a sender's offload
+    /// left to the interface are made here.
+    ///
+    /// # Errors
+    /// [`NetError::Path`] for an impossible path; [`NetError::NoInterface`], [`NetError::SameInterface`],
+    /// [`NetError::NotEthernet`], [`NetError::InterfaceDown`] and [`NetError::PacketSocket`] for interfaces that cannot be
+    /// bridged; [`NetError::Spawn`].
+    pub fn between(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
+        let ports = PacketPorts::new(clock, first, second)?;
+        Self::start(clock, config, ports, PacketPorts::stats, None)
+    }
+
+    fn start<P: Ports + Send + 'static>(
+        clock: &Clock,
+        config: &BridgeConfig,
+        ports: P,
+        stats: fn(&P) -> PortStats,
+        address: Option<SocketAddr>,
+    ) -> Result<Self, NetError> {
+        let start = clock.now();
+        let watchdog = Watchdog::start(clock)?;
+        let direction = |name, path: &PipeConfig, stream| {
+            let pipe = Pipe::new(path.clone(), start, stream_seed(config.seed, stream))
+                .map_err(|source| NetError::Path { direction: name, source })?;
+            Ok::<_, NetError>(Direction::new(pipe, PunctualityMeter::new(watchdog.log())))
+        };
+        let directions = [direction("forward", &config.forward, 0)?, direction("back", &config.back, 1)?];
+        let engine = Engine { clock: clock.clone(), ports, directions, spin: config.spin };
+        let worker = Worker::spawn("bridge", move |stop| {
+            let Engine { ports, directions, .. } = engine.run(stop)?;
+            Ok(Parts { ports: stats(&ports), directions })
+        })?;
+        Ok(Self { worker, watchdog, clock: clock.clone(), start, address })
+    }
+
+    /// Where a relay listens, with the port that was chosen; `None` between interfaces.
+    pub const fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Whether it still runs: a bridge whose sockets failed does not.
+    pub fn is_running(&self) -> bool {
+        !self.worker.is_finished()
+    }
+
+    /// Ends the bridge; packets under way are dropped.
+    ///
+    /// # Errors
+    /// What ended it before its time, if something did.
+    pub fn stop(self) -> Result<BridgeReport, NetError> {
+        self.worker.request_stop();
+        let Parts { directions: [forward, back], ports } = self.worker.join()??;
+        let now = self.clock.now();
+        let stalls = self.watchdog.stop()?;
+        let report = |mut direction: Direction| DirectionReport {
+            path: direction.pipe().stats(now),
+            punctuality: direction.punctuality.finish(),
+            refused: direction.refused(),
+        };
+        let (forward, back) = (report(forward), report(back));
+        Ok(BridgeReport { forward, back, ports, start: self.start, lasted: now - self.start, stalls })
+    }
+}

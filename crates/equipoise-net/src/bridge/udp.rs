@@ -1,0 +1,184 @@
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use equipoise::units::{Size, Span};
+
+use super::direction::{Direction, Manner, Packet};
+use super::engine::Ports;
+use super::{BACK, FORWARD, PortStats};
+use crate::socket::{MAX_PAYLOAD, wait};
+use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
+
+/// So many clients have a socket of their own at a time. Ours: far above any experiment, far below what a process may open.
+const CLIENTS: usize = 256;
+
+/// A client that was silent for this long, both ways, gives its socket up. Ours: twice what middleboxes keep a UDP flow.
+const IDLE: Span = Span::from_secs(60);
+
+/// The sockets of a UDP relay: one that listens, and one towards the target for each client.
+#[derive(Debug)]
+pub(super) struct UdpPorts {
+    listener: Socket,
+    target: SocketAddr,
+    /// What the headers add to a payload.
+    headers: Size,
+    clock: Clock,
+    /// By number: none is given twice, so that an answer under way never reaches another.
+    clients: BTreeMap<u64, Client>,
+    numbers: BTreeMap<SocketAddr, u64>,
+    next_number: u64,
+    buffer: Vec<u8>,
+    /// Counters of sockets that are closed, and of datagrams that could not be sent.
+    closed: SocketStats,
+    foreign: u64,
+    turned_away: u64,
+    kernel: bool,
+}
+
+#[derive(Debug)]
+struct Client {
+    address: SocketAddr,
+    socket: Socket,
+    /// When it was last heard of.
+    active: Time,
+}
+
+impl UdpPorts {
+    /// Listens on `listen` for datagrams to `target`.
+    pub(super) fn new(clock: &Clock, listen: SocketAddr, target: SocketAddr) -> Result<Self, NetError> {
+        let listener = Socket::bind(listen, clock)?;
+        let kernel = listener.timestamps() == TimestampSource::Kernel;
+        Ok(Self {
+            listener,
+            target,
+            headers: if target.is_ipv4() { Size::IPV4_UDP } else { Size::IPV6_UDP },
+            clock: clock.clone(),
+            clients: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            next_number: 0,
+            buffer: vec![0; MAX_PAYLOAD],
+            closed: SocketStats::default(),
+            foreign: 0,
+            turned_away: 0,
+            kernel,
+        })
+    }
+
+    /// Where it listens, with the port that was chosen.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.listener.address()
+    }
+
+    fn take_in_forward(&mut self, horizon: Time, direction: &mut Direction) -> Result<(), NetError> {
+        while let Some(received) = self.listener.recv(&mut self.buffer)? {
+            if let Some(number) = self.client_at(received.from, received.at) {
+                let payload = self.buffer.get(..received.len).unwrap_or_default();
+                let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
+                direction.stage(received.at, manner, payload, number);
+            } else {
+                self.turned_away += 1;
+            }
+            if received.at > horizon {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in_back(&mut self, horizon: Time, direction: &mut Direction) -> Result<(), NetError> {
+        for (&number, client) in &mut self.clients {
+            while let Some(received) = client.socket.recv(&mut self.buffer)? {
+                if received.from == self.target {
+                    client.active = client.active.max(received.at);
+                    let payload = self.buffer.get(..received.len).unwrap_or_default();
+                    let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
+                    direction.stage(received.at, manner, payload, number);
+                } else {
+                    self.foreign += 1;
+                }
+                if received.at > horizon {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the client at `address`, which may be a new one; `None` where there is no room for it, or no way to
+    /// answer it.
+    fn client_at(&mut self, address: SocketAddr, at: Time) -> Option<u64> {
+        if let Some(&number) = self.numbers.get(&address) {
+            if let Some(client) = self.clients.get_mut(&number) {
+                client.active = client.active.max(at);
+            }
+            return Some(number);
+        }
+        if address.port() == 0 || (self.clients.len() >= CLIENTS && !self.close_idle(at)) {
+            return None;
+        }
+        let any = if self.target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = Socket::bind((any, 0).into(), &self.clock).ok()?;
+        self.kernel &= socket.timestamps() == TimestampSource::Kernel;
+        let number = self.next_number;
+        self.next_number += 1;
+        self.clients.insert(number, Client { address, socket, active: at });
+        self.numbers.insert(address, number);
+        Some(number)
+    }
+
+    /// Closes the sockets of clients that have been silent for long; whether there were any.
+    fn close_idle(&mut self, now: Time) -> bool {
+        let before = self.clients.len();
+        let (numbers, closed) = (&mut self.numbers, &mut self.closed);
+        self.clients.retain(|_, client| {
+            let keep = now - client.active < IDLE;
+            if !keep {
+                numbers.remove(&client.address);
+                *closed = sum(*closed, client.socket.stats());
+            }
+            keep
+        });
+        self.clients.len() < before
+    }
+
+    /// What it counted.
+    pub(super) fn stats(&self) -> PortStats {
+        let sockets = self.clients.values().map(|client| client.socket.stats());
+        let lost = sockets.chain([self.listener.stats()]).fold(self.closed, sum);
+        PortStats {
+            unsent: lost.unsent,
+            overflowed: lost.overflowed,
+            foreign: self.foreign,
+            clients: self.next_number,
+            turned_away: self.turned_away,
+            timestamps: if self.kernel { TimestampSource::Kernel } else { TimestampSource::UserSpace },
+            ..PortStats::default()
+        }
+    }
+}
+
+fn sum(one: SocketStats, other: SocketStats) -> SocketStats {
+    SocketStats { unsent: one.unsent + other.unsent, overflowed: one.overflowed + other.overflowed }
+}
+
+impl Ports for UdpPorts {
+    fn take_in(&mut self, horizon: Time, directions: &mut [Direction; 2]) -> Result<(), NetError> {
+        let [forward, back] = directions;
+        self.take_in_forward(horizon, forward)?;
+        self.take_in_back(horizon, back)
+    }
+
+    fn send(&mut self, direction: usize, packet: &mut Packet) {
+        // A client that gave up its socket, or cannot be sent to, loses what is still under way.
+        let sent = match (direction, self.clients.get_mut(&packet.client)) {
+            (FORWARD, Some(client)) => client.socket.send_to(self.target, &packet.bytes, 0).is_ok(),
+            (BACK, Some(client)) => self.listener.send_to(client.address, &packet.bytes, 0).is_ok(),
+            _ => false,
+        };
+        self.closed.unsent += u64::from(!sent);
+    }
+
+    fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError> {
+        wait(self.clients.values().map(|client| &client.socket).chain([&self.listener]), clock, until)
+    }
+}

@@ -1,0 +1,128 @@
+//! Clients and a server of plain UDP through a bridge, on loopback.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use equipoise::link::{Capacity, Loss, PipeConfig, PipeError, QueueLimit};
+use equipoise::units::{Rate, Schedule, Share, Span};
+use equipoise_net::{Bridge, BridgeConfig, Clock, NetError};
+
+const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind(ANY).expect("a free port");
+    socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a time that is no zero");
+    socket
+}
+
+fn relay(config: &BridgeConfig, target: &UdpSocket) -> Bridge {
+    Bridge::relay(&Clock::new(), config, ANY, target.local_addr().expect("bound")).expect("a valid path")
+}
+
+fn delayed(millis: i64) -> PipeConfig {
+    PipeConfig { delay: Span::from_millis(millis), ..PipeConfig::default() }
+}
+
+#[test]
+fn every_client_gets_its_own_answers_and_both_delays() {
+    let (server, clients) = (socket(), [socket(), socket()]);
+    let bridge = relay(&BridgeConfig { forward: delayed(20), back: delayed(10), ..BridgeConfig::default() }, &server);
+    let begin = Instant::now();
+    for (number, client) in clients.iter().enumerate() {
+        client.send_to(&[number as u8], bridge.address().unwrap()).unwrap();
+    }
+    let mut buffer = [0; 10];
+    let mut froms = Vec::new();
+    for _ in &clients {
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        assert!(begin.elapsed() >= Duration::from_millis(20));
+        server.send_to(&[&buffer[..len], b"!"].concat(), from).unwrap();
+        froms.push(from);
+    }
+    assert_ne!(froms[0], froms[1], "each client has a socket of its own");
+    for (number, client) in clients.iter().enumerate() {
+        let (len, from) = client.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], Some(from)), (&[number as u8, b'!'][..], bridge.address()));
+    }
+    assert!(begin.elapsed() >= Duration::from_millis(30));
+    let report = bridge.stop().unwrap();
+    assert_eq!((report.ports.clients, report.forward.path.left, report.back.path.left), (2, 2, 2));
+    assert_eq!(report.forward.punctuality.packets, 2);
+}
+
+#[test]
+fn a_burst_leaves_at_the_rate_and_in_order_and_what_exceeds_the_queue_is_dropped() {
+    let (server, client) = (socket(), socket());
+    // 972 bytes of payload are IP packets of 1000: 1 ms each. Nothing leaves for a while, so that what comes in then meets
+    // in the queue on a slow machine, too.
+    let rate = Schedule::new(Rate::ZERO, vec![(Span::from_millis(500), Rate::from_bps(8_000_000))]);
+    let forward =
+        PipeConfig { capacity: Capacity::Rate(rate), queue: QueueLimit::Packets(50), ..PipeConfig::default() };
+    let begin = Instant::now();
+    let bridge = relay(&BridgeConfig { forward, ..BridgeConfig::default() }, &server);
+    for number in 0..200u8 {
+        let mut payload = [0; 972];
+        payload[0] = number;
+        client.send_to(&payload, bridge.address().unwrap()).unwrap();
+    }
+    let mut buffer = [0; 2000];
+    let mut numbers = Vec::new();
+    while numbers.len() < 51 {
+        server.recv(&mut buffer).unwrap();
+        numbers.push(buffer[0]);
+    }
+    // One in service and 50 waiting: 51 services after the rate has begun.
+    assert!(begin.elapsed() >= Duration::from_millis(550), "{:?}", begin.elapsed());
+    assert!(numbers.iter().copied().eq(0..51), "the first, in order: {numbers:?}");
+    let report = bridge.stop().unwrap();
+    assert_eq!((report.forward.path.entered, report.forward.path.dropped_full), (200, 149));
+}
+
+#[test]
+fn a_share_is_lost_and_the_same_seed_loses_the_same() {
+    let half = Loss::Random(Share::from_fraction(0.5).unwrap());
+    let config = BridgeConfig {
+        forward: PipeConfig { loss: half, ..PipeConfig::default() },
+        seed: 5,
+        ..BridgeConfig::default()
+    };
+    let arrivals = || {
+        let (server, client) = (socket(), socket());
+        let bridge = relay(&config, &server);
+        for number in 0..100u8 {
+            client.send_to(&[number], bridge.address().unwrap()).unwrap();
+            // One after the other, so that nothing but the path loses them.
+            thread::sleep(Duration::from_micros(200));
+        }
+        server.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let mut buffer = [0; 10];
+        let mut numbers = Vec::new();
+        while server.recv(&mut buffer).is_ok() {
+            numbers.push(buffer[0]);
+        }
+        let report = bridge.stop().unwrap();
+        assert_eq!(report.forward.path.lost + numbers.len() as u64, 100);
+        numbers
+    };
+    let first = arrivals();
+    assert!((20..80).contains(&first.len()), "{first:?}");
+    assert_eq!(first, arrivals());
+}
+
+#[test]
+fn what_cannot_be_bridged_is_refused_by_name() {
+    let clock = Clock::new();
+    let negative = BridgeConfig { back: delayed(-1), ..BridgeConfig::default() };
+    let refused = Bridge::relay(&clock, &negative, ANY, ANY).err();
+    let source = PipeError::Negative { what: "delay", found: "-1 ms".to_owned() };
+    assert!(matches!(refused, Some(NetError::Path { direction: "back", source: found }) if found == source));
+    let between = |first, second| Bridge::between(&clock, &BridgeConfig::default(), first, second).err();
+    assert!(matches!(between("same", "same"), Some(NetError::SameInterface { .. })));
+    assert!(matches!(between("lo", "lo2"), Some(NetError::NotEthernet { name }) if name == "lo"));
+    let missing = between("equipoise-none", "lo");
+    assert!(matches!(missing, Some(NetError::NoInterface { known, .. }) if known.iter().any(|name| name == "lo")));
+    let taken = socket();
+    let refused = Bridge::relay(&clock, &BridgeConfig::default(), taken.local_addr().unwrap(), ANY).err();
+    assert!(matches!(refused, Some(NetError::PortInUse { .. })));
+}
