@@ -1,9 +1,8 @@
 //! How punctual a bridge is: actual less ideal departures at 15, 100 and 1000 Mbit/s, between interfaces and as a relay of
 //! UDP, with and without staying awake.
 //!
-//! `cargo bench -p equipoise-net --bench link`, with `-- SECONDS` for longer or shorter runs and `-- SECONDS
-//! MBPS` for one rate. Interfaces need the right to
-//! make network namespaces.
+//! `cargo bench -p equipoise-net --bench link`, with `-- SECONDS` for longer or shorter runs, `-- SECONDS MBPS` for one
+//! rate, and `-- SECONDS MBPS interfaces spin` for one row. Interfaces need the right to make network namespaces.
 #![expect(clippy::print_stdout, reason = "a bench prints what it found")]
 
 use std::env;
@@ -36,13 +35,14 @@ fn main() -> Outcome {
             print_row("interfaces", mbps.parse()?, config.spin, &finish(bridge, seconds.parse()?)?);
             Ok(())
         }
-        [] => all(SECONDS, &RATES_MBPS),
-        [seconds] => all(seconds.parse()?, &RATES_MBPS),
-        [seconds, mbps, ..] => all(seconds.parse()?, &[mbps.parse()?]),
+        [] => all(SECONDS, &RATES_MBPS, &[]),
+        [seconds] => all(seconds.parse()?, &RATES_MBPS, &[]),
+        [seconds, mbps, ref only @ ..] => all(seconds.parse()?, &[mbps.parse()?], only),
     }
 }
 
-fn all(seconds: i64, rates_mbps: &[u64]) -> Outcome {
+/// Rows that have all the words of `only`.
+fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
     println!("lateness of departures in us, without windows of 100 ms with a stall; {seconds} s each");
     println!(
         "ends        Mbit/s  wait      packets    p50     p99   p99.9      max   all: p99   p99.9  stalls  dropped"
@@ -53,10 +53,13 @@ fn all(seconds: i64, rates_mbps: &[u64]) -> Outcome {
     }
     for &mbps in rates_mbps {
         for spin in [false, true] {
-            if let Some(places) = &places {
+            let wanted = |ends| only.iter().all(|word| [ends, wait(spin)].contains(word));
+            if let Some(places) = places.as_ref().filter(|_| wanted("interfaces")) {
                 places.run(mbps, spin, seconds)?;
             }
-            relay(mbps, spin, seconds)?;
+            if wanted("relay") {
+                relay(mbps, spin, seconds)?;
+            }
         }
     }
     Ok(())
@@ -68,6 +71,10 @@ fn config(mbps: u64, spin: bool) -> BridgeConfig {
     let forward = PipeConfig { capacity, delay: Span::from_millis(5), ..PipeConfig::default() };
     let back = PipeConfig { delay: Span::from_millis(5), ..PipeConfig::default() };
     BridgeConfig { forward, back, spin, ..BridgeConfig::default() }
+}
+
+fn wait(spin: bool) -> &'static str {
+    if spin { "spin" } else { "sleep" }
 }
 
 fn relay(mbps: u64, spin: bool, seconds: i64) -> Outcome {
@@ -108,7 +115,9 @@ fn send(to: SocketAddr, mbps: u64, seconds: i64) -> Outcome {
     let mut source: Source<_> = Source::new(Traffic::Poisson, Schedule::constant(rate), PACKET, start, (1, 0));
     let payload = vec![0; (PACKET - Size::IPV4_UDP).as_bytes() as usize];
     while let Some(at) = source.next_departure().filter(|at: &Time| *at < start + Span::from_secs(seconds)) {
-        clock.sleep_until(at - SPIN);
+        if at - clock.now() > SPIN {
+            clock.sleep_until(at - SPIN);
+        }
         while clock.now() < at {
             std::hint::spin_loop();
         }
@@ -127,7 +136,7 @@ fn print_row(ends: &str, mbps: u64, spin: bool, report: &BridgeReport) {
     let (quiet, all) = (punctuality.quiet, punctuality.all);
     println!(
         "{ends:10}  {mbps:6}  {:5} {:9}/{:<9} {:6.0} {:7.0} {:7.0} {:8.0}   {:8.0} {:7.0}  {:6}  {:7}",
-        if spin { "spin" } else { "sleep" },
+        wait(spin),
         punctuality.quiet_packets,
         punctuality.packets,
         of(quiet, |late| late.p50),
@@ -177,8 +186,8 @@ impl Places {
             command.args(["netns", "exec", place]).arg(&program);
             command
         };
-        let wait = if spin { "spin" } else { "sleep" };
-        let mut bridge = within(middle).args(["between", &mbps.to_string(), wait, &seconds.to_string()]).spawn()?;
+        let mut bridge =
+            within(middle).args(["between", &mbps.to_string(), wait(spin), &seconds.to_string()]).spawn()?;
         // A port where nobody listens: the far kernel's refusals are few, as it limits them.
         let mut sender = load(within(near), "10.9.3.2:9", mbps, seconds)?;
         sender.wait()?;
