@@ -115,6 +115,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (4585, "Extended RTP Profile for Real-time Transport Control Protocol (RTCP)-Based Feedback (RTP/AVPF)"),
     (4737, "Packet Reordering Metrics"),
     (4568, "Session Description Protocol (SDP) Security Descriptions for Media Streams"),
+    (4861, "Neighbor Discovery for IP version 6 (IPv6)"),
     (5506, "Support for Reduced-Size Real-Time Transport Control Protocol (RTCP): Opportunities and Consequences"),
     (5737, "IPv4 Address Blocks Reserved for Documentation"),
     (5761, "Multiplexing RTP Data and Control Packets on a Single Port"),

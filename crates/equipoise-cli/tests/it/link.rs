@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
@@ -150,7 +151,9 @@ struct Places {
 impl Places {
     /// With all offloads as the kernel has them.
     fn new() -> Option<Self> {
-        let name = |end: &str| format!("equipoise-link-{end}-{}", std::process::id());
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = |end: &str| format!("equipoise-link-{end}-{}-{number}", std::process::id());
         let places = Self { near: name("near"), middle: name("middle"), far: name("far") };
         let Self { near, middle, far } = &places;
         let commands = [
@@ -213,6 +216,7 @@ fn one_end_of_the_traffic() {
     match env::var(ROLE).as_deref() {
         Ok("far") => far_end(),
         Ok("near") => near_end(),
+        Ok("burst") => burst(),
         _ => {}
     }
 }
@@ -252,6 +256,24 @@ fn near_end() {
     assert!(begin.elapsed() >= Duration::from_millis(1200), "{:?}", begin.elapsed());
 }
 
+const BURST: u8 = 200;
+
+/// IP packets of 1000 bytes: some at once, some one by one.
+fn burst() {
+    let socket = udp("10.9.2.1:0");
+    for number in 0..BURST {
+        let mut payload = [0; 972];
+        payload[0] = number;
+        socket.send_to(&payload, "10.9.2.2:9").expect("sent");
+        match number {
+            // The far end's address is asked for; few packets may wait for the answer.
+            0 => thread::sleep(Duration::from_millis(500)),
+            _ if number > BURST / 2 => thread::sleep(Duration::from_millis(u64::from(number % 4))),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     let Some(places) = Places::new() else {
@@ -280,4 +302,68 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     assert_eq!(report["sockets"]["oversize"], 0, "{report}");
     // The kernel's TCP hands 64 kB at once to an interface that says it can send that, as a veth does.
     assert!(report["frames_taken_apart"].as_u64().is_some_and(|frames| frames > 0), "{report}");
+}
+
+/// Times in seconds and numbers of the packets of a capture, whose first payload byte is theirs.
+fn packets_of(capture: &str) -> Vec<(f64, u8)> {
+    /// Of the file and of each record; then Ethernet, IPv4 and UDP.
+    const HEADERS: (usize, usize, usize) = (24, 16, 14 + 20 + 8);
+    let bytes = fs::read(capture).expect("written");
+    assert_eq!(bytes.first_chunk(), Some(&0xa1b2_3c4d_u32.to_ne_bytes()), "a pcap file in nanoseconds");
+    let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word));
+    let (mut at, mut packets) = (HEADERS.0, Vec::new());
+    while let (Some(seconds), Some(nanos), Some(length)) = (word(at), word(at + 4), word(at + 8)) {
+        let number = bytes[at + HEADERS.1 + HEADERS.2];
+        packets.push((f64::from(seconds) + f64::from(nanos) / 1e9, number));
+        at += HEADERS.1 + length as usize;
+    }
+    packets
+}
+
+/// tcpdump on both of the link's interfaces, and the recursion of a link written out: what the program says of itself is
+/// not asked.
+#[test]
+fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
+    if Command::new("tcpdump").arg("--version").output().is_err() {
+        println!("skipped: tcpdump is not installed");
+        return;
+    }
+    let Some(places) = Places::new() else {
+        println!("skipped: no right to make network namespaces");
+        return;
+    };
+    let folder = Folder::new();
+    let captures = ["near", "far"].map(|interface| (interface, folder.file(interface)));
+    let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+    command.args(["link", "--between", "near", "far", "--rate", "8M", "--delay", "10ms", "-q"]);
+    let mut link = command.spawn().expect("ip was there a moment ago");
+    let mut tcpdumps = captures.each_ref().map(|(interface, file)| {
+        let mut tcpdump = Places::command(&places.middle, "tcpdump");
+        tcpdump.args(["-i", interface, "--time-stamp-precision", "nano", "-U", "-w", file, "udp", "dst", "port", "9"]);
+        tcpdump.stderr(Stdio::null()).spawn().expect("ip was there a moment ago")
+    });
+    thread::sleep(Duration::from_secs(2));
+    assert!(Places::end(&places.near, "burst").wait().expect("a child of ours").success());
+    thread::sleep(Duration::from_secs(1));
+    link.kill().expect("a child of ours");
+    link.wait().expect("a child of ours");
+    for tcpdump in &mut tcpdumps {
+        let stopped = Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status().expect("kill is there");
+        assert!(stopped.success() && tcpdump.wait().is_ok());
+    }
+    let [arrivals, departures] = captures.map(|(_, file)| packets_of(&file));
+    assert_eq!((arrivals.len(), departures.len()), (usize::from(BURST), usize::from(BURST)));
+    let (mut free_at, mut late) = (0.0, Vec::new());
+    for ((arrival, number), (departure, departed)) in arrivals.iter().zip(&departures) {
+        assert_eq!(number, departed, "in order");
+        // 1000 bytes take 1 ms at 8 Mbit/s.
+        free_at = arrival.max(free_at) + 0.001;
+        late.push(departure - (free_at + 0.010));
+    }
+    late.sort_by(f64::total_cmp);
+    // Both captures' clock is the kernel's, and the program's readings of it are some microseconds apart.
+    assert!(late[0] > -50e-6, "{} us early", late[0] * -1e6);
+    let median = late[late.len() / 2];
+    assert!(median < 2e-3, "median {} us", median * 1e6);
+    println!("departures by tcpdump: median {:.0} us late, at least {:.1} us", median * 1e6, late[0] * 1e6);
 }

@@ -9,6 +9,12 @@ use crate::{Clock, NetError, Time};
 /// With `spin`, how long before a packet is due the thread stays awake. Ours: above what nearly every wake-up takes.
 const SPIN: Span = Span::from_micros(200);
 
+/// Shorter than the shortest delay by this is a sleep that nothing can be due in. Ours: above what nearly every wake-up takes.
+const MARGIN: Span = Span::from_micros(200);
+
+/// And no sleep is longer than this: receive buffers are finite. Ours: 125 kB at 1 Gbit/s.
+const LONGEST_SLEEP: Span = Span::from_millis(1);
+
 /// The sockets of a bridge.
 pub(super) trait Ports {
     /// Reads what arrived until `horizon` into the direction that it takes.
@@ -31,6 +37,7 @@ pub(super) struct Engine<P> {
 impl<P: Ports> Engine<P> {
     /// Carries packets until `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<Self, NetError> {
+        let sleep = self.sleep();
         while !stop.load(Ordering::Relaxed) {
             // What came in until now, and nothing that comes in later, has a place in the order of arrivals.
             let horizon = self.clock.now();
@@ -38,15 +45,32 @@ impl<P: Ports> Engine<P> {
             for number in 0..self.directions.len() {
                 self.carry(number, horizon);
             }
-            let now = self.clock.now();
-            let next = self.directions.iter().filter_map(Direction::next).min().unwrap_or(Time::MAX);
-            if !self.spin {
-                self.ports.wait(&self.clock, next.min(now + STOP_CHECK))?;
-            } else if next - now > SPIN {
-                self.ports.wait(&self.clock, (next - SPIN).min(now + STOP_CHECK))?;
-            }
+            self.rest(horizon, sleep)?;
         }
         Ok(self)
+    }
+
+    /// How long nothing that has not been read can be due: what arrives in that time can wait in the sockets, and nobody
+    /// is woken for each packet. `None` where there is no such time.
+    fn sleep(&self) -> Option<Span> {
+        let least = self.directions.iter().map(|direction| direction.pipe().config().least_delay()).min()?;
+        Some((least - MARGIN).min(LONGEST_SLEEP)).filter(|sleep| *sleep > Span::ZERO)
+    }
+
+    /// Waits until there is something to do, where all that came until `horizon` has been read.
+    fn rest(&mut self, horizon: Time, sleep: Option<Span>) -> Result<(), NetError> {
+        let now = self.clock.now();
+        let next = self.directions.iter().filter_map(Direction::next).min();
+        let awake = if self.spin { SPIN } else { Span::ZERO };
+        let until = next.map_or(Time::MAX, |next| next - awake).min(now + STOP_CHECK);
+        match (next, sleep) {
+            _ if until <= now => Ok(()),
+            (Some(_), Some(sleep)) => {
+                self.clock.sleep_until(until.min(horizon + sleep));
+                Ok(())
+            }
+            _ => self.ports.wait(&self.clock, until),
+        }
     }
 
     /// What has arrived enters the path, and what is due leaves it.

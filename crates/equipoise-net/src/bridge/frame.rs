@@ -1,5 +1,7 @@
 //! Where the IP packet lies in an Ethernet frame. Nothing in a frame is trusted.
 
+use std::ops::RangeInclusive;
+
 /// Length of two addresses, before the type (RFC 894).
 const ADDRESSES: usize = 12;
 const IPV4: u16 = 0x0800;
@@ -13,6 +15,10 @@ pub(super) const IPV6_HEADER: usize = 40;
 
 /// Bits of IPv4's field for fragments: more of them follow, or some were before (RFC 791, Sec. 3.1).
 const FRAGMENT: u16 = 0x3fff;
+
+const ICMPV6: u8 = 58;
+/// Router and neighbour solicitations and advertisements, and redirects (RFC 4861, Sec. 4).
+const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 
 /// The place of an IP packet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +65,12 @@ pub(super) fn ip_in(frame: &[u8]) -> Option<Ip> {
     // Zero stands for a length that the field cannot hold.
     let len = if len == 0 { packet.len() } else { len.min(packet.len()) };
     (len >= header).then_some(Ip { start, len, header, v6: version == 6, protocol })
+}
+
+/// Whether the packet finds out addresses, as ARP does for IPv4.
+pub(super) fn is_neighbour_discovery(frame: &[u8], ip: Ip) -> bool {
+    let kind = frame.get(ip.start + ip.header..).and_then(<[u8]>::first);
+    ip.v6 && ip.protocol == Some(ICMPV6) && kind.is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind))
 }
 
 /// Two bytes at `at`, in network order.
@@ -108,6 +120,20 @@ mod tests {
         let mut fragment = v4(40, 6);
         fragment[6] = 0x20;
         assert_eq!(ip_in(&ethernet(IPV4, &fragment)).and_then(|ip| ip.protocol), None);
+    }
+
+    #[test]
+    fn neighbour_discovery_is_told_from_other_icmp() {
+        let icmp = |kind| {
+            let mut packet = vec![0; 48];
+            packet[0] = 0x60;
+            packet[5] = 8;
+            packet[6] = ICMPV6;
+            packet[40] = kind;
+            let frame = ethernet(IPV6, &packet);
+            is_neighbour_discovery(&frame, ip_in(&frame).unwrap())
+        };
+        assert_eq!([128, 132, 133, 135, 137, 138].map(icmp), [false, false, true, true, true, false]);
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl Bridge {
     /// Carries Ethernet frames between two interfaces, such as ends of veth pairs, which should have no addresses of their
     /// own. Needs the right `CAP_NET_RAW`.
     ///
-    /// What is no IP packet (resolution of addresses) takes the delay only. Segments and checksums that a sender's offload
+    /// What is no IP packet, and what finds out addresses, takes the delay only. Segments and checksums that a sender's offload
     /// left to the interface are made here.
     ///
     /// # Errors

@@ -157,6 +157,8 @@ fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::frame::ip_in;
     use super::*;
 
@@ -240,6 +242,36 @@ mod tests {
                 payload.extend_from_slice(&tcp[20..]);
             }
             assert_eq!(payload, whole[whole.len() - 4000..]);
+        }
+    }
+
+    proptest! {
+        /// If it fails, a neighbour on the network could bring the program down.
+        #[test]
+        fn no_frame_whatever_is_in_it_makes_it_panic_or_lose_bytes(
+            v6 in any::<bool>(), payload in 0usize..3000, length in 0usize..3000, mtu in 0usize..1600,
+            damage in proptest::collection::vec((0usize..80, any::<u8>()), 0..4),
+        ) {
+            let mut frame = packet(v6, TCP, payload);
+            for (at, byte) in damage {
+                if let Some(place) = frame.get_mut(at) {
+                    *place = byte;
+                }
+            }
+            frame.truncate(length);
+            if let Some(ip) = ip_in(&frame) {
+                let (mut scratch, mut bytes, mut segments) = (Vec::new(), 0, 0);
+                let done = take_apart(&frame, ip, mtu, &mut scratch, |segment| {
+                    assert!(segment.len() - ip.start <= mtu);
+                    (bytes, segments) = (bytes + segment.len(), segments + 1);
+                });
+                if done {
+                    let tcp = ip.start + ip.header;
+                    let headers = tcp + usize::from(frame[tcp + TCP_OFFSET] >> 4) * 4;
+                    prop_assert_eq!(bytes - segments * headers, ip.start + ip.len - headers);
+                }
+                complete_checksum(&mut frame, ip);
+            }
         }
     }
 

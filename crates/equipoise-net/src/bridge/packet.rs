@@ -9,7 +9,7 @@ use nix::sys::socket::{
 
 use super::direction::{Direction, Manner, Packet};
 use super::engine::Ports;
-use super::frame::ip_in;
+use super::frame::{ip_in, is_neighbour_discovery};
 use super::interface::Interface;
 use super::offload::{complete_checksum, take_apart};
 use super::{BACK, FORWARD, PortStats};
@@ -120,7 +120,8 @@ impl PacketPorts {
     fn stage(&mut self, message: &Message, mtu: usize, direction: &mut Direction) {
         let Self { buffer, scratch, stats, .. } = self;
         let frame = buffer.get_mut(..message.len).unwrap_or_default();
-        let Some(ip) = ip_in(frame) else {
+        let traffic = ip_in(frame).filter(|ip| !is_neighbour_discovery(frame, *ip));
+        let Some(ip) = traffic else {
             direction.stage(message.at, Manner::Beside, frame, 0);
             return;
         };

@@ -98,6 +98,17 @@ pub enum PipeError {
 }
 
 impl PipeConfig {
+    /// The shortest time in which a packet can come through.
+    pub fn least_delay(&self) -> Span {
+        let jitter = match self.jitter {
+            Jitter::None => Span::ZERO,
+            Jitter::Uniform(most) => most,
+            Jitter::Normal(_) => return Span::ZERO,
+        };
+        let ahead = self.reordering.map_or(Span::ZERO, |reordering| -reordering.by).max(Span::ZERO);
+        (self.delay - jitter - ahead).max(Span::ZERO)
+    }
+
     /// Refuses what cannot be.
     pub(super) fn check(&self) -> Result<(), PipeError> {
         let jitter = match self.jitter {

@@ -283,6 +283,16 @@ proptest! {
         prop_assert_eq!(run(config.clone(), 100, 300, seed).0, run(config, 100, 300, seed).0);
     }
 
+    /// If it fails, a program that sleeps for this long comes too late.
+    #[test]
+    fn no_packet_is_faster_than_the_least_delay(config in any_config(), seed in any::<u64>()) {
+        let least = config.least_delay();
+        for (number, at) in run(config, 100, 300, seed).0 {
+            // Times are cut to whole microseconds.
+            prop_assert!(us(at + 1) - us(u64::from(number) * 300) > least);
+        }
+    }
+
     /// If it fails, how often the program looks decides what happens.
     #[test]
     fn it_does_not_matter_when_one_looks(config in any_config(), seed in any::<u64>()) {
