@@ -8,9 +8,10 @@
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
 //! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, for runs on one machine.
 //! - [`Watchdog`]: notes when the machine itself stood still.
+//! - [`media`]: sessions between hosts for applications on tokio.
 //!
 //! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
-//! packets is often shorter than that.
+//! packets is often shorter than that. [`media`] stands beside these threads, and nothing of it runs on them.
 #![forbid(unsafe_code)]
 
 #[cfg(not(target_os = "linux"))]
@@ -21,6 +22,7 @@ mod driver;
 mod emulator;
 mod error;
 mod mailbox;
+pub mod media;
 mod secure;
 mod send;
 mod server;

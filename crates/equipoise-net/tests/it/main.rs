@@ -3,6 +3,7 @@
 mod clock;
 mod driver;
 mod emulator;
+mod media;
 mod rtp;
 mod sessions;
 mod socket;
