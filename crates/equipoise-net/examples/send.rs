@@ -36,8 +36,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         loop {
             second.tick().await;
             let (rate, now) = (*rate.borrow(), *measurements.borrow());
-            let millis = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
-            eprintln!("{rate}: delay {:.2} ms, round trip {:.2} ms", millis(now.delay_mean), millis(now.round_trip));
+            let text = |span: Option<Span>| span.map_or("unknown".to_owned(), |span| span.to_string());
+            eprintln!("{rate}; delay {}, round trip {}", text(now.delay_mean), text(now.round_trip));
         }
     });
     let mut buffer = vec![0; 64 << 10];

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -39,6 +40,8 @@ pub(crate) enum Letter {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
+    /// Bytes that the sender has taken and not sent.
+    unsent: AtomicUsize,
     /// Rung when there is payload, or nobody left to give it.
     bell: EventFd,
 }
@@ -91,7 +94,7 @@ pub(crate) fn mailbox() -> Result<(Mailbox, Inbox), NetError> {
     let bell = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
     let bell = bell.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
     let state = Mutex::new(State { writers: 1, ..State::default() });
-    let shared = Arc::new(Shared { state, bell });
+    let shared = Arc::new(Shared { state, unsent: AtomicUsize::new(0), bell });
     Ok((Mailbox { shared: shared.clone() }, Inbox { shared }))
 }
 
@@ -143,6 +146,12 @@ impl Mailbox {
             return if state.reader_gone { Err(Closed) } else { Ok(false) };
         }
         self.shared.put(state, payload).map(|()| true)
+    }
+
+    /// Bytes that were given and have not left, here and in the sender: divided by the rate, how late the next ones leave.
+    /// Another moment's count where the sender is just about to move some.
+    pub fn waiting(&self) -> usize {
+        self.shared.state().bytes + self.shared.unsent.load(Ordering::Relaxed)
     }
 
     fn pushing<'a>(&'a self, part: &'a [u8]) -> Pushing<'a> {
@@ -242,6 +251,11 @@ impl Inbox {
     pub(crate) fn is_closed(&self) -> bool {
         let state = self.shared.state();
         state.writers == 0 && state.letters.is_empty()
+    }
+
+    /// The sender has so many bytes that it has not sent.
+    pub(crate) fn note_unsent(&self, bytes: usize) {
+        self.shared.unsent.store(bytes, Ordering::Relaxed);
     }
 
     /// Readable when there is payload.

@@ -86,6 +86,12 @@ impl MediaSender {
         self.mailbox.try_push(payload)
     }
 
+    /// Bytes that were given and have not left; divided by the rate, how late the next ones leave. Live media has to keep this
+    /// small itself, by giving less than the rate for a while.
+    pub fn waiting(&self) -> usize {
+        self.mailbox.waiting()
+    }
+
     /// The rate that the controller allows, of IP packets; see [`payload_rate`](Self::payload_rate). Closed when the session
     /// is over.
     pub fn target_rate(&self) -> watch::Receiver<Rate> {

@@ -112,6 +112,9 @@ async fn a_sender_that_is_not_looked_after_for_a_while_loses_nothing() {
         let first = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
         assert!(first.is_pending(), "there is no room for all of it");
         assert_eq!(sender.try_send(&vec![0; 128 << 10]), Ok(false));
+        // At 1 MB/s all but a little of what was taken still waits.
+        let waiting = sender.waiting();
+        assert!(waiting > 100_000 && waiting < payload.len(), "{waiting} bytes wait");
         sleep(Duration::from_millis(700)).await;
         soon(sending).await.expect("open");
     }
@@ -182,6 +185,12 @@ async fn a_receiver_that_ends_tells_both_sides() {
         let mut receiver = receiver().await;
         let (sender, mut incoming) = open(&mut receiver, 1000).await;
         sender.send(b"hello").await.expect("open");
+        soon(async {
+            while sender.waiting() > 0 {
+                sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
         assert_eq!(soon(incoming.recv()).await.map(|received| received.payload), Some(b"hello".to_vec()));
         // A goodbye is believed of whom a report has come from.
         soon(sender.measurements().changed()).await.expect("a report");
