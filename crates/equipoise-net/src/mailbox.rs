@@ -102,10 +102,10 @@ impl Mailbox {
     /// Bytes that may wait. Ours: as many as wait in the sender itself.
     pub const MOST: usize = 256 << 10;
 
-    /// The longest part in which payload is taken; what was taken before waits at most so often.
+    /// Longer payload is taken in parts of so many bytes, each when there is room for it.
     const PART: usize = Self::MOST / 4;
-    /// Who waits is woken when no more bytes than these are left: then there is room for a part of each of two, and the
-    /// sender's thread does not wake somebody for every packet.
+    /// Who waits is woken when no more bytes than these are left. Ours: there is room for some parts then, and the sender's
+    /// thread wakes nobody for every packet.
     const LOW: usize = Self::MOST / 2;
 
     /// Gives payload to the sender, and waits while there is no room: the next bytes of a stream, of any length, or one RTP
