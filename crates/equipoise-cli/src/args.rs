@@ -373,7 +373,7 @@ pub(crate) struct Receive {
 }
 
 /// Seconds as people write them: 10, 0.5, or a time with its unit.
-fn seconds(text: &str) -> Result<Span, String> {
+pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     let bare = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.0).and_then(Span::from_secs_f64);
     bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
 }

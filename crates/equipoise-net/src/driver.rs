@@ -180,6 +180,9 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
             if !self.ended {
                 self.take_payload()?;
                 self.ring()?;
+                if let Some(inbox) = &self.inbox {
+                    inbox.note_unsent(self.payload.len() + self.endpoint.waiting());
+                }
                 self.wait()?;
             }
         }

@@ -86,6 +86,11 @@ pub enum NetError {
         /// What the system says.
         said: String,
     },
+    /// Media that is generated takes no payload.
+    #[error(
+        "a session of generated media takes no payload; set it up for a stream (Payload::Stream) or RTP packets (Payload::Rtp)"
+    )]
+    NothingToCarry,
     /// A session cannot be set up.
     #[error("the session cannot be set up")]
     Session(#[from] SessionError),

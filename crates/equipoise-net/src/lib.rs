@@ -10,9 +10,10 @@
 //! - [`Bridge`]: one direction of a path each way, made of [`equipoise::link::Pipe`], between UDP clients and a server, or
 //!   between two network interfaces for any traffic.
 //! - [`Watchdog`]: notes when the machine itself stood still.
+//! - [`media`]: sessions between hosts for applications on tokio.
 //!
 //! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
-//! packets is often shorter than that.
+//! packets is often shorter than that. [`media`] stands beside these threads, and nothing of it runs on them.
 #![forbid(unsafe_code)]
 
 #[cfg(not(target_os = "linux"))]
@@ -26,6 +27,7 @@ mod emulator;
 mod error;
 mod lateness;
 mod mailbox;
+pub mod media;
 mod secure;
 mod send;
 mod server;

@@ -1,6 +1,10 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use thiserror::Error;
@@ -36,8 +40,8 @@ pub(crate) enum Letter {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Told when there is room again.
-    room: Condvar,
+    /// Bytes that the sender has taken and not sent.
+    unsent: AtomicUsize,
     /// Rung when there is payload, or nobody left to give it.
     bell: EventFd,
 }
@@ -46,6 +50,9 @@ struct Shared {
 struct State {
     letters: VecDeque<Vec<u8>>,
     bytes: usize,
+    /// Who waits for room, be it a thread or a task, in the order in which they came.
+    waiting: BTreeMap<u64, Waker>,
+    next_ticket: u64,
     writers: usize,
     reader_gone: bool,
 }
@@ -60,6 +67,26 @@ impl Shared {
         // It fails only when its counter overflows, and then it is ringing anyway.
         let _ = self.bell.write(1);
     }
+
+    fn put(&self, mut state: MutexGuard<'_, State>, payload: &[u8]) -> Result<(), Closed> {
+        if state.reader_gone {
+            return Err(Closed);
+        }
+        if !payload.is_empty() {
+            state.bytes += payload.len();
+            state.letters.push_back(payload.to_vec());
+            drop(state);
+            self.ring();
+        }
+        Ok(())
+    }
+}
+
+/// Wakes all who wait for room.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waiting = std::mem::take(&mut state.waiting);
+    drop(state);
+    waiting.into_values().for_each(Waker::wake);
 }
 
 /// A mailbox and the inbox at its other end.
@@ -67,7 +94,7 @@ pub(crate) fn mailbox() -> Result<(Mailbox, Inbox), NetError> {
     let bell = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
     let bell = bell.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
     let state = Mutex::new(State { writers: 1, ..State::default() });
-    let shared = Arc::new(Shared { state, room: Condvar::new(), bell });
+    let shared = Arc::new(Shared { state, unsent: AtomicUsize::new(0), bell });
     Ok((Mailbox { shared: shared.clone() }, Inbox { shared }))
 }
 
@@ -75,18 +102,36 @@ impl Mailbox {
     /// Bytes that may wait. Ours: as many as wait in the sender itself.
     pub const MOST: usize = 256 << 10;
 
+    /// Longer payload is taken in parts of so many bytes, each when there is room for it.
+    const PART: usize = Self::MOST / 4;
+    /// Who waits is woken when no more bytes than these are left. Ours: there is room for some parts then, and the sender's
+    /// thread wakes nobody for every packet.
+    const LOW: usize = Self::MOST / 2;
+
     /// Gives payload to the sender, and waits while there is no room: the next bytes of a stream, of any length, or one RTP
     /// packet.
     ///
     /// # Errors
     /// [`Closed`] where the session is over.
     pub fn push(&self, payload: &[u8]) -> Result<(), Closed> {
-        for part in payload.chunks(Self::MOST / 4) {
-            let mut state = self.shared.state();
-            while state.bytes + part.len() > Self::MOST && !state.reader_gone {
-                state = self.shared.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        for part in payload.chunks(Self::PART) {
+            if !self.try_push(part)? {
+                block_on(self.pushing(part))?;
             }
-            self.put(state, part)?;
+        }
+        Ok(())
+    }
+
+    /// Gives payload to the sender as [`push`](Self::push) does; a task waits instead of a thread.
+    ///
+    /// Where it is given up before it ends, some part of the payload from its beginning has been taken; of 64 kB or less,
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Closed`] where the session is over.
+    pub async fn push_async(&self, payload: &[u8]) -> Result<(), Closed> {
+        for part in payload.chunks(Self::PART) {
+            self.pushing(part).await?;
         }
         Ok(())
     }
@@ -100,20 +145,70 @@ impl Mailbox {
         if state.bytes + payload.len() > Self::MOST {
             return if state.reader_gone { Err(Closed) } else { Ok(false) };
         }
-        self.put(state, payload).map(|()| true)
+        self.shared.put(state, payload).map(|()| true)
     }
 
-    fn put(&self, mut state: MutexGuard<'_, State>, payload: &[u8]) -> Result<(), Closed> {
-        if state.reader_gone {
-            return Err(Closed);
+    /// Bytes that were given and have not left, here and in the sender: divided by the rate, how late the next ones leave.
+    /// Another moment's count where the sender is just about to move some.
+    pub fn waiting(&self) -> usize {
+        self.shared.state().bytes + self.shared.unsent.load(Ordering::Relaxed)
+    }
+
+    fn pushing<'a>(&'a self, part: &'a [u8]) -> Pushing<'a> {
+        Pushing { shared: &self.shared, part, ticket: None }
+    }
+}
+
+/// A part of payload on its way into the mailbox, at once or when there is room.
+struct Pushing<'a> {
+    shared: &'a Shared,
+    part: &'a [u8],
+    /// Its place among those who wait.
+    ticket: Option<u64>,
+}
+
+impl Future for Pushing<'_> {
+    type Output = Result<(), Closed>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.shared.state();
+        if state.bytes + self.part.len() <= Mailbox::MOST || state.reader_gone {
+            return Poll::Ready(self.shared.put(state, self.part));
         }
-        if !payload.is_empty() {
-            state.bytes += payload.len();
-            state.letters.push_back(payload.to_vec());
-            drop(state);
-            self.shared.ring();
+        let ticket = self.ticket.unwrap_or(state.next_ticket);
+        state.next_ticket = state.next_ticket.max(ticket + 1);
+        state.waiting.insert(ticket, context.waker().clone());
+        drop(state);
+        self.ticket = Some(ticket);
+        Poll::Pending
+    }
+}
+
+impl Drop for Pushing<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.shared.state().waiting.remove(&ticket);
         }
-        Ok(())
+    }
+}
+
+/// A thread that waits as a task does.
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on(pushing: Pushing<'_>) -> Result<(), Closed> {
+    let (mut pushing, waker) = (pin!(pushing), Waker::from(Arc::new(Parked(thread::current()))));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(result) = pushing.as_mut().poll(&mut context) {
+            return result;
+        }
+        thread::park();
     }
 }
 
@@ -142,8 +237,9 @@ impl Inbox {
         match state.letters.pop_front() {
             Some(payload) => {
                 state.bytes -= payload.len();
-                drop(state);
-                self.shared.room.notify_one();
+                if state.bytes <= Mailbox::LOW && !state.waiting.is_empty() {
+                    wake(state);
+                }
                 Letter::Payload(payload)
             }
             None if state.writers == 0 => Letter::Closed,
@@ -157,6 +253,11 @@ impl Inbox {
         state.writers == 0 && state.letters.is_empty()
     }
 
+    /// The sender has so many bytes that it has not sent.
+    pub(crate) fn note_unsent(&self, bytes: usize) {
+        self.shared.unsent.store(bytes, Ordering::Relaxed);
+    }
+
     /// Readable when there is payload.
     pub(crate) fn bell(&self) -> BorrowedFd<'_> {
         self.shared.bell.as_fd()
@@ -165,15 +266,14 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        self.shared.state().reader_gone = true;
-        self.shared.room.notify_all();
+        let mut state = self.shared.state();
+        state.reader_gone = true;
+        wake(state);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
 
     fn taken(inbox: &mut Inbox) -> Option<Vec<u8>> {
@@ -206,5 +306,59 @@ mod tests {
         assert_eq!(first, Ok(()));
         // The reader went in the middle of it, or just behind it.
         assert!(second == Err(Closed) || second == Ok(()));
+    }
+
+    /// One look at a future, by nobody who could be woken.
+    fn look<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_task_waits_for_room_and_hears_of_the_end() {
+        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
+        assert_eq!(mailbox.try_push(&vec![0; Mailbox::MOST]), Ok(true));
+        let mut pushing = pin!(mailbox.push_async(b"more"));
+        assert_eq!(look(pushing.as_mut()), Poll::Pending);
+        assert_eq!(look(pushing.as_mut()), Poll::Pending);
+        assert_eq!(inbox.shared.state().waiting.len(), 1, "it waits once, however often it is looked at");
+        assert!(taken(&mut inbox).is_some_and(|payload| payload.len() == Mailbox::MOST));
+        assert_eq!(look(pushing.as_mut()), Poll::Ready(Ok(())));
+        assert_eq!(taken(&mut inbox), Some(b"more".to_vec()));
+        assert_eq!(mailbox.try_push(&vec![0; Mailbox::MOST]), Ok(true));
+        let mut pushing = pin!(mailbox.push_async(b"too late"));
+        assert_eq!(look(pushing.as_mut()), Poll::Pending);
+        drop(inbox);
+        assert_eq!(look(pushing.as_mut()), Poll::Ready(Err(Closed)));
+    }
+
+    /// If it fails, an application that puts a limit to its sending, while nothing can be sent, leaks.
+    #[test]
+    fn who_gives_up_waiting_leaves_nothing_behind() {
+        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
+        assert_eq!(mailbox.try_push(&vec![0; Mailbox::MOST]), Ok(true));
+        for _ in 0..3 {
+            assert_eq!(look(pin!(mailbox.push_async(b"given up"))), Poll::Pending);
+        }
+        assert!(inbox.shared.state().waiting.is_empty());
+        assert!(taken(&mut inbox).is_some_and(|payload| payload.len() == Mailbox::MOST));
+        assert_eq!(taken(&mut inbox), None);
+    }
+
+    /// If it fails, a thread and a task that send at the same time wait for ever.
+    #[test]
+    fn threads_and_tasks_wait_in_the_same_line() {
+        const EACH: usize = 4 * Mailbox::MOST;
+        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
+        let (thread, task) = (mailbox.clone(), mailbox);
+        let thread = thread::spawn(move || thread.push(&vec![1; EACH]));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let task = thread::spawn(move || runtime.block_on(task.push_async(&vec![2; EACH])));
+        let mut counts = [0; 3];
+        while !inbox.is_closed() {
+            taken(&mut inbox).iter().flatten().for_each(|byte| counts[usize::from(*byte)] += 1);
+        }
+        assert_eq!(thread.join().expect("no panic"), Ok(()));
+        assert_eq!(task.join().expect("no panic"), Ok(()));
+        assert_eq!(counts, [0, EACH, EACH]);
     }
 }

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use equipoise::control::BoxedController;
 use equipoise::session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
-use equipoise::units::{Size, Span};
+use equipoise::units::{Rate, Size, Span};
+use equipoise::wire::NtpTime;
+use equipoise::wire::rtp::RtpHeader;
 
 use crate::driver::drive;
 use crate::mailbox::mailbox;
@@ -53,6 +55,19 @@ impl SendConfig {
             payload_type: Self::PAYLOAD_TYPE,
             patience: Span::from_secs(5),
         }
+    }
+
+    /// A session that carries a stream of bytes, and is else like [`SendConfig::new`].
+    pub fn stream(peer: SocketAddr, key: Option<Key>) -> Self {
+        Self { payload: Payload::Stream, ..Self::new(peer, key) }
+    }
+
+    /// What a rate of IP packets, such as the controller decides, leaves for payload in full packets.
+    pub fn payload_rate(&self, rate: Rate) -> Rate {
+        let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
+        let headers = Size::IPV4_UDP + self.overhead() + Size::from_bytes(header.encoded_len() as u64);
+        let share = 1.0 - headers.as_bytes() as f64 / self.packet_size.as_bytes().max(1) as f64;
+        Rate::from_bps((rate.as_bps_f64() * share) as u64)
     }
 
     /// Bytes that other layers than UDP and IPv4 add to a datagram.

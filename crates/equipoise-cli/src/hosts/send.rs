@@ -86,10 +86,9 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     if let Some(mailbox) = mailbox {
         input.feed(mailbox, &stop, &dropped);
     }
-    let share = payload_share(&config);
     let mut tell_rate = |rate: Rate| {
         if let Some(offer) = &offer {
-            offer.tell((rate.as_bps_f64() * share) as u64);
+            offer.tell(config.payload_rate(rate).as_bps());
         }
     };
     let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
@@ -300,11 +299,4 @@ fn controller(options: &Send, packet: Size) -> Result<BoxedController, CliError>
     }
     let failed = |source| CliError::Controller { name: name.to_owned(), source };
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
-}
-
-/// Share of an IP packet that is payload.
-fn payload_share(config: &SendConfig) -> f64 {
-    // RTP header with its sending time.
-    let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(28);
-    1.0 - headers.as_bytes() as f64 / config.packet_size.as_bytes().max(1) as f64
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::args::seconds;
 use clap::{Args, ValueEnum};
 use equipoise::link::{GilbertElliott, Jitter, QueueLimit};
 use equipoise::units::{Rate, Share, Span, UnitError};
@@ -20,8 +21,8 @@ pub(crate) struct Link {
     /// Bridge any traffic between two Ethernet interfaces, such as veth ends; needs the right `CAP_NET_RAW`
     #[arg(long, num_args = 2, value_names = ["IF1", "IF2"], conflicts_with_all = ["listen", "to"])]
     pub(crate) between: Option<Vec<String>>,
-    /// End after this time, such as 30s [default: with Ctrl-C]
-    #[arg(short = 't', long, value_name = "TIME")]
+    /// Seconds to run for [default: until Ctrl-C]
+    #[arg(short = 't', long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
     /// Seed of loss, jitter, reordering and duplication
     #[arg(long, default_value_t = 1)]

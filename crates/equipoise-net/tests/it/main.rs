@@ -4,6 +4,7 @@ mod bridge;
 mod clock;
 mod driver;
 mod emulator;
+mod media;
 mod rtp;
 mod sessions;
 mod socket;

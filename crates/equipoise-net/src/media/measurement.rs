@@ -1,0 +1,125 @@
+use equipoise::measure::{DelaySummary, Offset};
+use equipoise::session::Event;
+use equipoise::units::{Rate, Span};
+
+use super::news::Publisher;
+use crate::{HostStats, Observer, Time};
+
+/// What a sender knows of its path by the receiver's last report.
+///
+/// `None` is what is not known: before the first report, and where a report had too few packets to say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measurement {
+    /// Reports so far.
+    pub reports: u64,
+    /// Mean of the delay that the session goes by ([`SendConfig::delays`](crate::SendConfig::delays)), over the last
+    /// report's interval.
+    pub delay_mean: Option<Span>,
+    /// Its standard deviation.
+    pub delay_deviation: Option<Span>,
+    /// From a request for a report to the report, less the time that the receiver held it (RFC 3550, Sec. 6.4.1).
+    pub round_trip: Option<Span>,
+    /// Share of the interval's packets that were lost, 0 to 1.
+    pub fraction_lost: Option<f64>,
+    /// Packets lost since the session began; fewer than none where some came twice (RFC 3550, Sec. 6.4.1).
+    pub lost: Option<i32>,
+    /// How far the receiver's clock is ahead, with its uncertainty.
+    pub offset: Option<Offset>,
+}
+
+/// What a receiver knows of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reception {
+    /// Packets that came, each counted once.
+    pub packets: u64,
+    /// Bytes of their IP packets.
+    pub bytes: u64,
+    /// Packets that were waited for in vain: their payload is missing.
+    pub missing: u64,
+    /// Mean of the delay over the interval of the last report that was sent, as the two clocks show it, less that of the
+    /// session's first packet. `None` before the first, and where it had too few packets.
+    pub delay_mean: Option<Span>,
+    /// Its standard deviation.
+    pub delay_deviation: Option<Span>,
+}
+
+/// What a sender's session came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Media packets that were sent.
+    pub packets: u64,
+    /// Bytes of their IP packets.
+    pub bytes: u64,
+    /// What was known of the path in the end.
+    pub measurement: Measurement,
+    /// The receiver ended the session; otherwise this end did.
+    pub ended_by_peer: bool,
+    /// What the session's host counted.
+    pub host: HostStats,
+}
+
+/// Adds up what a sender's session tells, on its thread, and passes it on.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    pub(super) measurement: Measurement,
+    pub(super) ended_by_peer: bool,
+    /// `None` once the session is over.
+    publishers: Option<(Publisher<Rate>, Publisher<Measurement>)>,
+}
+
+impl Tally {
+    pub(super) fn new(rate: Publisher<Rate>, measurement: Publisher<Measurement>) -> Self {
+        Self {
+            packets: 0,
+            bytes: 0,
+            measurement: Measurement::default(),
+            ended_by_peer: false,
+            publishers: Some((rate, measurement)),
+        }
+    }
+}
+
+impl Observer for Tally {
+    fn on_event(&mut self, _now: Time, event: &Event) {
+        match event {
+            Event::MediaSent { size, .. } => {
+                self.packets += 1;
+                self.bytes += size.as_bytes();
+            }
+            Event::RateDecided { rate, .. } => {
+                if let Some((publisher, _)) = &self.publishers {
+                    publisher.tell(*rate);
+                }
+            }
+            Event::ClocksCompared { offset, .. } => self.measurement.offset = *offset,
+            Event::ReportApplied { delay, round_trip, fraction_lost, lost, .. } => {
+                let (delay_mean, delay_deviation) = moments(*delay);
+                self.measurement = Measurement {
+                    reports: self.measurement.reports + 1,
+                    delay_mean,
+                    delay_deviation,
+                    round_trip: Some(*round_trip),
+                    fraction_lost: Some(*fraction_lost),
+                    lost: Some(*lost),
+                    offset: self.measurement.offset,
+                };
+                if let Some((_, publisher)) = &self.publishers {
+                    publisher.tell(self.measurement);
+                }
+            }
+            Event::Ended { by_peer } => {
+                self.ended_by_peer = *by_peer;
+                self.publishers = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Mean and standard deviation of an interval's delay.
+pub(super) fn moments(delay: Option<DelaySummary>) -> (Option<Span>, Option<Span>) {
+    let mean = delay.and_then(|delay| Span::from_secs_f64(delay.mean_s));
+    (mean, delay.and_then(|delay| Span::from_secs_f64(delay.variance_s2.sqrt())))
+}
