@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
 use std::time::Duration;
 
 use equipoise::session::rtp::{Payload, PlayoutConfig};
@@ -180,15 +181,15 @@ impl Watch {
 
     /// Takes what came within `wait`. False once nobody is left to tell anything, or nothing came in no time.
     fn take_in(&mut self, inbox: &mpsc::Receiver<Note>, wait: Duration) -> Result<bool, CliError> {
-        match inbox.recv_timeout(wait) {
-            Ok(note) => self.take(note)?,
-            Err(RecvTimeoutError::Timeout) => return Ok(wait > Duration::ZERO),
-            Err(RecvTimeoutError::Disconnected) => return Ok(false),
+        // To be woken for every packet would cost as much as receiving it.
+        thread::sleep(wait);
+        loop {
+            match inbox.try_recv() {
+                Ok(note) => self.take(note)?,
+                Err(TryRecvError::Empty) => return Ok(wait > Duration::ZERO),
+                Err(TryRecvError::Disconnected) => return Ok(false),
+            }
         }
-        while let Ok(note) = inbox.try_recv() {
-            self.take(note)?;
-        }
-        Ok(true)
     }
 
     fn take(&mut self, note: Note) -> Result<(), CliError> {

@@ -4,7 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
 use std::time::Duration;
 
 use equipoise::control::{self, BoxedController, Cbr};
@@ -140,20 +141,23 @@ struct Watch {
 
 impl Watch {
     /// Takes what came within a tick. False once nobody is left to tell anything.
+    ///
+    /// It sleeps rather than waits: to be woken for every packet would cost as much as sending it.
     fn take_in(&mut self, inbox: &mpsc::Receiver<(Time, Event)>, origin: Time, decided: &mut dyn FnMut(Rate)) -> bool {
-        let mut next = inbox.recv_timeout(TICK).map(Some).or_else(|error| match error {
-            RecvTimeoutError::Timeout => Ok(None),
-            RecvTimeoutError::Disconnected => Err(()),
-        });
-        while let Ok(Some((at, event))) = next {
-            self.tell(at - origin);
-            self.tally.on_event(&event);
-            if let Event::RateDecided { rate, .. } = event {
-                decided(rate);
+        thread::sleep(TICK);
+        loop {
+            match inbox.try_recv() {
+                Ok((at, event)) => {
+                    self.tell(at - origin);
+                    self.tally.on_event(&event);
+                    if let Event::RateDecided { rate, .. } = event {
+                        decided(rate);
+                    }
+                }
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
             }
-            next = inbox.try_recv().map(Some).or(Ok(None));
         }
-        next.is_ok()
     }
 
     /// Prints the intervals that ended before `at`.
