@@ -6,6 +6,8 @@
 //! - [`Clock`]: one time for all of the host, which never steps.
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
+//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP.
+//! - [`TestBed`]: hosts of their own in network namespaces.
 //! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, for runs on one machine.
 //! - [`Bridge`]: one direction of a path each way, made of [`equipoise::link::Pipe`], between UDP clients and a server, or
 //!   between two network interfaces for any traffic.

@@ -3,12 +3,12 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use serde_json::Value;
 
+use crate::places::Places;
 use crate::support::{Folder, equipoise, run, said};
 
 /// Longer than any stall.
@@ -141,69 +141,9 @@ fn rates_come_from_files_too_and_a_time_ends_it() {
     assert_eq!(report["back"]["packets_in"], 0);
 }
 
-/// Two ends and a middle with an interface to each; they go with the value.
-struct Places {
-    near: String,
-    middle: String,
-    far: String,
-}
+const ADDRESSES: [&str; 2] = ["ip -n NEAR addr add 10.9.2.1/24 dev eth0", "ip -n FAR addr add 10.9.2.2/24 dev eth0"];
 
-impl Places {
-    /// With all offloads as the kernel has them.
-    fn new() -> Option<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = |end: &str| format!("equipoise-link-{end}-{}-{number}", std::process::id());
-        let places = Self { near: name("near"), middle: name("middle"), far: name("far") };
-        let Self { near, middle, far } = &places;
-        let commands = [
-            format!("ip netns add {near}"),
-            format!("ip netns add {middle}"),
-            format!("ip netns add {far}"),
-            format!("ip -n {near} link add eth0 type veth peer name near netns {middle}"),
-            format!("ip -n {far} link add eth0 type veth peer name far netns {middle}"),
-            format!("ip -n {near} addr add 10.9.2.1/24 dev eth0"),
-            format!("ip -n {far} addr add 10.9.2.2/24 dev eth0"),
-            format!("ip -n {near} link set eth0 up"),
-            format!("ip -n {middle} link set near up"),
-            format!("ip -n {middle} link set far up"),
-            format!("ip -n {far} link set eth0 up"),
-        ];
-        let done = |command: &String| {
-            let mut words = command.split(' ');
-            let program = words.next().unwrap_or_default();
-            Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
-        };
-        commands.iter().all(done).then_some(places)
-    }
-
-    fn command(namespace: &str, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace, program]);
-        command
-    }
-
-    /// This very test, in a namespace, as one end of the traffic.
-    fn end(namespace: &str, role: &str) -> Child {
-        let program = env::current_exe().expect("a test has a program");
-        Self::command(namespace, program.to_str().expect("a plain name"))
-            .args(["link::one_end_of_the_traffic", "--exact", "--quiet"])
-            .env(ROLE, role)
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("ip was there a moment ago")
-    }
-}
-
-impl Drop for Places {
-    fn drop(&mut self) {
-        for namespace in [&self.near, &self.middle, &self.far] {
-            // What cannot be removed goes with the machine's next start.
-            let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
-        }
-    }
-}
-
+const END: &str = "link::one_end_of_the_traffic";
 const ROLE: &str = "EQUIPOISE_LINK";
 const BYTES: usize = 3_000_000;
 const ECHOES: u8 = 20;
@@ -276,17 +216,14 @@ fn burst() {
 
 #[test]
 fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
-    let Some(places) = Places::new() else {
-        println!("skipped: no right to make network namespaces");
-        return;
-    };
+    let Some(places) = Places::new(&ADDRESSES) else { return };
     let folder = Folder::new();
     let report = folder.file("link.json");
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "25ms", "--json", &report]);
     let (mut child, mut output, _) = start(command);
-    let mut far = Places::end(&places.far, "far");
-    let near = Places::end(&places.near, "near").wait().expect("a child of ours");
+    let mut far = Places::end(&places.far, END, (ROLE, "far"));
+    let near = Places::end(&places.near, END, (ROLE, "near")).wait().expect("a child of ours");
     if !near.success() {
         far.kill().expect("a child of ours");
     }
@@ -328,10 +265,7 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
         println!("skipped: tcpdump is not installed");
         return;
     }
-    let Some(places) = Places::new() else {
-        println!("skipped: no right to make network namespaces");
-        return;
-    };
+    let Some(places) = Places::new(&ADDRESSES) else { return };
     let folder = Folder::new();
     let captures = ["near", "far"].map(|interface| (interface, folder.file(interface)));
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
@@ -343,7 +277,7 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
         tcpdump.stderr(Stdio::null()).spawn().expect("ip was there a moment ago")
     });
     thread::sleep(Duration::from_secs(2));
-    assert!(Places::end(&places.near, "burst").wait().expect("a child of ours").success());
+    assert!(Places::end(&places.near, END, (ROLE, "burst")).wait().expect("a child of ours").success());
     thread::sleep(Duration::from_secs(1));
     link.kill().expect("a child of ours");
     link.wait().expect("a child of ours");
@@ -366,4 +300,37 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
     let median = late[late.len() / 2];
     assert!(median < 2e-3, "median {} us", median * 1e6);
     println!("departures by tcpdump: median {:.0} us late, at least {:.1} us", median * 1e6, late[0] * 1e6);
+}
+
+/// The README's lines between two hosts, with the emulated path between them.
+#[test]
+fn an_encrypted_session_passes_through_the_link_as_the_readme_has_it() {
+    let Some(places) = Places::new(&ADDRESSES) else { return };
+    let folder = Folder::new();
+    let [key, stream, received, json] = ["key", "stream", "received", "sender.json"].map(|name| folder.file(name));
+    fs::write(&key, "what only these two hosts know").expect("written");
+    let bytes: Vec<u8> = (0..250_000u32).flat_map(u32::to_le_bytes).collect();
+    fs::write(&stream, &bytes).expect("written");
+    let start = |place: &str, arguments: &[&str]| {
+        let mut command = Places::command(place, env!("CARGO_BIN_EXE_equipoise"));
+        let child = command.args(arguments).stdout(Stdio::null()).spawn().expect("ip was there a moment ago");
+        thread::sleep(Duration::from_millis(700));
+        child
+    };
+    let path = ["--rate", "6M", "--delay", "25ms", "--queue", "400 packets", "-t", "60", "-q"];
+    let mut link = start(&places.middle, &[&["link", "--between", "near", "far"][..], &path].concat());
+    let mut receiver = start(&places.far, &["receive", "--key", &key, "-1", "-q", "-o", &received]);
+    let sent =
+        ["send", "10.9.2.2", "--key", &key, "-F", &stream, "--min-rate", "2M", "--max-rate", "4M", "-q", "-J", &json];
+    let mut sender = start(&places.near, &sent);
+    assert!(sender.wait().expect("it ends").success());
+    assert!(receiver.wait().expect("it ends").success());
+    link.kill().expect("running");
+    link.wait().expect("killed");
+    assert!(fs::read(&received).expect("received") == bytes, "the stream came out as it went in");
+    let told: Value = serde_json::from_str(&fs::read_to_string(&json).expect("written")).expect("JSON");
+    let intervals = told["intervals"].as_array().expect("intervals");
+    let round_trips: Vec<f64> = intervals.iter().filter_map(|interval| interval["round_trip_s"].as_f64()).collect();
+    assert!(!round_trips.is_empty() && round_trips.iter().all(|seconds| *seconds >= 0.05), "{round_trips:?}");
+    assert_eq!(told["end"]["packets_lost"], 0);
 }

@@ -8,6 +8,7 @@ mod interrupt;
 mod link;
 mod middle;
 mod paper;
+mod places;
 mod rtt;
 mod support;
 mod words;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{env, thread};
 
 use serde_json::Value;
 
+use crate::places::Places;
 use crate::support::{Folder, run, said};
 
 /// Times in seconds from a data segment to its acknowledgement, by the data's sender and receiver; and whether anything
@@ -111,76 +112,22 @@ fn captures_of_others_give_what_tshark_finds_in_them() {
     assert_eq!(bulk["side"], "receiver", "the receiver's own delay is not the path's");
 }
 
-/// Two namespaces with a router between them; they go with the value.
-struct Link {
-    near: String,
-    middle: String,
-    far: String,
-}
+/// A router that sends on at 20 Mbit/s and lets 2 MB wait: 0.8 s, enough to lose nothing. A capture beside the sender sees
+/// packets before they wait.
+const ROUTER: [&str; 9] = [
+    // Without this the capture sees many segments as one, which tshark takes for one.
+    "ip -n NEAR link set dev eth0 gso_max_segs 1",
+    "ip -n NEAR addr add 10.9.0.1/24 dev eth0",
+    "ip -n MIDDLE addr add 10.9.0.254/24 dev near",
+    "ip -n MIDDLE addr add 10.9.1.254/24 dev far",
+    "ip -n FAR addr add 10.9.1.2/24 dev eth0",
+    "ip -n NEAR route add default via 10.9.0.254",
+    "ip -n FAR route add default via 10.9.1.254",
+    "ip netns exec MIDDLE sysctl -qw net.ipv4.ip_forward=1",
+    "tc -n MIDDLE qdisc add dev far root tbf rate 20mbit burst 16kb limit 2mb",
+];
 
-impl Link {
-    /// A router that sends on at 20 Mbit/s and lets 2 MB wait: 0.8 s, enough to lose nothing. A capture beside the sender sees packets before
-    /// they wait.
-    fn new() -> Option<Self> {
-        let name = |end: &str| format!("equipoise-rtt-{end}-{}", std::process::id());
-        let link = Self { near: name("near"), middle: name("middle"), far: name("far") };
-        let Self { near, middle, far } = &link;
-        let commands = [
-            format!("ip netns add {near}"),
-            format!("ip netns add {middle}"),
-            format!("ip netns add {far}"),
-            format!("ip -n {near} link add eth0 type veth peer name near netns {middle}"),
-            format!("ip -n {far} link add eth0 type veth peer name far netns {middle}"),
-            // Without this the capture sees many segments as one, which tshark takes for one.
-            format!("ip -n {near} link set dev eth0 gso_max_segs 1"),
-            format!("ip -n {near} addr add 10.9.0.1/24 dev eth0"),
-            format!("ip -n {middle} addr add 10.9.0.254/24 dev near"),
-            format!("ip -n {middle} addr add 10.9.1.254/24 dev far"),
-            format!("ip -n {far} addr add 10.9.1.2/24 dev eth0"),
-            format!("ip -n {near} link set eth0 up"),
-            format!("ip -n {middle} link set near up"),
-            format!("ip -n {middle} link set far up"),
-            format!("ip -n {far} link set eth0 up"),
-            format!("ip -n {near} route add default via 10.9.0.254"),
-            format!("ip -n {far} route add default via 10.9.1.254"),
-            format!("ip netns exec {middle} sysctl -qw net.ipv4.ip_forward=1"),
-            format!("tc -n {middle} qdisc add dev far root tbf rate 20mbit burst 16kb limit 2mb"),
-        ];
-        let done = |command: &String| {
-            let mut words = command.split(' ');
-            let program = words.next().unwrap_or_default();
-            Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
-        };
-        commands.iter().all(done).then_some(link)
-    }
-
-    fn command(namespace: &str, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace, program]);
-        command
-    }
-
-    /// This very test, in a namespace, as one end of the transfer.
-    fn end(namespace: &str, role: &str) -> Child {
-        let program = env::current_exe().expect("a test has a program");
-        Self::command(namespace, program.to_str().expect("a plain name"))
-            .args(["rtt::one_end_of_a_transfer", "--exact", "--quiet"])
-            .env(ROLE, role)
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("ip was there a moment ago")
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        for namespace in [&self.near, &self.middle, &self.far] {
-            // What cannot be removed goes with the machine's next start.
-            let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
-        }
-    }
-}
-
+const END: &str = "rtt::one_end_of_a_transfer";
 const ROLE: &str = "EQUIPOISE_TRANSFER";
 const BYTES: usize = 6_000_000;
 
@@ -212,20 +159,17 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
         println!("skipped: tcpdump or tshark is not installed");
         return;
     }
-    let Some(link) = Link::new() else {
-        println!("skipped: no right to make network namespaces, or no tbf");
-        return;
-    };
+    let Some(places) = Places::new(&ROUTER) else { return };
     let folder = Folder::new();
     let capture = folder.file("transfer.pcap");
-    let mut tcpdump = Link::command(&link.near, "tcpdump")
+    let mut tcpdump = Places::command(&places.near, "tcpdump")
         .args(["-i", "eth0", "-s", "128", "-U", "-B", "16384", "-w", &capture, "tcp"])
         .stderr(Stdio::null())
         .spawn()
         .expect("ip was there a moment ago");
     thread::sleep(Duration::from_secs(2));
-    let mut receiver = Link::end(&link.far, "receive");
-    let mut sender = Link::end(&link.near, "send");
+    let mut receiver = Places::end(&places.far, END, (ROLE, "receive"));
+    let mut sender = Places::end(&places.near, END, (ROLE, "send"));
     assert!(sender.wait().expect("a child of ours").success() && receiver.wait().expect("a child of ours").success());
     thread::sleep(Duration::from_secs(1));
     let stopped = Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status().expect("kill is there");

@@ -2,7 +2,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 
 /// How the receiver's clock relates to the sender's.
 ///
-/// Today a statement by whoever knows: the two agree, or one leads the other by a known span.
+/// A statement by whoever knows: the two agree, or one leads the other by a known span. Where nobody knows, see
+/// [`PathClock`](super::PathClock).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockMap {
     receiver_ahead: Span,

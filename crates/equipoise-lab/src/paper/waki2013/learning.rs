@@ -135,15 +135,15 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         let mut by_form = Vec::new();
         for learn in FORMS {
             let outcomes = Setting { capacity_mbps, interval_s, given, sessions: 1, learn }.run(lab)?;
-            let share = |number: fn(&Outcome) -> f64, decimals: usize| {
+            let number = |number: fn(&Outcome) -> f64, decimals: usize| {
                 middle(&outcomes, number).map_or("–".to_owned(), |of| format!("{:.decimals$}", of.value))
             };
-            cells.extend([
-                share(|outcome| outcome.error * 100.0, 0),
-                share(|outcome| outcome.deviation * 100.0, 0),
-                share(|outcome| outcome.rate, 3),
-                with_interval(middle(&outcomes, |outcome| outcome.response), 0),
-            ]);
+            let error = number(|outcome| outcome.error * 100.0, 0);
+            cells.push(format!("{error}; {}", number(|outcome| outcome.deviation * 100.0, 0)));
+            cells.push(number(|outcome| outcome.rate, 3));
+            if learn != FORMS[0] {
+                cells.push(with_interval(middle(&outcomes, |outcome| outcome.response), 0));
+            }
             by_form.push(outcomes);
         }
         if let ([never, .., adapt], true) = (by_form.as_slice(), JUDGED.contains(&(interval_s, given))) {
@@ -156,13 +156,14 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
             caption: "One session: medians of the runs, for b given, learned by probing, and adapted".to_owned(),
             columns: heads(
                 &["report every", "capacity (Mbit/s)", "b given"],
-                &["error (%)", "deviation (%)", "rate", "b in the end"],
+                &["error; deviation (%)", "rate", "b in the end"],
+                &["b in the end"],
             ),
             rows,
         },
         Table {
             caption: "Several sessions at 15 Mbit/s, b = 300 given".to_owned(),
-            columns: heads(&["report every", "sessions"], &["error (%)", "rate together", "Jain's index"]),
+            columns: heads(&["report every", "sessions"], &["error (%)", "rate together", "Jain's index"], &[]),
             rows: shared(lab)?,
         },
     ];
@@ -199,9 +200,12 @@ fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
     Ok(rows)
 }
 
-/// The heads of the columns: `first`, and `each` once for every form.
-fn heads(first: &[&str], each: &[&str]) -> Vec<String> {
-    let forms = FORMS.iter().flat_map(|form| each.iter().map(move |head| format!("{form}: {head}")));
+/// The heads of the columns: `first`, and `each` once for every form, without `learned` where nothing is learned.
+fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
+    let forms = FORMS.iter().flat_map(|form| {
+        let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));
+        heads.map(move |head| format!("{form}: {head}"))
+    });
     first.iter().map(|&head| head.to_owned()).chain(forms).collect()
 }
 

@@ -1,0 +1,74 @@
+//! Three network namespaces in a row: two ends and a middle with an interface to each.
+
+use std::env;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The namespaces; they go with the value. The ends have an `eth0`, the middle a `near` and a `far`.
+pub(crate) struct Places {
+    pub(crate) near: String,
+    pub(crate) middle: String,
+    pub(crate) far: String,
+}
+
+impl Places {
+    /// With offloads as the kernel has them, and then what `more` commands make of them; in these, `NEAR`, `MIDDLE` and `FAR`
+    /// stand for the names. `None`, with the reason printed, where the right to make them is missing.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+    pub(crate) fn new(more: &[&str]) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = |end: &str| format!("equipoise-{end}-{}-{number}", std::process::id());
+        let places = Self { near: name("near"), middle: name("middle"), far: name("far") };
+        let commands = [
+            "ip netns add NEAR",
+            "ip netns add MIDDLE",
+            "ip netns add FAR",
+            "ip -n NEAR link add eth0 type veth peer name near netns MIDDLE",
+            "ip -n FAR link add eth0 type veth peer name far netns MIDDLE",
+            "ip -n NEAR link set eth0 up",
+            "ip -n MIDDLE link set near up",
+            "ip -n MIDDLE link set far up",
+            "ip -n FAR link set eth0 up",
+        ];
+        if commands.iter().chain(more).all(|command| places.done(command)) {
+            return Some(places);
+        }
+        println!("skipped: network namespaces cannot be made here (`ip netns add` needs root)");
+        None
+    }
+
+    fn done(&self, command: &str) -> bool {
+        let named = command.replace("NEAR", &self.near).replace("MIDDLE", &self.middle).replace("FAR", &self.far);
+        let mut words = named.split(' ');
+        let program = words.next().unwrap_or_default();
+        Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
+    }
+
+    /// A program in one of them.
+    pub(crate) fn command(namespace: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, program]);
+        command
+    }
+
+    /// The test of this name, in a namespace, told its role by a variable.
+    pub(crate) fn end(namespace: &str, test: &str, (variable, role): (&str, &str)) -> Child {
+        let program = env::current_exe().expect("a test has a program");
+        Self::command(namespace, program.to_str().expect("a plain name"))
+            .args([test, "--exact", "--quiet"])
+            .env(variable, role)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("ip was there a moment ago")
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        for namespace in [&self.near, &self.middle, &self.far] {
+            // What cannot be removed goes with the machine's next start.
+            let _ = Command::new("ip").args(["netns", "delete", namespace]).output();
+        }
+    }
+}
