@@ -56,9 +56,12 @@ pub fn stamp(packet: &[u8], time: NtpTime, out: &mut Vec<u8>) -> Result<(), Wire
     out.extend_from_slice(&profile);
     out.extend_from_slice(&words.to_be_bytes());
     out.extend_from_slice(data);
+    // Padding that comes first tells that there was an extension, if an empty one.
+    let was_empty = parts.extension.is_some() && data.is_empty();
+    out.extend_from_slice(if was_empty { padding } else { &[] });
     out.extend_from_slice(head);
     out.extend_from_slice(&time.as_bits().to_be_bytes());
-    out.extend_from_slice(padding);
+    out.extend_from_slice(if was_empty { &[] } else { padding });
     out.extend_from_slice(parts.rest);
     Ok(())
 }
@@ -73,14 +76,16 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         let elements = Elements::of(u16::from_be_bytes(profile), data)?;
         let (before, element) = data.split_at_checked(data.len().checked_sub(ELEMENT)?)?;
         let last = Elements::of(u16::from_be_bytes(profile), element)?;
-        (elements.send_time().is_some() && last.send_time().is_some()).then_some((profile, before))
+        let is_ours = elements.send_time().is_some() && last.send_time().is_some();
+        let was_there = !before.is_empty() || element.first() == Some(&0);
+        is_ours.then_some((profile, before, was_there))
     });
-    let Some((profile, before)) = stamped else {
+    let Some((profile, before, was_there)) = stamped else {
         out.extend_from_slice(packet);
         return Ok(());
     };
-    parts.append_fixed(!before.is_empty(), out);
-    if !before.is_empty() {
+    parts.append_fixed(was_there, out);
+    if was_there {
         out.extend_from_slice(&profile);
         out.extend_from_slice(&((before.len() / 4) as u16).to_be_bytes());
         out.extend_from_slice(before);
@@ -160,9 +165,13 @@ mod tests {
 
     #[test]
     fn other_elements_of_either_form_stay() {
-        // One-byte form: an audio level under 1 and padding; two-byte form: five bytes under 3 and an empty one under 4.
-        let extensions: [&[u8]; 2] =
-            [&[0xBE, 0xDE, 0, 1, 0x10, 0x55, 0, 0], &[0x10, 0x00, 0, 3, 3, 5, 1, 2, 3, 4, 5, 4, 0, 0, 0, 0]];
+        // Empty ones; one-byte form: an audio level under 1 and padding; two-byte form: five bytes under 3 and an empty one under 4.
+        let extensions: [&[u8]; 4] = [
+            &[0xBE, 0xDE, 0, 0],
+            &[0x10, 0x00, 0, 0],
+            &[0xBE, 0xDE, 0, 1, 0x10, 0x55, 0, 0],
+            &[0x10, 0x00, 0, 3, 3, 5, 1, 2, 3, 4, 5, 4, 0, 0, 0, 0],
+        ];
         for extension in extensions {
             let before = packet(extension, b"media");
             let with = stamped(&before);
@@ -197,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 1..8)))) {
+        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8)))) {
             let mut before = vec![0x80 | csrcs, 96];
             before.extend_from_slice(&[7; 10]);
             before.extend(core::iter::repeat_n(8, usize::from(csrcs) * 4));
