@@ -163,15 +163,8 @@ pub(crate) struct Paper {
     /// Threads; the results do not depend on it [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Write the claims with their verdicts as JSON; - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the report as one HTML file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// Print nothing but errors
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) results: Results,
 }
 
 /// The papers that can be run again.
@@ -230,15 +223,8 @@ pub(crate) struct Rtt {
     /// Which acknowledgements count: those of two successive segments, or every one
     #[arg(long, value_enum, default_value_t = Acks::Pair)]
     pub(crate) acks: Acks,
-    /// Write the analysis as JSON; - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the report as one HTML file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// Print nothing but errors
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) results: Results,
 }
 
 /// Which acknowledgements give a sample.
@@ -293,13 +279,13 @@ pub(crate) struct Send {
     #[arg(long, value_enum, default_value_t = DelayKind::Queueing)]
     pub(crate) delay: DelayKind,
     /// Lowest rate, at which the session starts, such as 500k
-    #[arg(long, value_name = "RATE", default_value = "100k", value_parser = rate)]
+    #[arg(long, value_name = "RATE", default_value = "100k")]
     pub(crate) min_rate: Rate,
     /// Highest rate
-    #[arg(long, value_name = "RATE", default_value = "15M", value_parser = rate)]
+    #[arg(long, value_name = "RATE", default_value = "15M")]
     pub(crate) max_rate: Rate,
     /// A constant rate instead of a controller's, such as 3M
-    #[arg(short, long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["controller", "set"])]
+    #[arg(short, long, value_name = "RATE", conflicts_with_all = ["controller", "set"])]
     pub(crate) bitrate: Option<Rate>,
     /// Set a parameter of the controller
     #[arg(long, value_name = "NAME=VALUE")]
@@ -378,18 +364,6 @@ pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
 }
 
-/// A rate as iperf3 writes it, 3M for 3 000 000 bit/s, or with its unit.
-fn rate(text: &str) -> Result<Rate, String> {
-    let (number, factor) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1e3),
-        Some((at, 'm' | 'M')) => (&text[..at], 1e6),
-        Some((at, 'g' | 'G')) => (&text[..at], 1e9),
-        _ => (text, 1.0),
-    };
-    let bare = number.parse().ok().and_then(|number: f64| Rate::from_bps_f64(number * factor));
-    bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
-}
-
 /// An address with a port, or a port of this host.
 fn local(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().ok().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
@@ -424,15 +398,22 @@ pub(crate) struct Run {
     /// Threads for simulated runs; the results do not depend on it [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// Write every event of the run as a line of CSV; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct Results {
     /// Write the results as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Write the report as one HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Write every event of the run as a line of CSV; for a single run
-    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
-    pub(crate) trace: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,

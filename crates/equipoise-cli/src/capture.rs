@@ -23,14 +23,14 @@ pub(crate) fn rtt(options: &Rtt) -> Result<Outcome, CliError> {
     } else {
         Box::new(File::open(&options.file).map_err(|source| failed(source.into()))?)
     };
-    let html = options.report.as_deref().map(Output::promise).transpose()?;
-    let json = options.json.as_deref().map(Output::promise).transpose()?;
+    let html = options.results.report.as_deref().map(Output::promise).transpose()?;
+    let json = options.results.json.as_deref().map(Output::promise).transpose()?;
     let rule = match options.acks {
         Acks::Pair => AckRule::Pair,
         Acks::Every => AckRule::Every,
     };
     let analysis = analyse(source, &Options { rule, bin: options.bin }).map_err(failed)?;
-    say(options.quiet || matches!(json, Some(Output::Stdout)), &text(&analysis));
+    say(options.results.quiet || matches!(json, Some(Output::Stdout)), &text(&analysis));
     if let Some(html) = html {
         html.fulfil(&report::capture_html(&name(&options.file), &analysis))?;
     }

@@ -57,7 +57,7 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
 pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
     let (scenario, mut outputs) = prepare(options)?;
     let seed = options.seed.unwrap_or(scenario.seed);
-    let table = Table::new(options.quiet, "simulated");
+    let table = Table::new(options.results.quiet, "simulated");
     let runs = if options.runs == 1 {
         let mut trace = outputs.tracer(&scenario);
         vec![sim_world::simulate(&scenario, seed, &mut |progress| match progress {
@@ -70,7 +70,7 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
         sim_world::simulate_many(&scenario, (seed, options.runs), threads, |run| run, &|share| table.progress(share))?
     };
     table.finish();
-    outputs.fulfil(&Report::new(&scenario, seed, runs), options.quiet)?;
+    outputs.fulfil(&Report::new(&scenario, seed, runs), options.results.quiet)?;
     Ok(Outcome::Complete)
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
             &scenario,
             (seed.wrapping_add(number), stage(*namespaces)),
             &stop,
-            options.quiet,
+            options.results.quiet,
             &mut outputs,
         )?);
         if stop.load(Ordering::Relaxed) {
@@ -97,7 +97,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
         let simulated = (seed, runs.len() as u32);
         runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
     }
-    outputs.fulfil(&Report::new(&scenario, seed, runs), options.quiet)?;
+    outputs.fulfil(&Report::new(&scenario, seed, runs), options.results.quiet)?;
     Ok(outcome(&stop))
 }
 
@@ -192,8 +192,8 @@ impl Outputs {
 /// Reads the scenario and opens all outputs, so that whatever is wrong is said before the run begins.
 fn prepare(options: &Run) -> Result<(Scenario, Outputs), CliError> {
     let scenario = read(&options.file)?;
-    let json = options.json.as_deref().map(Output::promise).transpose()?;
-    let html = options.report.as_deref().map(Output::promise).transpose()?;
+    let json = options.results.json.as_deref().map(Output::promise).transpose()?;
+    let html = options.results.report.as_deref().map(Output::promise).transpose()?;
     let mut trace = options.trace.as_deref().map(Output::promise).transpose()?;
     if let Some(trace) = &mut trace {
         trace.append(trace::HEADER)?;

@@ -11,9 +11,9 @@ use crate::table::Table;
 
 /// Runs the parts that were asked for; complete whatever the verdicts.
 pub(crate) fn run(options: &Paper) -> Result<Outcome, CliError> {
-    let html = options.report.as_deref().map(Output::promise).transpose()?;
-    let json = options.json.as_deref().map(Output::promise).transpose()?;
-    let table = Table::new(options.quiet, "simulated");
+    let html = options.results.report.as_deref().map(Output::promise).transpose()?;
+    let json = options.results.json.as_deref().map(Output::promise).transpose()?;
+    let table = Table::new(options.results.quiet, "simulated");
     let PaperName::Waki2013 = options.name;
     let how = Options {
         runs: options.runs,
@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Paper) -> Result<Outcome, CliError> {
     let results = waki2013::run(&parts(&options.parts), &how, &|share| table.progress(share))?;
     table.finish();
     let json_to_stdout = matches!(json, Some(Output::Stdout));
-    say(options.quiet || json_to_stdout, &results.to_text());
+    say(options.results.quiet || json_to_stdout, &results.to_text());
     if let Some(html) = html {
         html.fulfil(&report::paper_html(&results))?;
     }

@@ -69,7 +69,7 @@ pub enum Event {
         /// How fast that grows.
         drift: Option<Drift>,
     },
-    /// No report came for so long that the sender stopped sending media, and goes on asking (RFC 8083, Sec. 4.2).
+    /// No report came for so long that the sender stopped sending media, and goes on asking (RFC 8083, Sec. 4).
     CircuitBroken,
     /// A report came: the sender sends media again, at the controller's rate.
     CircuitClosed,

@@ -31,7 +31,7 @@ pub struct Pipe<C, P> {
     reordering: Chance,
     bottleneck: Bottleneck<C, P>,
     under_way: BinaryHeap<Reverse<UnderWay<C, P>>>,
-    /// Counts arrivals, so that those of the same moment keep their order.
+    /// PipeStats arrivals, so that those of the same moment keep their order.
     tie: u64,
     /// The latest entry: time does not run backwards.
     now: Instant<C>,
@@ -41,24 +41,11 @@ pub struct Pipe<C, P> {
     newest: u64,
     held: Size,
     discarded: Vec<P>,
-    counts: Counts,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    entered: u64,
-    entered_bytes: Size,
-    left: u64,
-    left_bytes: Size,
-    lost: u64,
-    dropped_full: u64,
-    dropped_codel: u64,
-    duplicated: u64,
-    reordered: u64,
+    counts: PipeStats,
 }
 
 /// A path's counters since its origin. `entered + duplicated = left + lost + dropped_full + dropped_codel + in_flight`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PipeStats {
     /// Packets that came in.
     pub entered: u64,
@@ -113,7 +100,7 @@ impl<C, P: Clone> Pipe<C, P> {
             newest: 0,
             held: Size::ZERO,
             discarded: Vec::new(),
-            counts: Counts::default(),
+            counts: PipeStats::default(),
         })
     }
 
@@ -209,33 +196,9 @@ impl<C, P: Clone> Pipe<C, P> {
 
     /// The counters at `now`.
     pub fn stats(&self, now: Instant<C>) -> PipeStats {
-        let Counts {
-            entered,
-            entered_bytes,
-            left,
-            left_bytes,
-            lost,
-            dropped_full,
-            dropped_codel,
-            duplicated,
-            reordered,
-        } = self.counts;
         let (mean_queue, longest_queue) = self.bottleneck.lengths(now);
         let in_flight = self.in_flight() as u64;
-        PipeStats {
-            entered,
-            entered_bytes,
-            left,
-            left_bytes,
-            lost,
-            dropped_full,
-            dropped_codel,
-            duplicated,
-            reordered,
-            in_flight,
-            mean_queue,
-            longest_queue,
-        }
+        PipeStats { in_flight, mean_queue, longest_queue, ..self.counts }
     }
 
     fn count_entry(&mut self, size: Size) {

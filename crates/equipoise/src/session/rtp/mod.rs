@@ -15,8 +15,6 @@
 
 mod background;
 #[cfg(test)]
-mod bench;
-#[cfg(test)]
 mod clock_tests;
 mod compound;
 mod delays;
@@ -30,6 +28,8 @@ mod sender;
 mod stream;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod two_ends;
 
 pub use background::Background;
 pub use delays::Delays;

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::bench::{Bench, MILLI};
+use super::two_ends::{MILLI, TwoEnds};
 use super::{Payload, Receiver, ReceiverConfig};
 use crate::control::{Reason, find};
 use crate::measure::ClockMap;
@@ -17,7 +17,7 @@ fn bytes(count: usize) -> Vec<u8> {
 #[test]
 fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
     // Every seventh packet takes 50 ms longer, every fifth comes twice.
-    let mut bench = Bench::cbr(Payload::Stream, |number, _| match number {
+    let mut bench = TwoEnds::cbr(Payload::Stream, |number, _| match number {
         n if n % 7 == 0 => vec![55],
         n if n % 5 == 0 => vec![5, 9],
         _ => vec![5],
@@ -41,7 +41,7 @@ fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
 
 #[test]
 fn what_the_path_loses_is_missing_and_nothing_else() {
-    let mut bench = Bench::cbr(Payload::Stream, |number, _| if number % 10 == 3 { vec![] } else { vec![5] });
+    let mut bench = TwoEnds::cbr(Payload::Stream, |number, _| if number % 10 == 3 { vec![] } else { vec![5] });
     let stream = bytes(200_000);
     bench.feed(&stream);
     bench.run_until(2000);
@@ -55,7 +55,7 @@ fn what_the_path_loses_is_missing_and_nothing_else() {
 
 #[test]
 fn another_programs_packets_come_out_byte_by_byte() {
-    let mut bench = Bench::cbr(Payload::Rtp, |_, _| vec![5]);
+    let mut bench = TwoEnds::cbr(Payload::Rtp, |_, _| vec![5]);
     let packets: Vec<Vec<u8>> = (0..50u16)
         .map(|number| {
             let [high, low] = (65_520u16.wrapping_add(number)).to_be_bytes();
@@ -81,7 +81,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let ap = find("ap").expect("in the catalogue");
     let controller = ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right");
     // The delay varies a little, so that the law has something to go by.
-    let mut bench = Bench::new(Payload::Stream, controller, |number, _| vec![5 + number % 3]);
+    let mut bench = TwoEnds::new(Payload::Stream, controller, |number, _| vec![5 + number % 3]);
     // 0.4 Mbit/s, of the 1 Mbit/s that it may.
     for at in 0..1000 {
         bench.feed(&bytes(500));
@@ -100,7 +100,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
 
 #[test]
 fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
-    let mut bench = Bench::cbr(Payload::Generated, |_, _| vec![5]);
+    let mut bench = TwoEnds::cbr(Payload::Generated, |_, _| vec![5]);
     bench.run_until(3000);
     // The receiver is gone.
     let receiver = core::mem::replace(&mut bench.receiver, {
@@ -108,7 +108,7 @@ fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
         Receiver::new(foreign).expect("a valid configuration")
     });
     bench.run_until(40_000);
-    let media = |bench: &Bench<_>| {
+    let media = |bench: &TwoEnds<_>| {
         bench.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. })).map(|(at, _)| *at).max()
     };
     let last = media(&bench).expect("some media") / MILLI;
@@ -122,7 +122,7 @@ fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
 
 #[test]
 fn payload_beyond_the_room_is_refused_whole_and_counted() {
-    let mut bench = Bench::cbr(Payload::Stream, |_, _| vec![5]);
+    let mut bench = TwoEnds::cbr(Payload::Stream, |_, _| vec![5]);
     let room = bench.sender.room();
     bench.tell(true, Input::Payload(&bytes(room + 1)));
     assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(Ignored::Full))), (0, 1));

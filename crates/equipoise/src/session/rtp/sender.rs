@@ -46,7 +46,7 @@ impl SenderConfig {
 /// Reading: a report that arrives after a later request went out is applied as long as none newer was; so an interval
 /// may be shorter than the round trip.
 ///
-/// Beyond the paper: no report at all for [`Sender::CIRCUIT_S`] or three intervals stops the media (RFC 8083, Sec. 4.2);
+/// Beyond the paper: no report at all for [`Sender::CIRCUIT_S`] or three intervals stops the media (RFC 8083, Sec. 4);
 /// requests go on, and the first answer lets it go on.
 pub struct Sender {
     packetiser: Packetiser,
@@ -166,7 +166,7 @@ impl Sender {
     /// The shortest report interval.
     const SHORTEST_INTERVAL: Span = Span::from_millis(1);
     /// Seconds without a report after which no media is sent: three of the regular intervals of RTCP, 5 s each
-    /// (RFC 8083, Sec. 4.2; RFC 3550, Sec. 6.2).
+    /// (RFC 8083, Sec. 4; RFC 3550, Sec. 6.2).
     pub const CIRCUIT_S: i64 = 15;
 
     /// A sender that starts at `config.start` at the controller's rate.

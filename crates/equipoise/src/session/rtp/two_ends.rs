@@ -20,7 +20,7 @@ pub(super) const MILLI: u64 = 1_000_000;
 type UnderWay = (u64, u64, bool, Vec<u8>);
 
 /// Both ends, and what the network does to datagram number n in a direction: when each copy arrives, in ms.
-pub(super) struct Bench<F> {
+pub(super) struct TwoEnds<F> {
     pub(super) now: u64,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
@@ -35,7 +35,7 @@ pub(super) struct Bench<F> {
     pub(super) ahead: fn(u64) -> i64,
 }
 
-impl<F: FnMut(u64, bool) -> Vec<u64>> Bench<F> {
+impl<F: FnMut(u64, bool) -> Vec<u64>> TwoEnds<F> {
     pub(super) fn new(payload: Payload, controller: BoxedController, path: F) -> Self {
         Self::between(Delays::Agreed, payload, controller, path)
     }
