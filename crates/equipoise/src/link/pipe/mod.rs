@@ -31,7 +31,7 @@ pub struct Pipe<C, P> {
     reordering: Chance,
     bottleneck: Bottleneck<C, P>,
     under_way: BinaryHeap<Reverse<UnderWay<C, P>>>,
-    /// PipeStats arrivals, so that those of the same moment keep their order.
+    /// Counts arrivals, so that those of the same moment keep their order.
     tie: u64,
     /// The latest entry: time does not run backwards.
     now: Instant<C>,
