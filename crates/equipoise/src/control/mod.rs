@@ -8,6 +8,7 @@ pub mod ap;
 mod catalogue;
 mod cbr;
 mod limits;
+pub mod window;
 
 use alloc::boxed::Box;
 

@@ -3,6 +3,7 @@
 //! The first step of the loop. Meters take packets one at a time in bounded memory and say "too few samples" as a
 //! value; they know nothing of wire formats or of what a controller will make of their results.
 
+mod bandwidth;
 mod clock_map;
 mod delay;
 mod jitter;
@@ -10,6 +11,7 @@ mod moments;
 mod path_clock;
 mod sequence;
 
+pub use bandwidth::{BandwidthEstimate, Measured};
 pub use clock_map::ClockMap;
 pub use delay::{DelayMeter, DelaySummary};
 pub use jitter::InterarrivalJitter;

@@ -1,0 +1,62 @@
+use super::{Acknowledged, WindowController};
+use crate::units::{Instant, SenderClock};
+
+/// Slow start and congestion avoidance.
+///
+/// Source: RFC 5681, Sec. 3.1: an acknowledgement of new data adds one segment below the threshold and `1 / w` segments
+/// above (Eq. 3); a loss sets threshold and window to half of what was under way, two segments at least (Eq. 4).
+/// Reading: one segment for an acknowledgement in slow start, even where it covers two; no increase while the application
+/// or the receiver leaves part of the window unused (RFC 9438, Sec. 5.8).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reno {
+    window: f64,
+    threshold: Option<f64>,
+}
+
+/// Least threshold, in segments (RFC 5681, Eq. 4).
+const LEAST_THRESHOLD: f64 = 2.0;
+
+impl Reno {
+    /// Begins in slow start with `initial_window` segments, one at least.
+    pub const fn new(initial_window: f64) -> Self {
+        Self { window: initial_window.max(1.0), threshold: None }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.threshold.is_none_or(|threshold| self.window < threshold)
+    }
+}
+
+impl WindowController for Reno {
+    fn on_ack(&mut self, _now: Instant<SenderClock>, ack: &Acknowledged) {
+        if ack.window_limited {
+            self.window += if self.in_slow_start() { 1.0 } else { 1.0 / self.window };
+        }
+    }
+
+    fn on_loss(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
+        let threshold = (in_flight as f64 / 2.0).max(LEAST_THRESHOLD);
+        (self.window, self.threshold) = (threshold, Some(threshold));
+    }
+
+    fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64) {
+        self.on_loss(now, in_flight);
+        self.window = 1.0;
+    }
+
+    fn on_restart(&mut self, _now: Instant<SenderClock>, window: f64) {
+        self.window = self.window.min(window).max(1.0);
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+
+    fn shift(&mut self, segments: f64) {
+        self.window = (self.window + segments).max(1.0);
+    }
+}
