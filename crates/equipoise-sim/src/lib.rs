@@ -43,7 +43,10 @@
 mod agenda;
 mod network;
 mod packets;
+pub mod tcp;
 mod world;
 
 pub use network::LinkId;
-pub use world::{FlowError, FlowId, Observer, Session, Side, SimClock, Stream, Time, World, turn};
+pub use world::{
+    Connection, FlowError, FlowId, KnownBandwidth, Observer, Session, Side, SimClock, Stream, Time, World, turn,
+};

@@ -59,6 +59,8 @@ struct Way {
     hops: Vec<(usize, usize)>,
     flow: FlowId,
     arrived: VecDeque<Packet>,
+    /// Bytes offered so far to each hop, where somebody wants to know.
+    own: Vec<Size>,
     /// What waits in `arrived` is one entry in the agenda of the world; streams' packets wait for nobody.
     thing: Option<usize>,
 }
@@ -146,7 +148,7 @@ impl Network {
             hops.push((link, self.links[link].feeder(from)));
             from = From::Link(link);
         }
-        self.ways.push(Way { hops, flow, arrived: VecDeque::new(), thing });
+        self.ways.push(Way { hops, flow, arrived: VecDeque::new(), own: Vec::new(), thing });
         self.ways.len() - 1
     }
 
@@ -278,6 +280,9 @@ impl Network {
     /// Takes a packet over a link, and over those behind it whose turn it must be.
     fn pass(&mut self, mut packet: Packet, mut link: usize, outside: &mut Outside<'_, impl Observer>) {
         loop {
+            if let Some(own) = self.ways[packet.way as usize].own.get_mut(packet.hop as usize) {
+                *own = *own + packet.size;
+            }
             match self.links[link].fifo.offer(packet.at, packet.size) {
                 Verdict::ArrivesAt(at) => packet.at = at,
                 Verdict::Dropped => {
@@ -347,6 +352,22 @@ impl Network {
     /// Bytes that were offered so far to each link of a way.
     pub(crate) fn offered(&self, way: usize) -> impl Iterator<Item = (LinkId, Size)> {
         self.ways[way].hops.iter().map(|&(link, _)| (LinkId(link), self.links[link].fifo.offered()))
+    }
+
+    /// From now on counts what a way's own packets bring to each of its links.
+    pub(crate) fn count_own(&mut self, way: usize) {
+        let Way { hops, own, .. } = &mut self.ways[way];
+        own.resize(hops.len(), Size::ZERO);
+    }
+
+    /// For each link of a way, what was offered to it so far by all and by the way's own packets.
+    pub(crate) fn offered_by(&self, way: usize) -> impl Iterator<Item = (LinkId, Size, Size)> {
+        self.offered(way).zip(&self.ways[way].own).map(|((link, all), own)| (link, all, *own))
+    }
+
+    /// What a link carries between two moments, in bits.
+    pub(crate) fn capacity_bits(&self, link: LinkId, from: Time, to: Time) -> f64 {
+        self.links[link.0].fifo.capacity_bits(from, to)
     }
 
     /// Share of a link's capacity between two moments that `offered` bytes ask for.

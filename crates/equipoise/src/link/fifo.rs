@@ -113,6 +113,12 @@ impl<C> FifoLink<C> {
 
     /// The share of the capacity between `from` and `to` that `offered` bytes ask for; `None` where there was none.
     pub fn load(&self, from: Instant<C>, to: Instant<C>, offered: Size) -> Option<f64> {
+        let capacity_bits = self.capacity_bits(from, to);
+        (capacity_bits > 0.0).then(|| offered.as_bits() as f64 / capacity_bits)
+    }
+
+    /// What the link can carry between `from` and `to`, in bits.
+    pub fn capacity_bits(&self, from: Instant<C>, to: Instant<C>) -> f64 {
         let mut capacity_bits = 0.0;
         let mut at = from - self.origin;
         let end = to - self.origin;
@@ -121,7 +127,7 @@ impl<C> FifoLink<C> {
             capacity_bits += self.config.rate.at(at).as_bps_f64() * (until - at).as_secs_f64();
             at = until;
         }
-        (capacity_bits > 0.0).then(|| offered.as_bits() as f64 / capacity_bits)
+        capacity_bits
     }
 
     /// The configuration the link was built from.

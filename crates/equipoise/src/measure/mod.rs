@@ -11,7 +11,7 @@ mod moments;
 mod path_clock;
 mod sequence;
 
-pub use bandwidth::{BandwidthEstimate, Measured};
+pub use bandwidth::{BandwidthEstimate, Measured, WhiteNoise};
 pub use clock_map::ClockMap;
 pub use delay::{DelayMeter, DelaySummary};
 pub use jitter::InterarrivalJitter;

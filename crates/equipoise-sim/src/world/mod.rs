@@ -1,12 +1,20 @@
+mod session;
+mod tcp_flow;
+
 use equipoise::link::{LinkConfig, LinkError, LinkStats};
 use equipoise::pace::Source;
 use equipoise::session::rtp::{Receiver, Sender};
-use equipoise::session::{Endpoint, Event, Input, Output};
+use equipoise::session::{Event, Input};
 use equipoise::units::{Instant, Size, Span};
 use thiserror::Error;
 
+use self::session::SessionState;
+pub use self::session::turn;
+use self::tcp_flow::TcpState;
+pub use self::tcp_flow::{Connection, KnownBandwidth};
+
 use crate::agenda::Agenda;
-use crate::network::{LinkId, Network, Outside, Packet};
+use crate::network::{LinkId, Network, Outside};
 use crate::packets::{PacketId, Packets};
 
 /// The one clock of a simulated world; all hosts read it.
@@ -71,7 +79,7 @@ pub enum FlowError {
         links: usize,
     },
     /// A stream has no link to send into.
-    #[error("a stream has to pass one link at least")]
+    #[error("a stream or a connection has to pass one link at least")]
     NoLink,
     /// Time has passed already, and packets may be ahead of it.
     #[error("time has passed in this world; flows have to be added before, with a later start where that is meant")]
@@ -126,28 +134,38 @@ pub struct World {
 enum Thing {
     /// A packet reaches the end of a way.
     Arrival { way: usize, flow: usize, side: Side },
-    /// A side of a session wants to be woken.
+    /// A side of a flow wants to be woken.
     Timer { flow: usize, side: Side },
+    /// A TCP flow is to be told its bandwidth.
+    Measurement { flow: usize },
 }
 
-#[expect(clippy::large_enum_variant, reason = "flows are few, and a session's two ends are best kept in one place")]
+#[expect(clippy::large_enum_variant, reason = "a flow's two ends are best kept in one place")]
 enum Flow {
     Session(SessionState),
+    Tcp(TcpState),
     Stream,
 }
 
-struct SessionState {
-    near: Sender,
-    far: Receiver,
+impl Flow {
+    /// Where the flow's two ends are; `None` for one without.
+    fn ends(&mut self) -> Option<&mut Ends> {
+        match self {
+            Self::Session(state) => Some(&mut state.ends),
+            Self::Tcp(state) => Some(&mut state.ends),
+            Self::Stream => None,
+        }
+    }
+}
+
+/// Where a flow's near and far end are.
+struct Ends {
     /// The numbers of the ways from the near and from the far side.
     ways: [usize; 2],
     /// The timers' numbers in the agenda.
     timers: [usize; 2],
     /// When each side is going to be woken.
     wakes: [Option<Time>; 2],
-    /// When the path's load was last asked for, and each forward link's offered bytes then.
-    load_since: Time,
-    load_offered: Vec<Size>,
 }
 
 /// The network is taken this far in one go where no session limits it: some hundred packets, which fit into a cache.
@@ -173,9 +191,19 @@ impl World {
     /// # Errors
     /// [`FlowError`] where a path cannot be, or where time has passed.
     pub fn add_session(&mut self, session: Session) -> Result<FlowId, FlowError> {
-        self.check(&session.forward)?;
-        self.check(&session.backward)?;
         let Session { near, far, forward, backward } = session;
+        let ends = self.ends(&forward, &backward)?;
+        let load_offered = vec![Size::ZERO; forward.len()];
+        let state = SessionState { near, far, ends, load_since: self.now, load_offered };
+        self.flows.push(Flow::Session(state));
+        self.arrange()?;
+        Ok(FlowId(self.flows.len() - 1))
+    }
+
+    /// Lays the ways of the next flow.
+    fn ends(&mut self, forward: &[LinkId], backward: &[LinkId]) -> Result<Ends, FlowError> {
+        self.check(forward)?;
+        self.check(backward)?;
         let flow = self.flows.len();
         let mut way = |path: &[LinkId], side: Side| {
             let thing = self.thing(Thing::Arrival { way: 0, flow, side });
@@ -183,13 +211,9 @@ impl World {
             self.things[thing] = Thing::Arrival { way, flow, side };
             way
         };
-        let ways = [way(&forward, Side::Far), way(&backward, Side::Near)];
+        let ways = [way(forward, Side::Far), way(backward, Side::Near)];
         let timers = [Side::Near, Side::Far].map(|side| self.thing(Thing::Timer { flow, side }));
-        let load_offered = vec![Size::ZERO; forward.len()];
-        let state = SessionState { near, far, ways, timers, wakes: [None; 2], load_since: self.now, load_offered };
-        self.flows.push(Flow::Session(state));
-        self.arrange()?;
-        Ok(FlowId(flow))
+        Ok(Ends { ways, timers, wakes: [None; 2] })
     }
 
     /// Adds a stream.
@@ -249,8 +273,14 @@ impl World {
         (self.running, self.end) = (true, until + TICK);
         self.set_horizon();
         for flow in 0..self.flows.len() {
-            self.turn(flow, Side::Near, None, observer);
-            self.turn(flow, Side::Far, None, observer);
+            match &self.flows[flow] {
+                Flow::Session(_) => {
+                    self.turn(flow, Side::Near, None, observer);
+                    self.turn(flow, Side::Far, None, observer);
+                }
+                Flow::Tcp(_) => self.begin_tcp(flow),
+                Flow::Stream => {}
+            }
         }
         loop {
             let (at, thing) = self.agenda.next().filter(|(at, _)| *at <= until).unzip();
@@ -265,10 +295,14 @@ impl World {
             match self.things[thing] {
                 Thing::Arrival { way, flow, side } => {
                     if let Some(packet) = self.network.take(way, &mut self.agenda) {
-                        self.deliver(packet, flow, side, observer);
+                        match &self.flows[flow] {
+                            Flow::Tcp(_) => self.deliver_segment(&packet, flow, side),
+                            Flow::Session(_) | Flow::Stream => self.deliver(packet, flow, side, observer),
+                        }
                     }
                 }
                 Thing::Timer { flow, side } => self.ring(flow, side, observer),
+                Thing::Measurement { flow } => self.measure(flow, observer),
             }
         }
         self.now = self.now.max(until);
@@ -293,7 +327,10 @@ impl World {
             observer.on_event(self.now, flow, Side::Near, &Event::Ended { by_peer: false });
         }
         for flow in 0..self.flows.len() {
-            self.turn(flow, Side::Near, Some(Input::Stop), observer);
+            match &mut self.flows[flow] {
+                Flow::Tcp(state) => state.near.stop(self.now),
+                Flow::Session(_) | Flow::Stream => self.turn(flow, Side::Near, Some(Input::Stop), observer),
+            }
         }
     }
 
@@ -302,117 +339,29 @@ impl World {
     fn set_horizon(&mut self) {
         let requests = self.flows.iter().filter_map(|flow| match flow {
             Flow::Session(state) => Some(state.near.next_request().assume_clock()),
+            Flow::Tcp(state) => state.next_measurement(),
             Flow::Stream => None,
         });
         self.network.horizon = requests.fold(self.end, Time::min);
     }
 
-    fn deliver(&mut self, packet: Packet, flow: usize, side: Side, observer: &mut impl Observer) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let input = Input::Datagram(self.packets.remove(packet.number as PacketId, &mut scratch));
-        self.turn(flow, side, Some(input), observer);
-        self.scratch = scratch;
-    }
-
     fn ring(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
-        if let Flow::Session(state) = &mut self.flows[flow] {
-            state.wakes[side as usize] = None;
-            self.agenda.set(state.timers[side as usize], None);
+        if let Some(ends) = self.flows[flow].ends() {
+            ends.wakes[side as usize] = None;
+            self.agenda.set(ends.timers[side as usize], None);
         }
-        self.turn(flow, side, Some(Input::Timer), observer);
-    }
-
-    /// One turn of a session's end: does all that it asks, and sets its timer.
-    fn turn(&mut self, flow: usize, side: Side, input: Option<Input<'_>>, observer: &mut impl Observer) {
-        let now = self.now;
-        let mut input = input;
-        let wake = loop {
-            let Self { flows, packets, outgoing, .. } = self;
-            let Flow::Session(SessionState { near, far, .. }) = &mut flows[flow] else { return };
-            let (mut requested, mut moved) = (false, false);
-            let take = |output: Output<'_>| match output {
-                Output::Event(event) => {
-                    requested |= matches!(event, Event::ReportRequested { .. });
-                    moved |= matches!(event, Event::ReportRequested { .. } | Event::ReportsMissing);
-                    observer.on_event(now, FlowId(flow), side, &event);
-                }
-                Output::Transmit(transmit) => outgoing.push(packets.insert(&transmit)),
-                // Nobody is there to want it; generated media has none.
-                Output::Payload { .. } => {}
-            };
-            let wake = match side {
-                Side::Near => turn(near, now, input, take),
-                Side::Far => turn(far, now, input, take),
-            };
-            if requested {
-                self.advance_to(now, observer);
-            }
-            let load = if requested { self.path_load(flow) } else { None };
-            if moved {
-                self.set_horizon();
-            }
-            let Some(load) = load else { break wake };
-            input = Some(Input::PathLoad(load));
-        };
-        self.set_timer(flow, side, wake);
-        self.send(flow, side, observer);
-    }
-
-    /// Sends what an end gave out in its turn.
-    fn send(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
-        let Flow::Session(state) = &self.flows[flow] else { return };
-        let way = state.ways[side as usize] as u32;
-        // A turn of the peer, on a way without links, may send in between: each turn takes its own packets away.
-        let mut outgoing = std::mem::take(&mut self.outgoing);
-        for id in outgoing.drain(..) {
-            let (at, number, size) = (self.now, u64::from(id), self.packets.size(id));
-            if let Some(arrived) = self.network.send(Packet { at, sent: at, number, size, way, hop: 0 }) {
-                let peer = if side == Side::Near { Side::Far } else { Side::Near };
-                self.deliver(arrived, flow, peer, observer);
-            }
+        match &self.flows[flow] {
+            Flow::Tcp(_) => self.ring_tcp(flow, side),
+            Flow::Session(_) | Flow::Stream => self.turn(flow, side, Some(Input::Timer), observer),
         }
-        self.outgoing = outgoing;
     }
 
     fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
-        let Flow::Session(state) = &mut self.flows[flow] else { return };
+        let Some(ends) = self.flows[flow].ends() else { return };
         // Time does not run backwards, whatever an end asks for.
         let asked = asked.map(|at| at.max(self.now));
-        if asked != std::mem::replace(&mut state.wakes[side as usize], asked) {
-            self.agenda.set(state.timers[side as usize], asked);
+        if asked != std::mem::replace(&mut ends.wakes[side as usize], asked) {
+            self.agenda.set(ends.timers[side as usize], asked);
         }
     }
-
-    /// Offered load of the flow's fullest forward link since this was last asked (Waki 2013, Sec. 6.1.2).
-    fn path_load(&mut self, flow: usize) -> Option<f64> {
-        let Flow::Session(state) = &mut self.flows[flow] else { return None };
-        let since = std::mem::replace(&mut state.load_since, self.now);
-        let mut largest: Option<f64> = None;
-        let forward = self.network.offered(state.ways[Side::Near as usize]);
-        for ((link, offered), seen) in forward.zip(&mut state.load_offered) {
-            let news = offered - std::mem::replace(seen, offered);
-            let load = self.network.load(link, since, self.now, news);
-            largest = largest.into_iter().chain(load).reduce(f64::max);
-        }
-        largest
-    }
-}
-
-/// One turn of an end in simulated time: takes `input`, if there is one, gives out all that the end then has to say, and
-/// tells when it wants to be woken.
-///
-/// All that a [`World`] does with its ends. The end's clock is taken to agree with the world's.
-pub fn turn<E: Endpoint>(
-    end: &mut E,
-    now: Time,
-    input: Option<Input<'_>>,
-    mut take: impl FnMut(Output<'_>),
-) -> Option<Time> {
-    if let Some(input) = input {
-        end.handle(now.assume_clock(), input);
-    }
-    while let Some(output) = end.poll() {
-        take(output);
-    }
-    end.wake().map(|wake| wake.at.assume_clock())
 }

@@ -1,0 +1,464 @@
+use equipoise::control::window::{Acknowledged, BoxedWindowController, WindowSnapshot};
+use equipoise::measure::BandwidthEstimate;
+use equipoise::pace::{Pacer, Readiness};
+use equipoise::units::{Rate, Span};
+
+use super::scoreboard::{DUP_THRESH, Scoreboard};
+use super::supply::Application;
+use super::timer::{RoundTrips, Timer};
+use super::{Ack, LossRecovery, Segment, SenderConfig, TcpError};
+use crate::{SimClock, Time};
+
+/// The end that sends data.
+///
+/// Call [`on_segment`](Self::on_segment) or [`on_timer`](Self::on_timer), then [`poll`](Self::poll) until there is nothing to
+/// send, then ask for the next [`wake`](Self::wake).
+pub struct Sender {
+    config: SenderConfig,
+    law: BoxedWindowController,
+    application: Application,
+    phase: Phase,
+    board: Scoreboard,
+    /// Duplicate acknowledgements in a row, which NewReno counts in place of SACK.
+    duplicates: u64,
+    /// The first lost segment goes out whether or not the window has room.
+    pressing: bool,
+    /// Where the timer has run out before: no fast retransmit on duplicate acknowledgements before more than this is
+    /// acknowledged (RFC 6582, Sec. 3.2, step 4).
+    recover: Option<u64>,
+    /// The timer has run out since the last progress.
+    timed_out: bool,
+    /// No retransmission by rule 4 before this is acknowledged (RescueRxt).
+    rescued: u64,
+    /// The timer was put off in this recovery already (RFC 6582, Sec. 4, the impatient variant).
+    restarted: bool,
+    /// The window held the sender back when it had sent last.
+    window_limited: bool,
+    peer_window: u64,
+    restart_window: f64,
+    round_trips: RoundTrips,
+    timer: Timer,
+    pacer: Pacer<SimClock>,
+    held: Option<Time>,
+    last_sent: Option<Time>,
+    sent: u64,
+    resent_in_recovery: u64,
+    resent_after_timeout: u64,
+    recoveries: u64,
+    timeouts: u64,
+    acknowledged: u64,
+    last_round_trip: Option<Span>,
+    finished: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Before the start.
+    Closed,
+    /// A SYN is to be sent, or was.
+    Opening { sent: Option<Time>, again: bool },
+    /// No loss is known of.
+    Open,
+    /// Segments before `end` were lost and are sent again.
+    Recovery { end: u64 },
+    /// The timer ran out: segments before `end` are sent again in slow start.
+    Loss { end: u64 },
+}
+
+/// A sender's state and its counters since its start; numbers of packets are of full segments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderStats {
+    /// Congestion window, in segments.
+    pub window: f64,
+    /// Slow start threshold, in segments; `None` before the first loss.
+    pub slow_start_threshold: Option<f64>,
+    /// Segments sent and not acknowledged in order.
+    pub in_flight: u64,
+    /// The last round trip that was measured.
+    pub round_trip: Option<Span>,
+    /// Smoothed round-trip time.
+    pub smoothed_round_trip: Option<Span>,
+    /// Least round-trip time.
+    pub min_round_trip: Option<Span>,
+    /// Segments sent, retransmissions among them.
+    pub sent: u64,
+    /// Segments acknowledged in order.
+    pub acknowledged: u64,
+    /// Retransmissions in fast recovery.
+    pub resent_in_recovery: u64,
+    /// Retransmissions after the timer had run out.
+    pub resent_after_timeout: u64,
+    /// Times that fast recovery began.
+    pub recoveries: u64,
+    /// Times that the retransmission timer ran out.
+    pub timeouts: u64,
+    /// When the last data of a finite transfer were acknowledged.
+    pub finished: Option<Time>,
+    /// The window law's own account.
+    pub law: WindowSnapshot,
+}
+
+impl Sender {
+    /// A sender that opens its connection at the configured time.
+    ///
+    /// # Errors
+    /// [`TcpError::NoPayload`].
+    pub fn new(config: SenderConfig, law: BoxedWindowController) -> Result<Self, TcpError> {
+        let application = Application::new(config.supply, config.payload()?, config.start);
+        Ok(Self {
+            round_trips: RoundTrips::new(config.min_rto),
+            restart_window: law.window(),
+            config,
+            law,
+            application,
+            phase: Phase::Closed,
+            board: Scoreboard::default(),
+            duplicates: 0,
+            pressing: false,
+            recover: None,
+            timed_out: false,
+            rescued: 0,
+            restarted: false,
+            window_limited: false,
+            peer_window: u64::MAX,
+            timer: Timer::default(),
+            pacer: Pacer::new(Rate::ZERO),
+            held: None,
+            last_sent: None,
+            sent: 0,
+            resent_in_recovery: 0,
+            resent_after_timeout: 0,
+            recoveries: 0,
+            timeouts: 0,
+            acknowledged: 0,
+            last_round_trip: None,
+            finished: None,
+        })
+    }
+
+    /// A segment came in.
+    pub fn on_segment(&mut self, now: Time, segment: Segment) {
+        match segment {
+            Segment::SynAck { window } => self.open(now, window),
+            Segment::Ack(ack) => self.on_ack(now, &ack),
+            Segment::Syn | Segment::Data { .. } => {}
+        }
+    }
+
+    /// It is [`wake`](Self::wake)'s time.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.held.is_some_and(|held| held <= now) {
+            self.held = None;
+        }
+        if self.config.stop.is_some_and(|stop| stop <= now) {
+            self.stop(now);
+        }
+        if self.phase == Phase::Closed {
+            self.phase = if self.config.start > now {
+                Phase::Closed
+            } else if self.config.handshake {
+                Phase::Opening { sent: None, again: false }
+            } else {
+                Phase::Open
+            };
+        }
+        if self.timer.is_due(now) {
+            self.on_timeout(now);
+        }
+    }
+
+    /// The application has no more to send.
+    pub fn stop(&mut self, now: Time) {
+        self.config.stop = None;
+        self.application.stop(self.board.next());
+        self.finish(now);
+    }
+
+    /// The path's bandwidth was measured.
+    pub fn on_bandwidth(&mut self, now: Time, estimate: &BandwidthEstimate) {
+        self.law.on_bandwidth(now.assume_clock(), estimate);
+    }
+
+    /// What is to be sent now; to be asked until there is nothing.
+    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        match self.phase {
+            Phase::Closed => None,
+            Phase::Opening { sent: Some(_), .. } => None,
+            Phase::Opening { sent: None, again } => {
+                self.phase = Phase::Opening { sent: Some(now), again };
+                self.timer.set(Some(now + self.round_trips.timeout()));
+                Some(Segment::Syn)
+            }
+            Phase::Open | Phase::Recovery { .. } | Phase::Loss { .. } => {
+                let number = self.choose(now)?;
+                if !self.pressing && !self.may_leave(now) {
+                    return None;
+                }
+                Some(self.transmit(now, number))
+            }
+        }
+    }
+
+    /// When to call [`on_timer`](Self::on_timer).
+    pub fn wake(&self) -> Option<Time> {
+        let start = (self.phase == Phase::Closed).then_some(self.config.start);
+        [start, self.config.stop, self.timer.wake(), self.held].into_iter().flatten().min()
+    }
+
+    /// State and counters.
+    pub fn stats(&self) -> SenderStats {
+        SenderStats {
+            window: self.law.window(),
+            slow_start_threshold: self.law.slow_start_threshold(),
+            in_flight: self.board.in_flight(),
+            round_trip: self.last_round_trip,
+            smoothed_round_trip: self.round_trips.smoothed(),
+            min_round_trip: self.round_trips.least(),
+            sent: self.sent,
+            acknowledged: self.acknowledged,
+            resent_in_recovery: self.resent_in_recovery,
+            resent_after_timeout: self.resent_after_timeout,
+            recoveries: self.recoveries,
+            timeouts: self.timeouts,
+            finished: self.finished,
+            law: self.law.snapshot(),
+        }
+    }
+
+    fn open(&mut self, now: Time, window: u64) {
+        let Phase::Opening { sent: Some(sent), again } = self.phase else { return };
+        (self.phase, self.peer_window) = (Phase::Open, window);
+        self.timer.set(None);
+        if again {
+            // RFC 6298, Sec. 5.7; RFC 5681, Sec. 3.1: a lost SYN is a loss, too.
+            self.round_trips.syn_was_lost();
+            self.law.on_restart(now.assume_clock(), 1.0);
+        } else {
+            self.round_trip(now - sent);
+        }
+        self.finish(now);
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Ack) {
+        if ack.next > self.board.next() || matches!(self.phase, Phase::Closed | Phase::Opening { .. }) {
+            return;
+        }
+        self.peer_window = ack.window;
+        let in_flight = self.board.in_flight();
+        let covered = self.board.advance(ack.next);
+        if self.config.recovery == LossRecovery::Sack {
+            self.board.mark_sacked(&ack.sacked);
+        }
+        if covered.segments > 0 {
+            self.on_progress(now, covered.segments, covered.sent, in_flight);
+        } else if ack.next == self.board.first() && in_flight > 0 && !matches!(self.phase, Phase::Loss { .. }) {
+            self.duplicates += 1;
+        }
+        self.look_for_loss(now);
+    }
+
+    /// The first segments under way are acknowledged.
+    fn on_progress(&mut self, now: Time, segments: u64, sent: Option<Time>, in_flight: u64) {
+        self.acknowledged += segments;
+        self.timed_out = false;
+        let sample = sent.map(|sent| now - sent);
+        if let Some(sample) = sample {
+            self.round_trip(sample);
+        }
+        let mut put_off = true;
+        match self.phase {
+            Phase::Recovery { end } if self.board.first() < end => {
+                if self.config.recovery == LossRecovery::NewReno {
+                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement.
+                    self.duplicates = self.duplicates.saturating_sub(segments - 1);
+                    self.board.mark_first_lost();
+                    self.pressing = true;
+                    put_off = !std::mem::replace(&mut self.restarted, true);
+                }
+            }
+            Phase::Recovery { .. } => (self.phase, self.duplicates) = (Phase::Open, 0),
+            Phase::Closed | Phase::Opening { .. } | Phase::Open | Phase::Loss { .. } => {
+                self.duplicates = 0;
+                if let Phase::Loss { end } = self.phase
+                    && self.board.first() >= end
+                {
+                    self.phase = Phase::Open;
+                }
+                let ack = Acknowledged {
+                    segments,
+                    round_trip: sample,
+                    smoothed_round_trip: self.round_trips.smoothed(),
+                    min_round_trip: self.round_trips.least(),
+                    in_flight,
+                    window_limited: self.window_limited,
+                };
+                self.law.on_ack(now.assume_clock(), &ack);
+            }
+        }
+        if self.board.in_flight() == 0 {
+            self.timer.set(None);
+        } else if put_off {
+            self.timer.set(Some(now + self.round_trips.timeout()));
+        }
+        self.finish(now);
+    }
+
+    /// Begins fast recovery where the signs are there (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
+    fn look_for_loss(&mut self, now: Time) {
+        if self.phase != Phase::Open {
+            return;
+        }
+        let lost = match self.config.recovery {
+            LossRecovery::Sack => self.board.first_is_lost(),
+            LossRecovery::NewReno => {
+                let again = self.recover.is_none_or(|recover| self.board.first() > recover);
+                again && self.duplicates >= DUP_THRESH as u64
+            }
+        };
+        if !lost {
+            return;
+        }
+        self.phase = Phase::Recovery { end: self.board.next() };
+        (self.pressing, self.restarted) = (true, false);
+        self.recoveries += 1;
+        self.board.mark_first_lost();
+        self.law.on_loss(now.assume_clock(), self.flight_of_window());
+    }
+
+    /// Segments under way, without those that limited transmit let out beyond the window (RFC 5681, Sec. 3.2, step 2).
+    fn flight_of_window(&self) -> u64 {
+        self.board.in_flight().min((self.law.window() as u64).max(1))
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        if let Phase::Opening { sent: Some(_), .. } = self.phase {
+            self.round_trips.back_off();
+            self.phase = Phase::Opening { sent: None, again: true };
+            return;
+        }
+        if self.board.in_flight() == 0 {
+            return;
+        }
+        self.timeouts += 1;
+        self.round_trips.back_off();
+        // A timer that runs out again for the same segment tells the law nothing new (RFC 5681, Sec. 3.1).
+        if !std::mem::replace(&mut self.timed_out, true) {
+            self.law.on_timeout(now.assume_clock(), self.flight_of_window());
+        }
+        self.board.mark_all_lost();
+        let end = self.board.next();
+        (self.phase, self.recover) = (Phase::Loss { end }, Some(end));
+        (self.duplicates, self.pressing) = (0, true);
+    }
+
+    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, NextSeg).
+    fn choose(&mut self, now: Time) -> Option<u64> {
+        if self.pressing
+            && let Some(number) = self.board.next_lost()
+        {
+            return Some(number);
+        }
+        self.pressing = false;
+        self.restart_after_idleness(now);
+        let room = (self.law.window() as u64).saturating_sub(self.pipe());
+        if room == 0 {
+            self.window_limited = true;
+            return None;
+        }
+        if let Some(number) = self.board.next_lost() {
+            return Some(number);
+        }
+        let next = self.board.next();
+        let fits = self.board.in_flight() < self.peer_window;
+        if fits && self.application.has(next, now) {
+            return Some(next);
+        }
+        self.window_limited = false;
+        if fits {
+            self.held = self.application.next_at(next).filter(|at| *at > now);
+        }
+        self.without_new_data()
+    }
+
+    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, NextSeg, rules 3 and 4).
+    fn without_new_data(&mut self) -> Option<u64> {
+        let Phase::Recovery { end } = self.phase else { return None };
+        if self.config.recovery != LossRecovery::Sack {
+            return None;
+        }
+        if let Some(number) = self.board.next_below_highest() {
+            return Some(number);
+        }
+        if self.board.first() < self.rescued {
+            return None;
+        }
+        self.rescued = end;
+        self.board.last_unsacked()
+    }
+
+    /// Segments on the path, as far as the sender can tell.
+    fn pipe(&self) -> u64 {
+        let counted = match (self.config.recovery, self.phase) {
+            // Without limited transmit, duplicate acknowledgements make no room before recovery.
+            (_, Phase::Open) if !self.config.limited_transmit => return self.board.in_flight(),
+            (LossRecovery::Sack, _) => return self.board.pipe(),
+            (LossRecovery::NewReno, _) => self.duplicates,
+        };
+        self.board.pipe().saturating_sub(counted)
+    }
+
+    fn restart_after_idleness(&mut self, now: Time) {
+        let idle = self.last_sent.is_some_and(|last| now - last > self.round_trips.timeout());
+        if idle && self.config.idle_restart && self.board.in_flight() == 0 {
+            self.law.on_restart(now.assume_clock(), self.restart_window);
+            self.last_sent = None;
+        }
+    }
+
+    /// Whether the pacer lets a segment out; where not, when it will.
+    fn may_leave(&mut self, now: Time) -> bool {
+        let Some(rate) = self.law.pacing_rate() else { return true };
+        self.pacer.set_rate(rate);
+        match self.pacer.poll(now) {
+            Readiness::Now => return true,
+            Readiness::At(at) => self.held = Some(at),
+            Readiness::Never => {}
+        }
+        false
+    }
+
+    fn transmit(&mut self, now: Time, number: u64) -> Segment {
+        let again = number < self.board.next();
+        if again {
+            self.board.push_again(number, now);
+            match self.phase {
+                Phase::Loss { .. } => self.resent_after_timeout += 1,
+                _ => self.resent_in_recovery += 1,
+            }
+        } else {
+            self.board.push(now);
+        }
+        let segment = Segment::Data { number, payload: self.application.payload(number) };
+        if self.law.pacing_rate().is_some() {
+            self.pacer.on_departure(now, segment.size());
+        }
+        if self.pressing || !self.timer.is_set() {
+            self.timer.set(Some(now + self.round_trips.timeout()));
+        }
+        self.pressing = false;
+        self.sent += 1;
+        self.last_sent = Some(now);
+        segment
+    }
+
+    fn round_trip(&mut self, sample: Span) {
+        self.last_round_trip = Some(sample);
+        self.round_trips.push(sample);
+    }
+
+    fn finish(&mut self, now: Time) {
+        if self.finished.is_none() && self.board.in_flight() == 0 && self.application.ends_at(self.board.next()) {
+            self.finished = Some(now);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+use equipoise::measure::{BandwidthEstimate, Measured, WhiteNoise};
+use equipoise::units::{Rate, Size, Span};
+
+use super::{Ends, Flow, FlowError, FlowId, LinkId, Observer, Side, Thing, Time, World};
+use crate::network::{Network, Packet};
+use crate::packets::{PacketId, Packets};
+use crate::tcp::{Receiver, Segment, Sender};
+
+/// A TCP connection: two hosts and the links between them.
+pub struct Connection {
+    /// Sends data.
+    pub near: Sender,
+    /// Receives them.
+    pub far: Receiver,
+    /// The links that data pass, in order; one at least.
+    pub forward: Vec<LinkId>,
+    /// The links that acknowledgements pass, in order; one at least.
+    pub backward: Vec<LinkId>,
+    /// Tells the window law the path's bandwidth as the world knows it; `None` for what the hosts measure themselves.
+    pub known: Option<KnownBandwidth>,
+}
+
+/// The path's bandwidth as the world knows it.
+///
+/// Capacity is that of the forward link with least to spare over the last interval; available bandwidth is what all others'
+/// packets left of it there.
+#[derive(Clone, Debug)]
+pub struct KnownBandwidth {
+    /// Time between two measurements, which is also what each looks back on; above zero.
+    pub interval: Span,
+    /// The error that each is given.
+    pub noise: WhiteNoise,
+}
+
+/// A TCP connection in its place.
+pub(super) struct TcpState {
+    pub(super) near: Sender,
+    pub(super) far: Receiver,
+    pub(super) ends: Ends,
+    known: Option<Measuring>,
+}
+
+struct Measuring {
+    config: KnownBandwidth,
+    /// Its number in the agenda.
+    thing: usize,
+    since: Time,
+    next: Time,
+    /// What each forward link was offered by all and by this flow until `since`.
+    offered: Vec<(Size, Size)>,
+}
+
+impl TcpState {
+    /// When the links' counters are going to be looked at.
+    pub(super) fn next_measurement(&self) -> Option<Time> {
+        self.known.as_ref().map(|known| known.next)
+    }
+}
+
+impl World {
+    /// Adds a TCP connection.
+    ///
+    /// # Errors
+    /// As [`World::add_session`], and [`FlowError::NoLink`].
+    pub fn add_tcp(&mut self, connection: Connection) -> Result<FlowId, FlowError> {
+        let Connection { near, far, forward, backward, known } = connection;
+        if forward.is_empty() || backward.is_empty() {
+            return Err(FlowError::NoLink);
+        }
+        let ends = self.ends(&forward, &backward)?;
+        let flow = self.flows.len();
+        let known = known.map(|config| {
+            let thing = self.thing(Thing::Measurement { flow });
+            self.network.count_own(ends.ways[Side::Near as usize]);
+            let next = self.now + config.interval;
+            self.agenda.set(thing, Some(next));
+            Measuring { config, thing, since: self.now, next, offered: vec![(Size::ZERO, Size::ZERO); forward.len()] }
+        });
+        self.flows.push(Flow::Tcp(TcpState { near, far, ends, known }));
+        self.arrange()?;
+        Ok(FlowId(flow))
+    }
+
+    /// A connection's two hosts; `None` for a flow of another kind.
+    pub fn tcp(&self, flow: FlowId) -> Option<(&Sender, &Receiver)> {
+        match self.flows.get(flow.0) {
+            Some(Flow::Tcp(state)) => Some((&state.near, &state.far)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn begin_tcp(&mut self, flow: usize) {
+        self.pump(flow);
+    }
+
+    pub(super) fn ring_tcp(&mut self, flow: usize, side: Side) {
+        let now = self.now;
+        let Flow::Tcp(state) = &mut self.flows[flow] else { return };
+        match side {
+            Side::Near => {
+                state.near.on_timer(now);
+                self.pump(flow);
+            }
+            Side::Far => {
+                let answer = state.far.on_timer(now);
+                self.answer(flow, answer);
+            }
+        }
+    }
+
+    /// A segment has come to one side.
+    pub(super) fn deliver_segment(&mut self, packet: &Packet, flow: usize, side: Side) {
+        let now = self.now;
+        let Some(segment) = self.packets.remove_segment(packet.number as PacketId) else { return };
+        let Flow::Tcp(state) = &mut self.flows[flow] else { return };
+        match side {
+            Side::Near => {
+                state.near.on_segment(now, segment);
+                self.pump(flow);
+            }
+            Side::Far => {
+                let answer = state.far.on_segment(now, segment);
+                self.answer(flow, answer);
+            }
+        }
+    }
+
+    /// Sends all that the sender may send now.
+    fn pump(&mut self, flow: usize) {
+        let now = self.now;
+        let Self { flows, packets, network, .. } = self;
+        let Flow::Tcp(state) = &mut flows[flow] else { return };
+        while let Some(segment) = state.near.poll(now) {
+            send(packets, network, state.ends.ways[Side::Near as usize], now, segment);
+        }
+        let wake = state.near.wake();
+        self.set_timer(flow, Side::Near, wake);
+    }
+
+    fn answer(&mut self, flow: usize, answer: Option<Segment>) {
+        let now = self.now;
+        let Self { flows, packets, network, .. } = self;
+        let Flow::Tcp(state) = &mut flows[flow] else { return };
+        if let Some(segment) = answer {
+            send(packets, network, state.ends.ways[Side::Far as usize], now, segment);
+        }
+        let wake = state.far.wake();
+        self.set_timer(flow, Side::Far, wake);
+    }
+
+    /// Tells a connection's law the bandwidth of its path.
+    pub(super) fn measure(&mut self, flow: usize, observer: &mut impl Observer) {
+        let now = self.now;
+        self.advance_to(now, observer);
+        let Self { flows, network, agenda, .. } = self;
+        let Flow::Tcp(TcpState { near, ends, known: Some(known), .. }) = &mut flows[flow] else { return };
+        let elapsed = (now - known.since).as_secs_f64();
+        let mut found: Option<(f64, f64)> = None;
+        for ((link, all, own), seen) in network.offered_by(ends.ways[Side::Near as usize]).zip(&mut known.offered) {
+            let others = (all - seen.0) - (own - seen.1);
+            *seen = (all, own);
+            let capacity = network.capacity_bits(link, known.since, now) / elapsed;
+            let available = capacity - others.as_bits() as f64 / elapsed;
+            if found.is_none_or(|(_, least)| available < least) {
+                found = Some((capacity, available));
+            }
+        }
+        known.since = now;
+        known.next = now + known.config.interval;
+        agenda.set(known.thing, Some(known.next));
+        if let Some((capacity, available)) = found {
+            let measured = |bps: f64| Measured::exact(Rate::from_bps_f64(bps.max(0.0)).unwrap_or(Rate::ZERO));
+            let truth = BandwidthEstimate { capacity: measured(capacity), available: measured(available) };
+            near.on_bandwidth(now, &known.config.noise.blur(now - Time::ZERO, truth));
+        }
+        self.set_horizon();
+        self.pump(flow);
+    }
+}
+
+/// A segment leaves; its way has a link.
+fn send(packets: &mut Packets, network: &mut Network, way: usize, now: Time, segment: Segment) {
+    let size = segment.size();
+    let number = u64::from(packets.insert_segment(segment));
+    network.send(Packet { at: now, sent: now, number, size, way: way as u32, hop: 0 });
+}
