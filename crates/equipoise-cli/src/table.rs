@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use equipoise_lab::record::IntervalRow;
-use equipoise_lab::result::{FlowResult, Run, World};
+use equipoise_lab::result::{FlowResult, Run, TcpResult, World};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The live table: a line an interval on standard output, and a bar below them where standard error is a terminal.
@@ -104,6 +104,9 @@ pub(crate) fn summary(runs: &[Run]) -> String {
 }
 
 fn flow_line(flow: &FlowResult) -> String {
+    if let Some(tcp) = &flow.tcp {
+        return tcp_line(flow, tcp);
+    }
     let rate = flow.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let lost = if flow.packets_sent == 0 { 0.0 } else { 100.0 * flow.packets_lost as f64 / flow.packets_sent as f64 };
     format!(
@@ -113,5 +116,19 @@ fn flow_line(flow: &FlowResult) -> String {
         millis(flow.delay.p95_s),
         millis(flow.settled_delay_s),
         millis(flow.target_s),
+    )
+}
+
+/// A TCP connection has no one-way delays, and other things instead.
+fn tcp_line(flow: &FlowResult, tcp: &TcpResult) -> String {
+    let goodput = tcp.goodput_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
+    let resent = (tcp.resent_in_recovery + tcp.resent_after_timeout) as f64;
+    let share = if flow.packets_sent == 0 { 0.0 } else { 100.0 * resent / flow.packets_sent as f64 };
+    format!(
+        "{:12} {goodput}   of data; least round trip {}, {} fast recoveries, {} timeouts, {share:.2} % sent again",
+        flow.name,
+        millis(tcp.min_round_trip_s).trim_start(),
+        tcp.recoveries,
+        tcp.timeouts,
     )
 }

@@ -1,13 +1,15 @@
 //! The two ends of a flow, the same in both worlds: same seed, same source numbers, same background departures.
 
 use equipoise::control::ConfigError;
-use equipoise::measure::ClockMap;
+use equipoise::measure::{ClockMap, WhiteNoise};
 use equipoise::pace::{Source, Traffic, stream_seed};
 use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Span};
+use equipoise_sim::KnownBandwidth;
+use equipoise_sim::tcp::{self, TcpError};
 use thiserror::Error;
 
-use crate::scenario::{ControllerChoice, Flow};
+use crate::scenario::{BandwidthSource, ControllerChoice, Flow, TcpFlow};
 
 /// Why a flow's ends cannot be made.
 #[derive(Debug, Error)]
@@ -18,6 +20,9 @@ pub enum EndsError {
     /// The session refuses its configuration.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The TCP host refuses its configuration.
+    #[error(transparent)]
+    Tcp(#[from] TcpError),
 }
 
 /// A dynamic payload type (RFC 3551, Sec. 3).
@@ -25,6 +30,9 @@ const PAYLOAD_TYPE: u8 = 96;
 
 /// Streams from here on seed sessions; those before seed background sources.
 const FIRST_SESSION_STREAM: u64 = 1 << 32;
+/// From here on, those of window laws that draw; then those of the noise in their measurements.
+const FIRST_LAW_STREAM: u64 = 2 << 32;
+const FIRST_NOISE_STREAM: u64 = 3 << 32;
 
 /// Both ends of flow number `index`, which is a session, in a run that begins at `origin`.
 pub(crate) fn session(
@@ -50,6 +58,43 @@ pub(crate) fn background(
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = receiver(index, stream.ssrc, flow_seed)?;
     Ok((Background::new(stream, source)?, far))
+}
+
+/// Both hosts of flow number `index`, which is a TCP connection.
+pub(crate) fn tcp(
+    flow: &Flow,
+    connection: &TcpFlow,
+    index: usize,
+    seed: u64,
+) -> Result<(tcp::Sender, tcp::Receiver), EndsError> {
+    let TcpFlow { law, stop, supply, recovery, receive_window, delayed_acks, .. } = connection;
+    let law_seed = stream_seed(seed, FIRST_LAW_STREAM + index as u64);
+    let law = law.entry.build(&law.parameters, flow.packet_size, law_seed)?;
+    let config = tcp::SenderConfig {
+        packet: flow.packet_size,
+        start: Instant::ZERO + flow.start,
+        stop: stop.map(|stop| Instant::ZERO + stop),
+        supply: *supply,
+        recovery: *recovery,
+        limited_transmit: connection.limited_transmit,
+        idle_restart: connection.idle_restart,
+        handshake: connection.handshake,
+        min_rto: connection.min_rto,
+    };
+    let standard = tcp::ReceiverConfig::new();
+    let far = tcp::ReceiverConfig {
+        window: receive_window.unwrap_or(standard.window),
+        delayed_acks: *delayed_acks,
+        sack: *recovery == tcp::LossRecovery::Sack,
+    };
+    Ok((tcp::Sender::new(config, law)?, tcp::Receiver::new(far)?))
+}
+
+/// What a TCP connection is told of its path's bandwidth.
+pub(crate) fn known_bandwidth(connection: &TcpFlow, index: usize, seed: u64) -> Option<KnownBandwidth> {
+    let BandwidthSource::Known { interval, noise } = &connection.bandwidth else { return None };
+    let noise = WhiteNoise::new(noise.clone(), stream_seed(seed, FIRST_NOISE_STREAM + index as u64));
+    Some(KnownBandwidth { interval: *interval, noise })
 }
 
 /// When the packets of background traffic leave: at the same times in both worlds.

@@ -31,6 +31,12 @@ pub enum LiveError {
         /// Why.
         source: EndsError,
     },
+    /// TCP connections are the kernel's, and are not run yet.
+    #[error("flow {flow} is a TCP connection, which only `equipoise sim` runs so far")]
+    Tcp {
+        /// The flow's name.
+        flow: String,
+    },
     /// The system refused a socket or a thread, or one failed.
     #[error("the network")]
     Net(#[from] NetError),
@@ -232,6 +238,7 @@ impl Bench {
                 self.far.push(run_endpoint(far, far_host, poster(None))?);
                 self.near.push(RunningNear::Background(run_endpoint(near, near_host, poster(None))?));
             }
+            FlowKind::Tcp(_) => return Err(LiveError::Tcp { flow: flow.name.clone() }),
         }
         Ok(())
     }

@@ -119,7 +119,7 @@ pub struct Stall {
 pub struct FlowResult {
     /// The flow's name.
     pub name: String,
-    /// The controller's name; `null` for background traffic.
+    /// The controller's or the window law's name; `null` for background traffic.
     pub controller: Option<String>,
     /// Media packets sent in the whole run.
     pub packets_sent: u64,
@@ -155,6 +155,61 @@ pub struct FlowResult {
     pub intervals: Vec<IntervalResult>,
     /// Distribution of the one-way delay after the warm-up, up to its 99th percentile.
     pub histogram: Vec<HistogramBin>,
+    /// What only a TCP connection has; left out for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpResult>,
+}
+
+/// What a TCP connection did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TcpResult {
+    /// Mean rate of new data at the receiver after the warm-up, in bit/s without headers.
+    pub goodput_bps: Option<f64>,
+    /// New data at the receiver in the whole run, in bytes without headers.
+    pub delivered_bytes: u64,
+    /// Segments sent again in fast recovery.
+    pub resent_in_recovery: u64,
+    /// Segments sent again after the timer had run out.
+    pub resent_after_timeout: u64,
+    /// How often fast recovery began.
+    pub recoveries: u64,
+    /// How often the retransmission timer ran out.
+    pub timeouts: u64,
+    /// Least round-trip time, in seconds.
+    pub min_round_trip_s: Option<f64>,
+    /// When the last data of a finite transfer were acknowledged, in seconds since the run's start.
+    pub finished_s: Option<f64>,
+    /// Its state, a sample an interval.
+    pub samples: Vec<TcpSample>,
+}
+
+/// A TCP connection's state at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TcpSample {
+    /// When, in seconds since the run's start.
+    pub at_s: f64,
+    /// Congestion window.
+    pub window_segments: f64,
+    /// Slow start threshold; `null` before the first loss.
+    pub slow_start_threshold_segments: Option<f64>,
+    /// Segments sent and not acknowledged in order.
+    pub in_flight_segments: u64,
+    /// Smoothed round-trip time, in seconds.
+    pub smoothed_round_trip_s: Option<f64>,
+    /// Least round-trip time so far, in seconds.
+    pub min_round_trip_s: Option<f64>,
+    /// Mean rate of new data at the receiver since the last sample, in bit/s without headers.
+    pub goodput_bps: Option<f64>,
+    /// Segments sent again so far.
+    pub retransmissions: u64,
+    /// How often the retransmission timer has run out so far.
+    pub timeouts: u64,
+    /// Symbiosis' γ.
+    pub gamma: Option<f64>,
+    /// The capacity that the law goes by, in bit/s.
+    pub capacity_bps: Option<f64>,
+    /// The available bandwidth that the law goes by, in bit/s.
+    pub available_bps: Option<f64>,
 }
 
 /// Statistics of a set of one-way delays.
@@ -229,6 +284,22 @@ pub struct LinkResult {
     pub mean_queue_packets: Option<f64>,
     /// The most packets that ever waited at once.
     pub max_queue_packets: u64,
+    /// Its state over time, where the scenario has TCP flows; else left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<LinkSample>,
+}
+
+/// A link's state between two samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkSample {
+    /// End of the time that it stands for, in seconds since the run's start.
+    pub at_s: f64,
+    /// Waiting packets, averaged since the last sample.
+    pub queue_packets: Option<f64>,
+    /// Share of the time since the last sample in which a packet was in service, 0 to 1.
+    pub utilisation: Option<f64>,
+    /// Packets that found the queue full so far.
+    pub packets_dropped: u64,
 }
 
 impl Report {
@@ -264,7 +335,7 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     let capacities = scenario.links.iter().map(|link| (&link.name, StepKind::Capacity, Span::ZERO, &link.config.rate));
     let loads = scenario.flows.iter().filter_map(|flow| match &flow.kind {
         FlowKind::Background { rate, .. } => Some((&flow.name, StepKind::Load, flow.start, rate)),
-        FlowKind::Session { .. } => None,
+        FlowKind::Session { .. } | FlowKind::Tcp(_) => None,
     });
     let mut steps = Vec::new();
     for (name, kind, start, rate) in capacities.chain(loads) {
@@ -289,6 +360,7 @@ impl LinkResult {
             packets_forwarded: stats.forwarded,
             mean_queue_packets: stats.mean_queue,
             max_queue_packets: stats.longest_queue as u64,
+            samples: Vec::new(),
         }
     }
 }

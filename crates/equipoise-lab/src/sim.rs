@@ -2,13 +2,13 @@
 
 use equipoise::session::Event;
 use equipoise::units::{Instant, Span};
-use equipoise_sim::{FlowError, FlowId, LinkId, Observer, Session, Side, Stream, Time, World};
+use equipoise_sim::{Connection, FlowError, FlowId, LinkId, Observer, Session, Side, Stream, Time, World};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::Progress;
 use crate::ends::{self, EndsError};
-use crate::record::Recorder;
+use crate::record::{LinkRecord, Recorder, TcpReading};
 use crate::result::{self, Run};
 use crate::scenario::{FlowKind, Scenario};
 
@@ -53,15 +53,22 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
 }
 
 fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError> {
-    let (mut world, links) = build(scenario, seed)?;
+    let (mut world, links, flows) = build(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
     let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
-    for part in 1..=PARTS {
-        // By nanoseconds, so that the parts end on the run's end whatever the rounding.
-        let nanos = i128::from(scenario.duration.as_nanos()) * i128::from(part) / i128::from(PARTS);
-        let until = Span::from_nanos(nanos as i64);
+    let mut link_records: Vec<_> = links.iter().map(|_| LinkRecord::default()).collect();
+    let every = if scenario.has_tcp() { scenario.sample_interval } else { part_of(scenario.duration) };
+    let mut until = Span::ZERO;
+    while until < scenario.duration {
+        until = (until + every).min(scenario.duration);
         world.run(Time::ZERO + until, &mut watch);
-        watch.tell.come_to(until, part as f64 / PARTS as f64);
+        if scenario.has_tcp() {
+            sample(&world, &flows, until, &mut watch.recorder);
+            for (record, &link) in link_records.iter_mut().zip(&links) {
+                world.link_stats(link).into_iter().for_each(|stats| record.push(until, stats));
+            }
+        }
+        watch.tell.come_to(until, until.as_secs_f64() / scenario.duration.as_secs_f64());
     }
     let stats: Vec<_> = links.iter().map(|&link| world.link_stats(link)).collect();
     world.stop(&mut watch);
@@ -78,9 +85,42 @@ fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError>
         emulator: None,
         flows: watch.recorder.finish(scenario.duration, &[]),
         links: links
-            .filter_map(|(link, stats)| stats.map(|stats| result::LinkResult::new(&link.name, &stats)))
+            .zip(link_records)
+            .filter_map(|((link, stats), record)| {
+                let result = result::LinkResult::new(&link.name, &stats?);
+                Some(result::LinkResult { samples: record.finish(), ..result })
+            })
             .collect(),
     })
+}
+
+/// So much of a run that progress is told often enough.
+fn part_of(duration: Span) -> Span {
+    Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
+}
+
+/// Takes the state of all TCP connections.
+fn sample(world: &World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
+    for (index, &flow) in flows.iter().enumerate() {
+        let Some((near, far)) = world.tcp(flow) else { continue };
+        let stats = near.stats();
+        let reading = TcpReading {
+            window: stats.window,
+            slow_start_threshold: stats.slow_start_threshold,
+            in_flight: stats.in_flight,
+            smoothed_round_trip: stats.smoothed_round_trip,
+            min_round_trip: stats.min_round_trip,
+            sent: stats.sent,
+            resent_in_recovery: stats.resent_in_recovery,
+            resent_after_timeout: stats.resent_after_timeout,
+            recoveries: stats.recoveries,
+            timeouts: stats.timeouts,
+            delivered: far.delivered(),
+            finished: stats.finished.map(|at| at - Time::ZERO),
+            law: stats.law,
+        };
+        recorder.on_tcp(at, index, &reading);
+    }
 }
 
 /// Records what happens in the world and tells it.
@@ -167,8 +207,8 @@ pub fn simulate_many<T: Send>(
     })
 }
 
-/// The scenario's world, and the forward direction of its links.
-fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>), SimError> {
+/// The scenario's world, the forward direction of its links, and its flows.
+fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>, Vec<FlowId>), SimError> {
     let mut world = World::new();
     let mut add = |link: &crate::scenario::Link| {
         let added = world.add_link(link.config.clone());
@@ -179,20 +219,28 @@ fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>), SimErro
     let way = |links: &[LinkId], path: &[usize]| -> Vec<LinkId> {
         path.iter().filter_map(|&link| links.get(link)).copied().collect()
     };
+    let mut flows = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         let there = way(&forward, &flow.path);
+        let back: Vec<_> = flow.path.iter().rev().copied().collect();
+        let back = way(&backward, &back);
         match &flow.kind {
             FlowKind::Session { controller, report_interval, .. } => {
                 let (near, far) = ends::session(flow, (controller, *report_interval), index, seed, Instant::ZERO)
                     .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-                let back: Vec<_> = flow.path.iter().rev().copied().collect();
-                world.add_session(Session { near, far, forward: there, backward: way(&backward, &back) })?;
+                flows.push(world.add_session(Session { near, far, forward: there, backward: back })?);
             }
             FlowKind::Background { traffic, rate } => {
                 let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO);
-                world.add_stream(Stream { source, forward: there })?;
+                flows.push(world.add_stream(Stream { source, forward: there })?);
+            }
+            FlowKind::Tcp(tcp) => {
+                let (near, far) = ends::tcp(flow, tcp, index, seed)
+                    .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
+                let known = ends::known_bandwidth(tcp, index, seed);
+                flows.push(world.add_tcp(Connection { near, far, forward: there, backward: back, known })?);
             }
         }
     }
-    Ok((world, forward))
+    Ok((world, forward, flows))
 }

@@ -5,6 +5,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 
 use super::IntervalRow;
 use super::delays::Delays;
+use super::tcp::{TcpReading, TcpRecord};
 use crate::result::{DelayResult, FlowResult, IntervalResult, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
 
@@ -36,6 +37,11 @@ pub(super) struct FlowRecord {
     response: Option<f64>,
     pacing_resets: u64,
     reports_missing: u64,
+    packet: Size,
+    /// Of a TCP connection, which has no events.
+    tcp: Option<TcpRecord>,
+    /// Its segments sent until the warm-up was over.
+    unsettled: u64,
 }
 
 /// The packets sent in one interval.
@@ -71,9 +77,14 @@ impl FlowRecord {
     pub(super) fn new(flow: &Flow, scenario: &Scenario) -> Self {
         let controller = match &flow.kind {
             FlowKind::Session { controller, .. } => Some(controller.entry.name.to_owned()),
+            FlowKind::Tcp(tcp) => Some(tcp.law.entry.name.to_owned()),
             FlowKind::Background { .. } => None,
         };
+        let tcp = matches!(flow.kind, FlowKind::Tcp(_)).then(|| TcpRecord::new(scenario.warm_up));
         Self {
+            packet: flow.packet_size,
+            tcp,
+            unsettled: 0,
             name: flow.name.clone(),
             controller,
             target: flow.target(),
@@ -112,6 +123,18 @@ impl FlowRecord {
                 self.response = snapshot.response.or(self.response);
             }
             _ => {}
+        }
+    }
+
+    pub(super) fn on_tcp(&mut self, at: Span, reading: &TcpReading) {
+        if let Some(tcp) = &mut self.tcp {
+            if at <= self.warm_up {
+                self.unsettled = reading.sent;
+            }
+            let settled = reading.sent.saturating_sub(self.unsettled);
+            self.settled_bytes = Size::from_bytes(settled.saturating_mul(self.packet.as_bytes()));
+            tcp.push(at, reading);
+            (self.sent, self.received) = tcp.sent();
         }
     }
 
@@ -254,6 +277,7 @@ impl FlowRecord {
             intervals,
             name: self.name,
             controller: self.controller,
+            tcp: self.tcp.and_then(TcpRecord::finish),
         }
     }
 

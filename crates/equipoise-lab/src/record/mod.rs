@@ -6,6 +6,7 @@
 
 mod delays;
 mod flow;
+mod tcp;
 
 use equipoise::session::Event;
 use equipoise::units::{Instant, SenderClock, Span};
@@ -13,6 +14,8 @@ use equipoise::units::{Instant, SenderClock, Span};
 use crate::result::{FlowResult, Stall};
 use crate::scenario::Scenario;
 use flow::FlowRecord;
+pub(crate) use tcp::LinkRecord;
+pub use tcp::TcpReading;
 
 /// A control interval of a session that has just ended, for the live table.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +60,14 @@ impl Recorder {
     pub fn on_event(&mut self, at: Span, flow: usize, event: &Event) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_event(at, self.origin, event);
+        }
+    }
+
+    /// The TCP connection that is flow number `flow` says this of itself at `at`, behind all that it said before; of flows
+    /// of another kind it is passed over.
+    pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            record.on_tcp(at, reading);
         }
     }
 

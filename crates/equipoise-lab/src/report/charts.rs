@@ -2,6 +2,7 @@
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::format::millis;
+use super::tcp;
 use crate::result::{FlowResult, IntervalResult, Report, Run, StepKind, World};
 
 /// A chart with the words that go with it.
@@ -15,6 +16,9 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
     let worlds = first_runs(report);
     let shown: Vec<_> = worlds.into_iter().filter_map(|run| run.flows.get(flow).map(|flow| (run, flow))).collect();
     let Some((_, first)) = shown.first() else { return Vec::new() };
+    if first.tcp.is_some() {
+        return tcp::figures(report, flow, &shown);
+    }
     let name = first.name.clone();
     vec![
         Figure { title: format!("{name}: one-way delay over time"), html: delay_over_time(report, flow, &shown) },
@@ -23,13 +27,18 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
     ]
 }
 
+/// The figures of the links.
+pub(super) fn link_figures(report: &Report) -> Vec<Figure> {
+    tcp::queues(report, &first_runs(report))
+}
+
 /// The first run of each world.
 fn first_runs(report: &Report) -> Vec<&Run> {
     [World::Sim, World::Live].iter().filter_map(|world| report.runs.iter().find(|run| run.world == *world)).collect()
 }
 
 /// How a world's lines look, and what it is called.
-fn look(world: World) -> (Style, &'static str) {
+pub(super) fn look(world: World) -> (Style, &'static str) {
     match world {
         World::Sim => (Style { color: "var(--sim)", dash: "7 4", width: 1.8 }, "simulated"),
         World::Live => (Style { color: "var(--live)", dash: "", width: 1.8 }, "live"),
@@ -38,7 +47,7 @@ fn look(world: World) -> (Style, &'static str) {
 
 /// Dashes of a target: unlike those of the worlds and of the steps.
 const TARGET_DASH: &str = "14 3 2 3";
-const STEP_DASH: &str = "2 3";
+pub(super) const STEP_DASH: &str = "2 3";
 
 /// The flow's target in milliseconds, where there is one.
 fn target_of(shown: &[(&Run, &FlowResult)]) -> Option<f64> {
@@ -120,7 +129,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 /// The next round number: one or two digits and a power of ten.
-fn nice(value: f64) -> f64 {
+pub(super) fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
@@ -260,12 +269,12 @@ fn delay_reached_by(flow: &FlowResult, share: f64) -> Option<f64> {
     })
 }
 
-fn time_axis(report: &Report) -> Axis {
+pub(super) fn time_axis(report: &Report) -> Axis {
     Axis::new("time (s)", 0.0, report.duration_s)
 }
 
 /// The steps within the run, those of one moment together.
-fn step_marks(report: &Report) -> Vec<Mark> {
+pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> =
         report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < report.duration_s).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
@@ -282,7 +291,7 @@ fn step_marks(report: &Report) -> Vec<Mark> {
 }
 
 /// The warm-up, and the intervals in which the machine stood still.
-fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
+pub(super) fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
     let warm_up =
         Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };
     let stalled = shown.iter().flat_map(|(_, flow)| flow.intervals.iter().filter(|interval| interval.stalled));

@@ -9,6 +9,7 @@ mod format;
 mod paper;
 mod shapes;
 mod tables;
+mod tcp;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ pub fn html(report: &Report) -> String {
         page.push_str(&flow_section(report, index, flow));
     }
     page.push_str("<h2>Links</h2>\n");
+    page.extend(charts::link_figures(report).iter().map(figure));
     page.push_str(&tables::links(report));
     page.push_str("<h2>Counters</h2>\n");
     page.push_str(&tables::counters(report));
@@ -133,6 +135,9 @@ fn verdicts(world: &InWorld<'_>) -> String {
 }
 
 fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
+    if first.tcp.is_some() {
+        return tcp_verdict(world, index, first);
+    }
     let runs = world.runs.len();
     let settled: Vec<_> =
         world.runs.iter().filter_map(|run| run.flows.get(index)).filter_map(|flow| flow.settled_delay_s).collect();
@@ -159,6 +164,35 @@ fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let class = if held { "verdict" } else { "verdict missed" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     format!("<p class=\"{class}\"><strong>{title}, {name}</strong> ({seeds}): {sentence}</p>\n")
+}
+
+/// What a TCP connection achieved, and what it cost.
+fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
+    let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.tcp.as_ref()).collect();
+    let mean = |of: &dyn Fn(&crate::result::TcpResult) -> f64| {
+        results.iter().map(|tcp| of(tcp)).sum::<f64>() / results.len().max(1) as f64
+    };
+    let goodput = mean(&|tcp| tcp.goodput_bps.unwrap_or(0.0)) / 1e6;
+    let (recoveries, timeouts) = (mean(&|tcp| tcp.recoveries as f64), mean(&|tcp| tcp.timeouts as f64));
+    let over_runs = if results.len() == 1 { "" } else { " in the mean" };
+    let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
+    format!(
+        "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput:.3} Mbit/s of data{over_runs}, \
+         {} and {}.</p>\n",
+        counted(recoveries, "fast recovery", "fast recoveries"),
+        counted(timeouts, "timeout", "timeouts"),
+    )
+}
+
+/// "no timeouts", "1 timeout", "2.5 timeouts".
+fn counted(count: f64, one: &str, several: &str) -> String {
+    if count == 0.0 {
+        format!("no {several}")
+    } else if (count - 1.0).abs() < 1e-9 {
+        format!("1 {one}")
+    } else {
+        format!("{} {several}", (count * 10.0).round() / 10.0)
+    }
 }
 
 /// Says which runs were shorter than planned.
@@ -194,15 +228,16 @@ fn lateness(world: &InWorld<'_>) -> Option<String> {
     Some(format!("the emulated bottleneck let packets go {median} late in the median, {largest} at the most."))
 }
 
+fn figure(figure: &charts::Figure) -> String {
+    format!("<figure>\n<h3>{}</h3>\n{}</figure>\n", escape(&figure.title), figure.html)
+}
+
 /// One flow: figures where it is controlled, and its metrics.
 fn flow_section(report: &Report, index: usize, flow: &FlowResult) -> String {
     let controller = flow.controller.as_deref().unwrap_or("background");
     let mut text = format!("<h2>{} ({})</h2>\n", escape(&flow.name), escape(controller));
     if flow.controller.is_some() {
-        for figure in charts::figures(report, index) {
-            let title = escape(&figure.title);
-            text.push_str(&format!("<figure>\n<h3>{title}</h3>\n{}</figure>\n", figure.html));
-        }
+        text.extend(charts::figures(report, index).iter().map(figure));
         text.push_str("<h3>Metrics</h3>\n");
     }
     text.push_str(&tables::metrics(report, index, flow));

@@ -32,6 +32,19 @@ const METRICS: &[Metric] = &[
     ("three reports missing", 1.0, 0, |flow| Some(flow.reports_missing as f64)),
 ];
 
+/// The same of a TCP connection.
+const TCP_METRICS: &[Metric] = &[
+    ("goodput (Mbit/s)", 1e-6, 3, |flow| flow.tcp.as_ref()?.goodput_bps),
+    ("data delivered (MB)", 1e-6, 3, |flow| Some(flow.tcp.as_ref()?.delivered_bytes as f64)),
+    ("segments sent", 1.0, 0, |flow| Some(flow.packets_sent as f64)),
+    ("sent again in fast recovery", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_in_recovery as f64)),
+    ("sent again after a timeout", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_after_timeout as f64)),
+    ("fast recoveries", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.recoveries as f64)),
+    ("timeouts", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.timeouts as f64)),
+    ("least round-trip time (ms)", 1e3, 3, |flow| flow.tcp.as_ref()?.min_round_trip_s),
+    ("transfer finished (s)", 1.0, 3, |flow| flow.tcp.as_ref()?.finished_s),
+];
+
 /// Mean over the runs and, of several, the 95 % confidence interval of that mean.
 fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     if values.is_empty() {
@@ -62,7 +75,8 @@ pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> Strin
         let cells: String = worlds.iter().map(cell).collect();
         format!("<tr><th scope=\"row\">{name}</th>{cells}</tr>\n")
     };
-    let rows: String = METRICS.iter().map(row).collect();
+    let metrics = if flow.tcp.is_some() { TCP_METRICS } else { METRICS };
+    let rows: String = metrics.iter().map(row).collect();
     let head = format!("<th scope=\"col\">metric</th>{}", world_heads(&worlds, "mean of"));
     table(&format!("Metrics of {}", flow.name), &head, &rows)
 }

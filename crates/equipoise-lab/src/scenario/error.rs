@@ -96,9 +96,60 @@ pub enum Problem {
         /// The largest packet.
         max: Size,
     },
-    /// A flow is both or neither of a controlled session and background traffic.
-    #[error("a flow has either `controller` and `report_interval`, or `source`")]
-    ControllerOrSource,
+    /// A flow is more or less than one of a controlled session, background traffic and a TCP connection.
+    #[error("a flow has either `controller` and `report_interval`, or `source`, or `window`")]
+    WhatFlow,
+    /// The key belongs to a TCP connection.
+    #[error("only a flow with a `window` law, a TCP connection, has this")]
+    OnlyWithWindow,
+    /// A connection ends before it begins.
+    #[error("must be after the flow's start at {start}")]
+    StopBeforeStart {
+        /// The start.
+        start: Span,
+    },
+    /// A number of segments is out of range.
+    #[error("must be between 1 and {most} segments")]
+    Segments {
+        /// The most there may be.
+        most: u64,
+    },
+    /// There is no window law of this name.
+    #[error("there is no such window law; there are: {known}")]
+    UnknownLaw {
+        /// The laws that there are.
+        known: String,
+    },
+    /// The window law has no name.
+    #[error("a window law needs a `name`: {known}")]
+    NoLawName {
+        /// The laws that there are.
+        known: String,
+    },
+    /// It is none of the words that it could be.
+    #[error("must be {known}")]
+    NotAWord {
+        /// The words.
+        known: String,
+    },
+    /// There is no such way to know the bandwidth.
+    #[error("there is no such source of bandwidth; use known or inline")]
+    UnknownBandwidth,
+    /// A known bandwidth does not say how often it is told.
+    #[error("a known bandwidth needs an `interval`, such as \"400 ms\"")]
+    NoMeasurementInterval,
+    /// Inline measurement has its own pace and its own errors.
+    #[error("an inline measurement takes neither `interval` nor `noise`")]
+    InlineNeedsNothing,
+    /// A connection has both a finite transfer and a rate.
+    #[error("a connection has either `transfer` or `rate`")]
+    TransferOrRate,
+    /// The samples would be more than anybody can look at.
+    #[error("must be {least} or more")]
+    TooManySamples {
+        /// The shortest interval.
+        least: Span,
+    },
     /// A controlled session does not say how often it reports.
     #[error("a flow with a `controller` needs a `report_interval`, such as \"1 s\"")]
     NoReportInterval,

@@ -3,7 +3,9 @@ use std::fmt::Write as _;
 use equipoise::pace::Traffic;
 use equipoise::units::{Rate, Span};
 
-use super::{Flow, FlowKind, Scenario};
+use equipoise_sim::tcp::{LossRecovery, Supply};
+
+use super::{BandwidthSource, Flow, FlowKind, Scenario, TcpFlow};
 
 /// The scenario in words.
 pub(super) fn explain(scenario: &Scenario) -> String {
@@ -83,8 +85,36 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
                 writeln!(out, "      {rate} from {} on", flow.start + *at)?;
             }
         }
+        FlowKind::Tcp(tcp) => describe_tcp(tcp, out)?,
     }
     Ok(())
+}
+
+fn describe_tcp(tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
+    let TcpFlow { law, supply, recovery, .. } = tcp;
+    writeln!(out, "    TCP connection under `{}`: {}", law.entry.name, law.entry.summary)?;
+    for ((name, value), parameter) in law.parameters.iter().zip(law.entry.parameters) {
+        writeln!(out, "      {name} = {value}: {}", parameter.meaning)?;
+    }
+    let recovery = match recovery {
+        LossRecovery::NewReno => "duplicate acknowledgements (NewReno)",
+        LossRecovery::Sack => "selective acknowledgements",
+    };
+    let data = match supply {
+        Supply::Unlimited => "as much as it can".to_owned(),
+        Supply::Transfer(size) => size.to_string(),
+        Supply::Rate(rate) => format!("data at {rate}"),
+    };
+    let until = tcp.stop.map_or(String::new(), |stop| format!(" until {stop}"));
+    writeln!(out, "    sends {data}{until}; losses are told by {recovery}")?;
+    match &tcp.bandwidth {
+        BandwidthSource::Unknown => Ok(()),
+        BandwidthSource::Inline => writeln!(out, "    bandwidth is measured by the connection's own packets"),
+        BandwidthSource::Known { interval, noise } => {
+            writeln!(out, "    bandwidth is known every {interval}, with a relative error of {}", noise.initial())?;
+            noise.steps().iter().try_for_each(|(at, noise)| writeln!(out, "      an error of {noise} from {at} on"))
+        }
+    }
 }
 
 /// Mean rate that background flows offer to a link at a time.
@@ -98,7 +128,7 @@ fn background_load(scenario: &Scenario, link: usize, at: Span) -> Rate {
                 Traffic::Poisson | Traffic::Constant => rate,
             }
         }
-        FlowKind::Session { .. } => 0.0,
+        FlowKind::Session { .. } | FlowKind::Tcp(_) => 0.0,
     });
     Rate::from_bps_f64(sum.sum()).unwrap_or(Rate::ZERO)
 }

@@ -7,6 +7,7 @@ mod check;
 mod error;
 mod explain;
 mod raw;
+mod tcp;
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +18,7 @@ use equipoise::pace::Traffic;
 use equipoise::units::{Rate, Schedule, Size, Span};
 
 pub use error::{Problem, ScenarioError};
+pub use tcp::{BandwidthSource, LawChoice, TcpFlow};
 
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Scenario {
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
+    /// Time between two samples of the connections' and links' states, where there are TCP flows.
+    pub sample_interval: Span,
     /// The links, each with two directions of the same kind.
     pub links: Vec<Link>,
     /// The flows.
@@ -48,7 +52,7 @@ pub struct Link {
     pub config: LinkConfig,
 }
 
-/// A flow: a controlled session or background traffic.
+/// A flow: a controlled session, background traffic or a TCP connection.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Its name.
@@ -83,6 +87,8 @@ pub enum FlowKind {
         /// Its rate over time, counted from the flow's start.
         rate: Schedule<Rate>,
     },
+    /// A TCP connection.
+    Tcp(TcpFlow),
 }
 
 /// A controller of the catalogue with values for its parameters.
@@ -109,7 +115,7 @@ impl Flow {
     pub const fn target(&self) -> Option<Span> {
         match self.kind {
             FlowKind::Session { target, .. } => target,
-            FlowKind::Background { .. } => None,
+            FlowKind::Background { .. } | FlowKind::Tcp(_) => None,
         }
     }
 
@@ -117,7 +123,7 @@ impl Flow {
     pub const fn report_interval(&self) -> Option<Span> {
         match self.kind {
             FlowKind::Session { report_interval, .. } => Some(report_interval),
-            FlowKind::Background { .. } => None,
+            FlowKind::Background { .. } | FlowKind::Tcp(_) => None,
         }
     }
 }
@@ -137,6 +143,11 @@ impl Scenario {
     /// [`ScenarioError`] for the first thing that is wrong.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         check::scenario(text)
+    }
+
+    /// Whether any flow is a TCP connection.
+    pub fn has_tcp(&self) -> bool {
+        self.flows.iter().any(|flow| matches!(flow.kind, FlowKind::Tcp(_)))
     }
 
     /// The scenario in words: what would run, and how loaded the links would be.
@@ -165,7 +176,7 @@ impl Scenario {
         let sharing = self.flows.iter().filter(|flow| flow.path.iter().any(|link| path.contains(link)));
         let load = sharing.flat_map(|flow| match &flow.kind {
             FlowKind::Background { rate, .. } => rate.steps().iter().map(|&(at, _)| flow.start + at).collect(),
-            FlowKind::Session { .. } => Vec::new(),
+            FlowKind::Tcp(_) | FlowKind::Session { .. } => Vec::new(),
         });
         let mut steps: Vec<_> = capacity.chain(load).collect();
         steps.sort_unstable();

@@ -14,6 +14,7 @@ pub(super) struct RawScenario {
     pub(super) duration: Spanned<Value>,
     pub(super) warm_up: Option<Spanned<Value>>,
     pub(super) seed: Option<u64>,
+    pub(super) sample_interval: Option<Spanned<Value>>,
     #[serde(default)]
     pub(super) link: Vec<RawLink>,
     #[serde(default)]
@@ -41,6 +42,41 @@ pub(super) struct RawFlow {
     pub(super) report_interval: Option<Spanned<Value>>,
     pub(super) controller: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) source: Option<RawSource>,
+    pub(super) stop: Option<Spanned<Value>>,
+    pub(super) window: Option<BTreeMap<String, Spanned<Value>>>,
+    pub(super) bandwidth: Option<RawBandwidth>,
+    pub(super) tcp: Option<RawTcp>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTcp {
+    pub(super) recovery: Option<Spanned<String>>,
+    pub(super) transfer: Option<Spanned<Value>>,
+    pub(super) rate: Option<Spanned<Value>>,
+    pub(super) receive_window: Option<Spanned<u64>>,
+    pub(super) delayed_acks: Option<Spanned<String>>,
+    pub(super) limited_transmit: Option<Spanned<String>>,
+    pub(super) idle_restart: Option<Spanned<String>>,
+    pub(super) handshake: Option<Spanned<String>>,
+    pub(super) min_rto: Option<Spanned<Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawBandwidth {
+    pub(super) kind: Spanned<String>,
+    pub(super) interval: Option<Spanned<Value>>,
+    pub(super) noise: Option<Spanned<f64>>,
+    #[serde(default)]
+    pub(super) steps: Vec<RawNoiseStep>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawNoiseStep {
+    pub(super) at: Spanned<Value>,
+    pub(super) noise: Spanned<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -59,4 +95,13 @@ pub(super) struct RawSource {
 pub(super) struct RawStep {
     pub(super) at: Spanned<Value>,
     pub(super) rate: Spanned<Value>,
+}
+
+impl RawFlow {
+    /// A key that is given and belongs to TCP connections alone.
+    pub(super) fn tcp_only(&self) -> Option<&'static str> {
+        let given =
+            [("stop", self.stop.is_some()), ("bandwidth", self.bandwidth.is_some()), ("tcp", self.tcp.is_some())];
+        given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
+    }
 }

@@ -14,6 +14,8 @@ use super::error::{Problem, ScenarioError};
 use super::raw::{RawFlow, RawLink, RawScenario, RawSource, RawStep};
 use super::{ControllerChoice, Flow, FlowKind, Link, Scenario};
 
+mod tcp;
+
 /// Bounds that keep a typing error from asking for the impossible.
 const MOST_LINKS: usize = 64;
 const MOST_FLOWS: usize = 256;
@@ -24,6 +26,9 @@ const SMALLEST_PACKET: Size = Size::from_bytes(100);
 const LARGEST_PACKET: Size = Size::from_bytes(1500);
 /// The shortest report interval in a scenario: two packets at 1.6 Mbit/s.
 const SHORTEST_INTERVAL: Span = Span::from_millis(10);
+
+/// Samples that a chart and a reader can bear.
+const MOST_SAMPLES: i64 = 100_000;
 
 /// Checks the text of a scenario.
 pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
@@ -51,11 +56,25 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
         duration,
         warm_up,
         seed: raw.seed.unwrap_or(1),
+        sample_interval: match &raw.sample_interval {
+            None => sample_interval(duration),
+            Some(value) => {
+                let interval = check.positive("sample_interval", value)?;
+                let least = Span::from_nanos(duration.as_nanos() / MOST_SAMPLES);
+                check.that(interval >= least, "sample_interval", value, || Problem::TooManySamples { least })?;
+                interval
+            }
+        },
         links,
         flows: Vec::new(),
     };
     scenario.flows = raw.flow.iter().map(|flow| check.flow(flow, &scenario)).collect::<Result<_, _>>()?;
     Ok(scenario)
+}
+
+/// A five-hundredth of the run, and 10 ms at least.
+fn sample_interval(duration: Span) -> Span {
+    Span::from_nanos(duration.as_nanos() / 500).max(Span::from_millis(10))
 }
 
 /// The text, for the lines and values that errors name.
@@ -140,14 +159,26 @@ impl Check<'_> {
         let initial = self.quantity("rate", rate)?;
         let mut checked: Vec<(Span, Rate)> = Vec::new();
         for step in steps {
-            let at = self.positive("at", &step.at)?;
-            self.that(at < ends, "at", &step.at, || Problem::AfterTheEnd { duration: ends })?;
-            if let Some(&(previous, _)) = checked.last() {
-                self.that(at > previous, "at", &step.at, || Problem::StepOrder { previous })?;
-            }
+            let at = self.step("at", &step.at, checked.last().map(|(at, _)| *at), ends)?;
             checked.push((at, self.quantity("rate", &step.rate)?));
         }
         Ok(Schedule::new(initial, checked))
+    }
+
+    /// The time of a step, which comes after the one before it and before the end.
+    fn step(
+        &self,
+        key: &str,
+        value: &Spanned<Value>,
+        previous: Option<Span>,
+        ends: Span,
+    ) -> Result<Span, ScenarioError> {
+        let at = self.positive(key, value)?;
+        self.that(at < ends, key, value, || Problem::AfterTheEnd { duration: ends })?;
+        if let Some(previous) = previous {
+            self.that(at > previous, key, value, || Problem::StepOrder { previous })?;
+        }
+        Ok(at)
     }
 
     fn link(&self, raw: &RawLink, duration: Span) -> Result<Link, ScenarioError> {
@@ -176,13 +207,17 @@ impl Check<'_> {
                 start
             }
         };
-        let kind = match (&raw.controller, &raw.source, &raw.report_interval) {
-            (Some(controller), None, Some(interval)) => {
+        if let (None, Some(stray)) = (&raw.window, raw.tcp_only()) {
+            return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithWindow));
+        }
+        let kind = match (&raw.controller, &raw.source, &raw.window, &raw.report_interval) {
+            (Some(controller), None, None, Some(interval)) => {
                 self.session(raw, controller, interval, scenario.propagation_delay(&path))?
             }
-            (Some(_), None, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
-            (None, Some(source), None) => self.background(source, scenario.duration - start)?,
-            _ => return Err(self.wrong("name", raw.name.span(), Problem::ControllerOrSource)),
+            (Some(_), None, None, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
+            (None, Some(source), None, None) => self.background(source, scenario.duration - start)?,
+            (None, None, Some(law), None) => FlowKind::Tcp(self.tcp(raw, law, (start, scenario.duration))?),
+            _ => return Err(self.wrong("name", raw.name.span(), Problem::WhatFlow)),
         };
         Ok(Flow { name: raw.name.get_ref().clone(), path, packet_size, start, kind })
     }
@@ -232,6 +267,17 @@ impl Check<'_> {
         let entry = name.get_ref().as_str().and_then(control::find);
         let entry =
             entry.ok_or_else(|| self.wrong("name", name.span(), Problem::UnknownController { known: known() }))?;
+        let parameters = self.parameters(given, name, |texts| entry.parse(texts))?;
+        Ok(ControllerChoice { entry, parameters })
+    }
+
+    /// Values for all parameters of an entry of a catalogue.
+    fn parameters(
+        &self,
+        given: &BTreeMap<String, Spanned<Value>>,
+        name: &Spanned<Value>,
+        parse: impl FnOnce(&[(&str, &str)]) -> Result<control::Parameters, control::ConfigError>,
+    ) -> Result<control::Parameters, ScenarioError> {
         let mut texts = Vec::new();
         for (key, value) in given.iter().filter(|(key, _)| *key != "name") {
             let text = match value.get_ref() {
@@ -243,12 +289,11 @@ impl Check<'_> {
             texts.push((key.as_str(), text));
         }
         let texts: Vec<_> = texts.iter().map(|(key, text)| (*key, text.as_str())).collect();
-        let parameters = entry.parse(&texts).map_err(|problem| {
+        parse(&texts).map_err(|problem| {
             let at = given.get(problem.parameter()).unwrap_or(name).span();
             let key = problem.parameter().to_owned();
             self.wrong(&key, at, problem.into())
-        })?;
-        Ok(ControllerChoice { entry, parameters })
+        })
     }
 
     fn background(&self, raw: &RawSource, lasts: Span) -> Result<FlowKind, ScenarioError> {

@@ -1,0 +1,135 @@
+use equipoise::control::window::WindowSnapshot;
+use equipoise::link::LinkStats;
+use equipoise::units::{Size, Span};
+
+use crate::result::{LinkSample, TcpResult, TcpSample};
+
+/// What a TCP connection says of itself at some moment; counters are since its start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TcpReading {
+    /// Congestion window, in segments.
+    pub window: f64,
+    /// Slow start threshold, in segments; `None` before the first loss.
+    pub slow_start_threshold: Option<f64>,
+    /// Segments sent and not acknowledged in order.
+    pub in_flight: u64,
+    /// Smoothed round-trip time.
+    pub smoothed_round_trip: Option<Span>,
+    /// Least round-trip time.
+    pub min_round_trip: Option<Span>,
+    /// Segments sent, retransmissions among them.
+    pub sent: u64,
+    /// Retransmissions in fast recovery.
+    pub resent_in_recovery: u64,
+    /// Retransmissions after the timer had run out.
+    pub resent_after_timeout: u64,
+    /// Times that fast recovery began.
+    pub recoveries: u64,
+    /// Times that the retransmission timer ran out.
+    pub timeouts: u64,
+    /// Data that have come to the receiver, each byte once.
+    pub delivered: Size,
+    /// When the last data of a finite transfer were acknowledged, since the run's start.
+    pub finished: Option<Span>,
+    /// The window law's own account.
+    pub law: WindowSnapshot,
+}
+
+/// A connection's samples so far.
+#[derive(Debug)]
+pub(super) struct TcpRecord {
+    warm_up: Span,
+    samples: Vec<TcpSample>,
+    last: Option<(Span, TcpReading)>,
+    /// Data delivered until the warm-up was over, and when that was seen.
+    settled_from: Option<(Span, Size)>,
+}
+
+impl TcpRecord {
+    pub(super) const fn new(warm_up: Span) -> Self {
+        Self { warm_up, samples: Vec::new(), last: None, settled_from: None }
+    }
+
+    /// Takes what the connection says at `at`, behind all that it said before.
+    pub(super) fn push(&mut self, at: Span, reading: &TcpReading) {
+        let (since, delivered) = self.last.map_or((Span::ZERO, Size::ZERO), |(at, last)| (at, last.delivered));
+        if at >= self.warm_up && self.settled_from.is_none() {
+            self.settled_from = Some((at, reading.delivered));
+        }
+        let elapsed = (at - since).as_secs_f64();
+        let goodput = (reading.delivered - delivered).as_bits() as f64;
+        let bandwidth = reading.law.bandwidth;
+        self.samples.push(TcpSample {
+            at_s: at.as_secs_f64(),
+            window_segments: reading.window,
+            slow_start_threshold_segments: reading.slow_start_threshold,
+            in_flight_segments: reading.in_flight,
+            smoothed_round_trip_s: reading.smoothed_round_trip.map(Span::as_secs_f64),
+            min_round_trip_s: reading.min_round_trip.map(Span::as_secs_f64),
+            goodput_bps: (elapsed > 0.0).then(|| goodput / elapsed),
+            retransmissions: reading.resent_in_recovery + reading.resent_after_timeout,
+            timeouts: reading.timeouts,
+            gamma: reading.law.gamma,
+            capacity_bps: bandwidth.map(|found| found.capacity.rate.as_bps_f64()),
+            available_bps: bandwidth.map(|found| found.available.rate.as_bps_f64()),
+        });
+        self.last = Some((at, *reading));
+    }
+
+    /// Segments sent, and those of them that were new.
+    pub(super) fn sent(&self) -> (u64, u64) {
+        let resent = |reading: &TcpReading| reading.resent_in_recovery + reading.resent_after_timeout;
+        self.last.map_or((0, 0), |(_, last)| (last.sent, last.sent - resent(&last)))
+    }
+
+    pub(super) fn finish(self) -> Option<TcpResult> {
+        let (at, last) = self.last?;
+        let goodput = self
+            .settled_from
+            .filter(|(since, _)| *since < at)
+            .map(|(since, delivered)| (last.delivered - delivered).as_bits() as f64 / (at - since).as_secs_f64());
+        Some(TcpResult {
+            goodput_bps: goodput,
+            delivered_bytes: last.delivered.as_bytes(),
+            resent_in_recovery: last.resent_in_recovery,
+            resent_after_timeout: last.resent_after_timeout,
+            recoveries: last.recoveries,
+            timeouts: last.timeouts,
+            min_round_trip_s: last.min_round_trip.map(Span::as_secs_f64),
+            finished_s: last.finished.map(Span::as_secs_f64),
+            samples: self.samples,
+        })
+    }
+}
+
+/// A link's samples so far.
+#[derive(Debug, Default)]
+pub(crate) struct LinkRecord {
+    samples: Vec<LinkSample>,
+    last: Option<(f64, LinkStats)>,
+}
+
+impl LinkRecord {
+    /// Takes the link's counters at `at`, behind all that were taken before.
+    pub(crate) fn push(&mut self, at: Span, stats: LinkStats) {
+        let at_s = at.as_secs_f64();
+        let (since_s, last) = self.last.map_or((0.0, None), |(at, last)| (at, Some(last)));
+        // Means since the start, made means since the last sample.
+        let over = |of: fn(&LinkStats) -> Option<f64>| {
+            let before = last.as_ref().and_then(of).unwrap_or(0.0) * since_s;
+            let elapsed = at_s - since_s;
+            of(&stats).filter(|_| elapsed > 0.0).map(|mean| (mean * at_s - before) / elapsed)
+        };
+        self.samples.push(LinkSample {
+            at_s,
+            queue_packets: over(|stats| stats.mean_queue).map(|queue| queue.max(0.0)),
+            utilisation: over(|stats| stats.utilisation).map(|share| share.clamp(0.0, 1.0)),
+            packets_dropped: stats.dropped,
+        });
+        self.last = Some((at_s, stats));
+    }
+
+    pub(crate) fn finish(self) -> Vec<LinkSample> {
+        self.samples
+    }
+}
