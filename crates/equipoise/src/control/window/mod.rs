@@ -4,11 +4,23 @@
 //! many segments may be under way; which of them are lost, when a timer runs out and what is sent again is the
 //! transport's business. Windows are counted in segments of full size, as the papers count them, and need not be whole.
 
+mod cubic;
+mod noise;
+mod oscillation;
 mod reno;
+pub mod symbiosis;
+mod vegas;
 
 use alloc::boxed::Box;
 
+pub use cubic::Cubic;
+pub use noise::NoiseAwareness;
+pub use oscillation::Oscillating;
 pub use reno::Reno;
+pub use symbiosis::{Symbiosis, SymbiosisConfig};
+pub use vegas::{Vegas, VegasConfig};
+
+pub use super::catalogue::{WindowContext, WindowEntry, find_window as find, window_entries as entries};
 
 use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, Rate, SenderClock, Span};
