@@ -92,16 +92,12 @@ pub(crate) enum Error {
         want: &'static str,
     },
     /// A peer printed something else than its one row.
-    #[error(
-        "{peer} at {rate_mbps} Mbit/s with seed {seed} printed `{found}`: want one row of numbers, `{columns}` but the last"
-    )]
+    #[error("{peer} with `{arguments}` printed `{found}`: want one row of values, `{columns}` but the last")]
     PeerRow {
         /// Which peer.
         peer: &'static str,
-        /// At which rate of session 1.
-        rate_mbps: String,
-        /// With which seed.
-        seed: u32,
+        /// With which arguments.
+        arguments: String,
         /// What it printed.
         found: String,
         /// The columns of the CSV.

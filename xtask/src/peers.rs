@@ -1,5 +1,7 @@
 //! The simulators that others use, over the same scenario: the programs of `bench/peers/`, by rate and seed into one CSV.
 
+mod tcp;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -17,52 +19,91 @@ use crate::workspace::Workspace;
 /// What a peer prints, and the wall-clock time of its process, which is measured here.
 const COLUMNS: &str = "peer,rate_mbps,seed,packets,mean_s,variance_s2,wall_s";
 
-const NS2_SCRIPT: &str = "bench/peers/waki2013-fig7.tcl";
-const NS3_SOURCE: &str = "bench/peers/waki2013-fig7.cc";
+/// The name of its programs in `bench/peers/`: `.tcl` for ns-2, `.cc` for ns-3.
+const SCENARIO: &str = "waki2013-fig7";
 const NS3_FLAGS: [&str; 3] = ["-std=c++17", "-O3", "-DNDEBUG"];
 const NS3_LIBRARIES: [&str; 4] = ["-lns3-core", "-lns3-network", "-lns3-internet", "-lns3-point-to-point"];
 
 /// Runs the peers that `words` ask for and writes their rows in order of peer, rate and seed.
 pub(crate) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
+    if let ["tcp", words @ ..] = words {
+        return tcp::run(workspace, words);
+    }
     let options = Options::parse(words)?;
-    let mut runs = Vec::new();
-    let mut versions = Vec::new();
-    for &peer in &options.peers {
-        let Some(command) = peer.prepare(workspace)? else {
-            println!("skipped: {} is not installed (apt-get install {})", peer.name(), peer.packages());
-            continue;
-        };
-        versions.push(peer.version());
+    let mut sheet = Sheet::new(COLUMNS);
+    for (peer, command) in prepared(workspace, &options.peers, SCENARIO, &mut sheet)? {
         for rate in options.rates.clone() {
-            runs.extend((1..=options.seeds).map(|seed| Run { peer, command: command.clone(), rate, seed }));
+            sheet.runs.extend((1..=options.seeds).map(|seed| {
+                let arguments = vec![mbps(rate), seed.to_string(), options.seconds.to_string()];
+                let start = format!("{},{},{seed}", peer.name(), mbps(rate));
+                Run { peer, command: command.clone(), arguments, start, columns: COLUMNS }
+            }));
         }
     }
-    if runs.is_empty() {
-        return Ok(());
-    }
     let path = options.out.clone().unwrap_or_else(|| workspace.target("peers.csv"));
-    let comment = format!("# {}; cargo xtask peers {}", versions.join("; "), words.join(" "));
-    write_rows(&path, comment.trim_end(), &runs, &options)?;
-    println!("{} runs in {}", runs.len(), path.display());
-    Ok(())
+    sheet.write(&path, &format!("cargo xtask peers {}", words.join(" ")), options.jobs)
+}
+
+/// Those of the peers that are installed, with the commands that want their arguments yet.
+fn prepared(
+    workspace: &Workspace,
+    peers: &[Peer],
+    scenario: &str,
+    sheet: &mut Sheet,
+) -> Result<Vec<(Peer, Vec<PathBuf>)>, Error> {
+    let mut installed = Vec::new();
+    for &peer in peers {
+        if let Some(command) = peer.prepare(workspace, scenario)? {
+            sheet.versions.push(peer.version());
+            installed.push((peer, command));
+        } else {
+            println!("skipped: {} is not installed (apt-get install {})", peer.name(), peer.packages());
+        }
+    }
+    Ok(installed)
+}
+
+/// The CSV to be: what runs, in the order of its rows.
+#[derive(Debug)]
+struct Sheet {
+    columns: &'static str,
+    versions: Vec<String>,
+    runs: Vec<Run>,
+}
+
+impl Sheet {
+    fn new(columns: &'static str) -> Self {
+        Self { columns, versions: Vec::new(), runs: Vec::new() }
+    }
+
+    /// Runs all, `jobs` at a time, under a first line of versions and `command`; nothing where there is nothing to run.
+    fn write(&self, path: &Path, command: &str, jobs: u32) -> Result<(), Error> {
+        if self.runs.is_empty() {
+            return Ok(());
+        }
+        let comment = format!("# {}; {}", self.versions.join("; "), command.trim_end());
+        write_rows(path, &format!("{comment}\n{}", self.columns), &self.runs, jobs)?;
+        println!("{} runs in {}", self.runs.len(), path.display());
+        Ok(())
+    }
 }
 
 /// Writes each row once all those before it are there, so that what a failure leaves has no gaps.
-fn write_rows(path: &Path, comment: &str, runs: &[Run], options: &Options) -> Result<(), Error> {
+fn write_rows(path: &Path, head: &str, runs: &[Run], jobs: u32) -> Result<(), Error> {
     let unwritable = |source| Error::File { verb: "write", path: path.to_path_buf(), source };
     let mut file = File::create(path).map_err(unwritable)?;
-    writeln!(file, "{comment}\n{COLUMNS}").map_err(unwritable)?;
+    writeln!(file, "{head}").map_err(unwritable)?;
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..runs.len().min(options.jobs as usize) {
+        for _ in 0..runs.len().min(jobs as usize) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(run) = runs.get(index) else { return };
                     // Nobody listens any more where another run failed.
-                    if sender.send((index, run.row(options.seconds))).is_err() {
+                    if sender.send((index, run.row())).is_err() {
                         return;
                     }
                 }
@@ -131,12 +172,13 @@ impl Peer {
         packages.map_or_else(|_| self.name().to_string(), |known| known.trim_end_matches(", ").to_string())
     }
 
-    /// The command that wants rate, seed and seconds yet, built where it has to be; nothing where the peer is missing.
-    fn prepare(self, workspace: &Workspace) -> Result<Option<Vec<PathBuf>>, Error> {
+    /// The command that wants its arguments yet, built where it has to be; nothing where the peer is missing.
+    fn prepare(self, workspace: &Workspace, scenario: &str) -> Result<Option<Vec<PathBuf>>, Error> {
+        let source = |ending| workspace.path(format!("bench/peers/{scenario}.{ending}"));
         match self {
             Self::Ns2 => {
                 let installed = Process::new("ns").argument("/dev/null").succeeds();
-                Ok(installed.then(|| vec![PathBuf::from("ns"), workspace.path(NS2_SCRIPT)]))
+                Ok(installed.then(|| vec![PathBuf::from("ns"), source("tcl")]))
             }
             Self::Ns3 => {
                 let header = ["-E", "-include", "ns3/ptr.h", "-x", "c++", "/dev/null"];
@@ -149,8 +191,8 @@ impl Peer {
                     path: folder.clone(),
                     source,
                 })?;
-                let program = folder.join("waki2013-fig7");
-                let compiler = Process::new("g++").arguments(NS3_FLAGS).argument(workspace.path(NS3_SOURCE));
+                let program = folder.join(scenario);
+                let compiler = Process::new("g++").arguments(NS3_FLAGS).argument(source("cc"));
                 compiler
                     .argument("-o")
                     .argument(&program)
@@ -163,46 +205,47 @@ impl Peer {
     }
 }
 
-/// One process: a peer, a rate, a seed.
+/// One process of a peer.
 #[derive(Debug)]
 struct Run {
     peer: Peer,
     command: Vec<PathBuf>,
-    rate: Tenths,
-    seed: u32,
+    arguments: Vec<String>,
+    /// What its row has to begin with.
+    start: String,
+    columns: &'static str,
 }
 
 impl Run {
-    /// Runs it for so many simulated seconds; its row, closed by the wall-clock time.
-    fn row(&self, seconds: u32) -> Result<String, Error> {
-        let rate = mbps(self.rate);
+    /// Runs it; its row, closed by the wall-clock time.
+    fn row(&self) -> Result<String, Error> {
         let (program, arguments) = self.command.split_first().expect("every peer's command begins with its program");
         let process = Process::new(program).arguments(arguments);
         let mut printed = Vec::new();
         let start = Instant::now();
-        process
-            .arguments([rate.as_str(), &self.seed.to_string(), &seconds.to_string()])
-            .run_lines(|line| printed.push(line.to_string()))?;
+        process.arguments(&self.arguments).run_lines(|line| printed.push(line.to_string()))?;
         let wall = start.elapsed().as_secs_f64();
         match &printed[..] {
-            [row] if is_row(row, self.peer) => Ok(format!("{row},{wall:.3}")),
+            [row] if is_row(row, &self.start, self.columns) => Ok(format!("{row},{wall:.3}")),
             _ => Err(Error::PeerRow {
                 peer: self.peer.name(),
-                rate_mbps: rate,
-                seed: self.seed,
+                arguments: self.arguments.join(" "),
                 found: printed.join("\n"),
-                columns: COLUMNS,
+                columns: self.columns,
             }),
         }
     }
 }
 
-/// Whether it names the peer and has a finite number in all its other columns.
-fn is_row(row: &str, peer: Peer) -> bool {
-    let mut fields = row.split(',');
-    fields.next() == Some(peer.name())
-        && fields.clone().count() == COLUMNS.split(',').count() - 2
-        && fields.all(|field| field.parse::<f64>().is_ok_and(f64::is_finite))
+/// Whether it begins so and has a finite number, or `on` or `off`, in all its other columns.
+fn is_row(row: &str, start: &str, columns: &str) -> bool {
+    let is_value = |field: &str| matches!(field, "on" | "off") || field.parse::<f64>().is_ok_and(f64::is_finite);
+    // The last column is not the peer's.
+    row.split(',').count() + 1 == columns.split(',').count()
+        && row
+            .strip_prefix(start)
+            .and_then(|rest| rest.strip_prefix(','))
+            .is_some_and(|rest| rest.split(',').all(is_value))
 }
 
 /// A rate in steps of 0.1 Mbit/s, so that a range of them has exact ends.
@@ -329,16 +372,19 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_its_peers_name_and_a_number_in_every_column() {
-        assert!(is_row("ns-2,3.0,1,150000,0.0082,8.2e-07", Peer::Ns2));
+    fn a_row_begins_as_asked_and_has_a_value_in_every_column() {
+        let start = "ns-2,3.0,1";
+        assert!(is_row("ns-2,3.0,1,150000,0.0082,8.2e-07", start, COLUMNS));
         for row in [
             "ns-3,3.0,1,150000,0.0082,8.2e-07",
+            "ns-2,3.0,2,150000,0.0082,8.2e-07",
             "ns-2,3.0,1,150000,0.0082",
             "ns-2,3.0,1,150000,0.0082,8.2e-07,1",
             "ns-2,3.0,1,0,nan,nan",
+            "ns-2,3.0,1,0,of,0",
             "",
         ] {
-            assert!(!is_row(row, Peer::Ns2), "{row}");
+            assert!(!is_row(row, start, COLUMNS), "{row}");
         }
     }
 }

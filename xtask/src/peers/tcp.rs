@@ -1,0 +1,163 @@
+//! Bulk TCP flows over a dumbbell in the peers: the settings of the validation, by variant, flows and seed into one CSV.
+
+use std::path::PathBuf;
+
+use super::{Peer, Run, Sheet, peers, prepared};
+use crate::error::Error;
+use crate::workspace::Workspace;
+
+/// What a peer prints, and the wall-clock time of its process, which is measured here.
+const COLUMNS: &str = "tool,variant,rate_mbps,rtt_ms,queue_packets,flows,seed,seconds,goodput_mbps,loss_ratio,timeouts,\
+    fast_retransmits,retransmitted,mean_queue_packets,jain,delayed_acks,steady_goodput_mbps,steady_loss_ratio,\
+    steady_timeouts,steady_fast_retransmits,steady_retransmitted,steady_mean_queue_packets,steady_jain,wall_s";
+
+/// The name of its programs in `bench/peers/`.
+const SCENARIO: &str = "tcp";
+
+/// Rate in Mbit/s, propagation time there and back in milliseconds, queue in packets, simulated seconds. Ours: a queue of
+/// 0.3 to 2.5 times what is under way, and that from 4 to 1000 packets.
+const SETTINGS: [[u32; 4]; 6] = [
+    [2, 24, 10, 100],
+    [10, 40, 50, 100],
+    [10, 100, 25, 100],
+    [50, 60, 300, 100],
+    [100, 120, 1000, 200],
+    [100, 30, 100, 100],
+];
+
+/// Runs the peers that `words` ask for and writes their rows in order of peer, setting, variant, flows and seed.
+pub(super) fn run(workspace: &Workspace, words: &[&str]) -> Result<(), Error> {
+    let options = Options::parse(words)?;
+    let mut sheet = Sheet::new(COLUMNS);
+    for (peer, command) in prepared(workspace, &options.peers, SCENARIO, &mut sheet)? {
+        for setting in SETTINGS {
+            for arguments in options.arguments(setting) {
+                let keys = &arguments[..arguments.len() - 1];
+                let start = format!("{},{}", peer.name(), keys.join(","));
+                sheet.runs.push(Run { peer, command: command.clone(), arguments, start, columns: COLUMNS });
+            }
+        }
+    }
+    let path = options.out.clone().unwrap_or_else(|| workspace.target("peers-tcp.csv"));
+    sheet.write(&path, &format!("cargo xtask peers tcp {}", words.join(" ")), options.jobs)
+}
+
+/// What to run.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    peers: Vec<Peer>,
+    variants: Vec<String>,
+    flows: Vec<u32>,
+    seeds: u32,
+    delayed_acks: String,
+    out: Option<PathBuf>,
+    jobs: u32,
+}
+
+impl Default for Options {
+    /// All of the validation, one process at a time.
+    fn default() -> Self {
+        Self {
+            peers: Peer::ALL.to_vec(),
+            variants: vec!["newreno".to_string(), "sack".to_string()],
+            flows: vec![1, 4],
+            seeds: 5,
+            delayed_acks: "on".to_string(),
+            out: None,
+            jobs: 1,
+        }
+    }
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Self, Error> {
+        let mut options = Self::default();
+        for pair in words.chunks(2) {
+            let (option, value) = (pair[0], pair.get(1).copied().unwrap_or_default());
+            let wrong = |want| Error::Option { option: option.to_string(), found: value.to_string(), want };
+            let whole = |value: &str| match value.parse() {
+                Ok(number) if number > 0 => Ok(number),
+                _ => Err(wrong("a whole number of at least 1")),
+            };
+            match option {
+                "--peers" => options.peers = peers(value).ok_or_else(|| wrong("`ns-2`, `ns-3` or `ns-2,ns-3`"))?,
+                "--variants" if !value.is_empty() => {
+                    options.variants = value.split(',').map(str::to_string).collect();
+                }
+                "--variants" => return Err(wrong("`newreno`, `sack`, of ns-3 also `sack-prr`, with commas between")),
+                "--flows" => options.flows = value.split(',').map(whole).collect::<Result<_, _>>()?,
+                "--seeds" => options.seeds = whole(value)?,
+                "--delayed-acks" if matches!(value, "on" | "off") => options.delayed_acks = value.to_string(),
+                "--delayed-acks" => return Err(wrong("`on` or `off`")),
+                "--jobs" => options.jobs = whole(value)?,
+                "--out" if !value.is_empty() => options.out = Some(PathBuf::from(value)),
+                "--out" => return Err(wrong("a file")),
+                _ => return Err(wrong("--peers, --variants, --flows, --seeds, --delayed-acks, --jobs or --out")),
+            }
+        }
+        Ok(options)
+    }
+
+    /// The arguments of every run of one setting, in the programs' order; delayed ACKs are the last.
+    fn arguments(&self, [rate, rtt, queue, seconds]: [u32; 4]) -> Vec<Vec<String>> {
+        let mut runs = Vec::new();
+        for variant in &self.variants {
+            for flows in &self.flows {
+                for seed in 1..=self.seeds {
+                    let numbers = [rate, rtt, queue, *flows, seed, seconds].map(|number| number.to_string());
+                    let mut words = vec![variant.clone()];
+                    words.extend(numbers);
+                    words.push(self.delayed_acks.clone());
+                    runs.push(words);
+                }
+            }
+        }
+        runs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_in_any_order_and_the_rest_keeps_its_defaults() {
+        let words = ["--flows", "1,2,8", "--variants", "sack-prr", "--delayed-acks", "off", "--peers", "ns-3"];
+        let want = Options {
+            peers: vec![Peer::Ns3],
+            variants: vec!["sack-prr".to_string()],
+            flows: vec![1, 2, 8],
+            seeds: 5,
+            delayed_acks: "off".to_string(),
+            out: None,
+            jobs: 1,
+        };
+        assert_eq!(Options::parse(&words).unwrap(), want);
+    }
+
+    #[test]
+    fn a_wrong_option_is_named() {
+        for words in [
+            ["--peers", "ns-4"],
+            ["--variants", ""],
+            ["--flows", "1,0"],
+            ["--flows", ""],
+            ["--seeds", "0"],
+            ["--delayed-acks", "yes"],
+            ["--out", ""],
+            ["--rates", "1"],
+        ] {
+            let error = Options::parse(&words).unwrap_err();
+            assert!(matches!(&error, Error::Option { option, .. } if option == words[0]), "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_seed_of_every_number_of_flows_of_every_variant_runs_once() {
+        let options = Options { seeds: 2, ..Options::default() };
+        let runs = options.arguments([10, 40, 50, 100]);
+        assert_eq!(runs.len(), 2 * 2 * 2);
+        assert_eq!(runs[0].join(" "), "newreno 10 40 50 1 1 100 on");
+        assert_eq!(runs[7].join(" "), "sack 10 40 50 4 2 100 on");
+    }
+}
