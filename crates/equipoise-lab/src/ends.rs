@@ -91,10 +91,10 @@ pub(crate) fn tcp(
 }
 
 /// What a TCP connection is told of its path's bandwidth.
-pub(crate) fn known_bandwidth(connection: &TcpFlow, index: usize, seed: u64) -> Option<KnownBandwidth> {
+pub(crate) fn known_bandwidth(flow: &Flow, connection: &TcpFlow, index: usize, seed: u64) -> Option<KnownBandwidth> {
     let BandwidthSource::Known { interval, noise } = &connection.bandwidth else { return None };
     let noise = WhiteNoise::new(noise.clone(), stream_seed(seed, FIRST_NOISE_STREAM + index as u64));
-    Some(KnownBandwidth { interval: *interval, noise })
+    Some(KnownBandwidth { start: Instant::ZERO + flow.start, interval: *interval, noise })
 }
 
 /// When the packets of background traffic leave: at the same times in both worlds.

@@ -237,7 +237,7 @@ fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>, Vec<Flow
             FlowKind::Tcp(tcp) => {
                 let (near, far) = ends::tcp(flow, tcp, index, seed)
                     .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-                let known = ends::known_bandwidth(tcp, index, seed);
+                let known = ends::known_bandwidth(flow, tcp, index, seed);
                 flows.push(world.add_tcp(Connection { near, far, forward: there, backward: back, known })?);
             }
         }

@@ -127,7 +127,7 @@ impl FlowRecord {
     }
 
     pub(super) fn on_tcp(&mut self, at: Span, reading: &TcpReading) {
-        if let Some(tcp) = &mut self.tcp {
+        if let Some(tcp) = self.tcp.as_mut().filter(|_| at >= self.start) {
             if at <= self.warm_up {
                 self.unsettled = reading.sent;
             }

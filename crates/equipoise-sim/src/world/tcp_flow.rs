@@ -26,6 +26,8 @@ pub struct Connection {
 /// packets left of it there.
 #[derive(Clone, Debug)]
 pub struct KnownBandwidth {
+    /// When measuring begins; the first result comes an interval later.
+    pub start: Time,
     /// Time between two measurements, which is also what each looks back on; above zero.
     pub interval: Span,
     /// The error that each is given.
@@ -44,7 +46,8 @@ struct Measuring {
     config: KnownBandwidth,
     /// Its number in the agenda.
     thing: usize,
-    since: Time,
+    /// The last measurement, or the beginning of measuring.
+    since: Option<Time>,
     next: Time,
     /// What each forward link was offered by all and by this flow until `since`.
     offered: Vec<(Size, Size)>,
@@ -70,11 +73,10 @@ impl World {
         let ends = self.ends(&forward, &backward)?;
         let flow = self.flows.len();
         let known = known.map(|config| {
-            let thing = self.thing(Thing::Measurement { flow });
+            let (thing, next) = (self.thing(Thing::Measurement { flow }), config.start);
             self.network.count_own(ends.ways[Side::Near as usize]);
-            let next = self.now + config.interval;
             self.agenda.set(thing, Some(next));
-            Measuring { config, thing, since: self.now, next, offered: vec![(Size::ZERO, Size::ZERO); forward.len()] }
+            Measuring { config, thing, since: None, next, offered: vec![(Size::ZERO, Size::ZERO); forward.len()] }
         });
         self.flows.push(Flow::Tcp(TcpState { near, far, ends, known }));
         self.arrange()?;
@@ -154,18 +156,19 @@ impl World {
         self.advance_to(now, observer);
         let Self { flows, network, agenda, .. } = self;
         let Flow::Tcp(TcpState { near, ends, known: Some(known), .. }) = &mut flows[flow] else { return };
-        let elapsed = (now - known.since).as_secs_f64();
         let mut found: Option<(f64, f64)> = None;
         for ((link, all, own), seen) in network.offered_by(ends.ways[Side::Near as usize]).zip(&mut known.offered) {
             let others = (all - seen.0) - (own - seen.1);
             *seen = (all, own);
-            let capacity = network.capacity_bits(link, known.since, now) / elapsed;
+            let Some(since) = known.since else { continue };
+            let elapsed = (now - since).as_secs_f64();
+            let capacity = network.capacity_bits(link, since, now) / elapsed;
             let available = capacity - others.as_bits() as f64 / elapsed;
             if found.is_none_or(|(_, least)| available < least) {
                 found = Some((capacity, available));
             }
         }
-        known.since = now;
+        known.since = Some(now);
         known.next = now + known.config.interval;
         agenda.set(known.thing, Some(known.next));
         if let Some((capacity, available)) = found {

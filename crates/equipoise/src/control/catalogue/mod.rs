@@ -17,7 +17,6 @@ use super::window::BoxedWindowController;
 use crate::units::{Rate, Size, Span, UnitError};
 
 /// A controller that can be had by name: a rate controller for packets of a size, unless the types say otherwise.
-#[derive(Debug)]
 pub struct Entry<C: 'static = BoxedController, X: 'static = Size> {
     /// The name, in lower case.
     pub name: &'static str,
@@ -202,6 +201,12 @@ pub fn find_window(name: &str) -> Option<&'static WindowEntry> {
 
 /// What `parse` tries its parameters with.
 const TRIAL_PACKET: Size = Size::from_bytes(1000);
+
+impl<C, X> core::fmt::Debug for Entry<C, X> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
 
 impl Entry {
     /// Values for all parameters from the texts given by name; defaults for the others.
