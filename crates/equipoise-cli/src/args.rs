@@ -88,7 +88,9 @@ pub(crate) enum Command {
   equipoise paper waki2013                             # all of it, on all cores
   equipoise paper waki2013 fig7 --report fig7.html
   equipoise paper waki2013 fig12 fig14 --runs 300 --json claims.json
+  equipoise paper kodama2009 fig15 --report fig15.html
   equipoise paper waki2013 all --quick                 # shows that it works, too few runs to judge by")]
+    #[command(subcommand)]
     Paper(Paper),
     /// Analyse captures of real traffic
     #[command(
@@ -141,16 +143,21 @@ pub(crate) struct Demo {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
+/// The papers that can be run again.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Paper {
+    /// Attractor-perturbation rate control
+    Waki2013(PaperRun<WakiPart>),
+    /// TCP Symbiosis
+    Kodama2009(PaperRun<KodamaPart>),
+}
 
-/// Options of a paper's experiments.
+/// What to run of a paper.
 #[derive(Debug, Args)]
-pub(crate) struct Paper {
-    /// The paper
-    #[arg(value_name = "PAPER")]
-    pub(crate) name: PaperName,
+pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
     /// Which of its figures, and what is beyond them
     #[arg(value_name = "PART", default_value = "all")]
-    pub(crate) parts: Vec<PaperPart>,
+    pub(crate) parts: Vec<P>,
     /// Runs of every experiment [default: as many as in the paper, and up to 10000 for rare events]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
     pub(crate) runs: Option<u32>,
@@ -167,16 +174,9 @@ pub(crate) struct Paper {
     pub(crate) results: Results,
 }
 
-/// The papers that can be run again.
+/// A part of Waki 2013.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PaperName {
-    /// Attractor-perturbation rate control
-    Waki2013,
-}
-
-/// A part of a paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PaperPart {
+pub(crate) enum WakiPart {
     /// b over the load
     Fig5,
     /// The linear relation of variance and response
@@ -193,6 +193,15 @@ pub(crate) enum PaperPart {
     Runaway,
     /// The paper's future work: b learned instead of given
     Learning,
+    /// All of these
+    All,
+}
+
+/// A part of Kodama 2009.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KodamaPart {
+    /// Two connections, the second joins
+    Fig3,
     /// All of these
     All,
 }

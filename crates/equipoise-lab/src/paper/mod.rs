@@ -3,7 +3,11 @@
 //! An experiment gives [`Claim`]s and [`Figure`]s; nothing in them is decided by hand. What a claim needs to be
 //! reproduced is part of its statement, and the verdict follows from the interval by that rule.
 
+mod experiment;
+pub mod kodama2009;
 pub mod waki2013;
+
+pub use experiment::Options;
 
 use serde::Serialize;
 

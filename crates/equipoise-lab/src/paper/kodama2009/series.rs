@@ -1,0 +1,66 @@
+//! What the thesis reads off a run: means over a stretch of time, and fairness.
+
+use crate::result::{LinkSample, Run, TcpResult, TcpSample};
+
+/// A stretch of a run, in seconds: behind the first moment and up to the second.
+pub(super) type Stretch = (f64, f64);
+
+/// The samples of a connection; none for a flow of another kind.
+pub(super) fn samples(run: &Run, flow: usize) -> &[TcpSample] {
+    tcp(run, flow).map(|tcp| tcp.samples.as_slice()).unwrap_or_default()
+}
+
+/// What a connection did.
+pub(super) fn tcp(run: &Run, flow: usize) -> Option<&TcpResult> {
+    run.flows.get(flow)?.tcp.as_ref()
+}
+
+/// Mean of a quantity of a connection's samples; not a number without any.
+pub(super) fn mean_of(run: &Run, flow: usize, stretch: Stretch, of: impl Fn(&TcpSample) -> Option<f64>) -> f64 {
+    mean(samples(run, flow).iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
+}
+
+/// Mean rate of new data at the receiver, in Mbit/s.
+pub(super) fn goodput_mbps(run: &Run, flow: usize, stretch: Stretch) -> f64 {
+    mean_of(run, flow, stretch, |sample| sample.goodput_bps) / 1e6
+}
+
+/// Mean of a quantity of the samples of the link called `name`; not a number without any.
+pub(super) fn mean_of_link(run: &Run, name: &str, stretch: Stretch, of: impl Fn(&LinkSample) -> Option<f64>) -> f64 {
+    let link = run.links.iter().find(|link| link.name == name);
+    let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
+    mean(samples.iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
+}
+
+/// Packets that the queues of all links dropped.
+pub(super) fn dropped(run: &Run) -> u64 {
+    run.links.iter().map(|link| link.packets_dropped).sum()
+}
+
+/// Jain's index of fairness: 1 for equal shares, one over their number where one has all.
+pub(super) fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+fn within(at_s: f64, (from_s, to_s): Stretch) -> bool {
+    // Samples lie on round times, which floating point meets only nearly.
+    at_s > from_s + 1e-6 && at_s <= to_s + 1e-6
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    sum / f64::from(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_for_equal_shares_and_their_share_for_one_that_has_all() {
+        assert!((jain(&[3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
+        assert!((jain(&[5.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
+    }
+}
