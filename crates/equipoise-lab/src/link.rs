@@ -32,6 +32,13 @@ pub enum Ends {
         /// The one to which it leads.
         second: String,
     },
+    /// Two TUN devices, which are made where they are not there.
+    Tun {
+        /// The one from which forward leads.
+        first: String,
+        /// The one to which it leads.
+        second: String,
+    },
 }
 
 /// Why a file gives no capacity.
@@ -84,6 +91,7 @@ pub fn run(
     let bridge = match ends {
         Ends::Udp { listen, target } => Bridge::relay(&clock, config, *listen, *target)?,
         Ends::Interfaces { first, second } => Bridge::between(&clock, config, first, second)?,
+        Ends::Tun { first, second } => Bridge::tun(&clock, config, first, second)?,
     };
     ready(bridge.address());
     let start = clock.now();

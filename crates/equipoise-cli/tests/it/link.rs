@@ -15,7 +15,7 @@ use crate::support::{Folder, equipoise, run, said};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts the command and waits until it says that it carries.
-fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
+pub(crate) fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
     let mut output = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();
@@ -25,13 +25,13 @@ fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
 }
 
 /// Ends it as a person does; its exit code.
-fn interrupt(mut child: Child) -> Option<i32> {
+pub(crate) fn interrupt(mut child: Child) -> Option<i32> {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
     assert!(killed.success());
     child.wait().expect("a child of ours").code()
 }
 
-fn json(path: &str) -> Value {
+pub(crate) fn json(path: &str) -> Value {
     serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
 }
 
@@ -143,9 +143,9 @@ fn rates_come_from_files_too_and_a_time_ends_it() {
 
 const ADDRESSES: [&str; 2] = ["ip -n NEAR addr add 10.9.2.1/24 dev eth0", "ip -n FAR addr add 10.9.2.2/24 dev eth0"];
 
-const END: &str = "link::one_end_of_the_traffic";
-const ROLE: &str = "EQUIPOISE_LINK";
-const BYTES: usize = 3_000_000;
+pub(crate) const END: &str = "link::one_end_of_the_traffic";
+pub(crate) const ROLE: &str = "EQUIPOISE_LINK";
+pub(crate) const BYTES: usize = 3_000_000;
 const ECHOES: u8 = 20;
 /// One way.
 const DELAY: Duration = Duration::from_millis(25);
