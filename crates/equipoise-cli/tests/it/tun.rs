@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::link::{BYTES, END, ROLE, interrupt, json, start};
+use crate::link::{BYTES, END, ROLE, interrupt, report_in, start};
 use crate::places::Places;
 use crate::support::{Folder, run, said};
 
@@ -20,6 +20,7 @@ const MOVES: [&str; 6] = [
 ];
 
 /// Whether there are TUN devices; a test that needs them is told so where not.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn is_there() -> bool {
     let there = Path::new("/dev/net/tun").exists();
     if !there {
@@ -55,7 +56,7 @@ fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     let mut told = String::new();
     output.read_to_string(&mut told).expect("readable");
     assert!(near.success() && far.wait().expect("a child of ours").success(), "{told}");
-    let report = json(&report);
+    let report = report_in(&report);
     let forward = &report["forward"];
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
     // The kernel takes segments apart before a TUN device has them: 3 MB in packets of at most 1500 bytes.
