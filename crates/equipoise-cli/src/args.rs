@@ -99,11 +99,12 @@ pub(crate) enum Command {
   equipoise capture rtt transfer.pcap.gz --report rtt.html"
     )]
     Capture(Capture),
-    /// An emulated path for other programs: rate, delay, loss, queue; for UDP, or between two interfaces for any traffic
+    /// An emulated path for other programs: rate, delay, loss, queue; for UDP, or between interfaces or TUN devices for any traffic
     #[command(after_help = "Examples:
   equipoise link --listen 127.0.0.1:9000 --to 127.0.0.1:5201 --rate 15M --delay 10ms
   equipoise link --listen [::1]:9000 --to [::1]:9001 --loss-burst '1% 25%' --jitter 2ms --json link.json
   equipoise link --between veth0 veth1 --rate 20M --delay 25ms --queue '50 ms' --back-rate unlimited
+  equipoise link --tun here there --rate 20M --delay 25ms
   equipoise link --between veth0 veth1 --rate-trace lte-down.trace --back-rate-trace lte-up.trace --aqm codel")]
     Link(Box<Link>),
     /// Parse a scenario and say what it would do, without running it

@@ -94,7 +94,7 @@ pub(crate) enum CliError {
         source: CapacityError,
     },
     /// There is nothing to carry between.
-    #[error("a path needs two ends: --listen and --to, or --between")]
+    #[error("a path needs two ends: --listen and --to, --between, or --tun")]
     NoEnds,
     /// There is no such path, or it broke.
     #[error("the link failed")]
@@ -126,7 +126,7 @@ impl CliError {
             Self::Controller { .. }
             | Self::UnknownController { .. }
             | Self::NoEnds
-            | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. }) => 2,
+            | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. } | NetError::InterfaceName { .. }) => 2,
             Self::Scenario { .. }
             | Self::Capture { .. }
             | Self::Rates { .. }
@@ -166,6 +166,10 @@ impl CliError {
                     "it takes the right CAP_NET_RAW: run it as root, or in a namespace of `unshare --user --map-root-user --net`",
                 )
             }
+            Self::Link(NetError::Tun { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => Some(
+                "it takes the right CAP_NET_ADMIN: run it as root, or in a namespace of `unshare --user --map-root-user --net`, \
+                 or have root make both devices for you with `ip tuntap add dev NAME mode tun user YOU`",
+            ),
             Self::Sim(_)
             | Self::Signal(_)
             | Self::Link(_)

@@ -160,6 +160,38 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+    /// An interface cannot have this name.
+    #[error("{name:?} is no name for an interface; take 1 to 15 characters, none of them a space, '/', ':' or '%'")]
+    InterfaceName {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// The system has no TUN devices.
+    #[error(
+        "there are no TUN devices here, for want of /dev/net/tun; `modprobe tun` gives them to a host, `--device /dev/net/tun` to a container"
+    )]
+    NoTun {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The name of a TUN device is taken.
+    #[error(
+        "{name:?} is taken: another program has this TUN device, or it is another kind of interface; choose another name"
+    )]
+    TunTaken {
+        /// The name that was asked for.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A TUN device cannot be made or taken for another reason.
+    #[error("cannot open the TUN device {name:?}")]
+    Tun {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The interface gives no more frames.
     #[error("cannot receive from interface {name:?}")]
     InterfaceGone {

@@ -10,7 +10,7 @@
 //! - [`TestBed`]: hosts of their own in network namespaces.
 //! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, for runs on one machine.
 //! - [`Bridge`]: one direction of a path each way, made of [`equipoise::link::Pipe`], between UDP clients and a server, or
-//!   between two network interfaces for any traffic.
+//!   between two network interfaces or TUN devices for any traffic.
 //! - [`Watchdog`]: notes when the machine itself stood still.
 //! - [`media`]: sessions between hosts for applications on tokio.
 //!

@@ -13,7 +13,7 @@ use equipoise::units::{Rate, Share, Span, UnitError};
 #[derive(Debug, Args)]
 pub(crate) struct Link {
     /// Relay UDP: where clients send to; port 0 takes any free one
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "to", required_unless_present = "between")]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "to", required_unless_present_any = ["between", "tun"])]
     pub(crate) listen: Option<SocketAddr>,
     /// Relay UDP: where their datagrams go
     #[arg(long, value_name = "ADDRESS:PORT", requires = "listen")]
@@ -21,6 +21,9 @@ pub(crate) struct Link {
     /// Bridge any traffic between two Ethernet interfaces, such as veth ends; needs the right `CAP_NET_RAW`
     #[arg(long, num_args = 2, value_names = ["IF1", "IF2"], conflicts_with_all = ["listen", "to"])]
     pub(crate) between: Option<Vec<String>>,
+    /// Make two TUN devices: any IP traffic that is routed into one comes out of the other; needs the right `CAP_NET_ADMIN`
+    #[arg(long, num_args = 2, value_names = ["TUN1", "TUN2"], conflicts_with_all = ["listen", "to", "between"])]
+    pub(crate) tun: Option<Vec<String>>,
     /// Seconds to run for [default: until Ctrl-C]
     #[arg(short = 't', long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,

@@ -18,14 +18,7 @@ const REORDER_BY: Span = Span::from_millis(5);
 
 /// `equipoise link`.
 pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
-    let ends = match (&options.between, options.listen, options.to) {
-        (Some(names), ..) => match names.as_slice() {
-            [first, second] => Ends::Interfaces { first: first.clone(), second: second.clone() },
-            _ => return Err(CliError::NoEnds),
-        },
-        (None, Some(listen), Some(target)) => Ends::Udp { listen, target },
-        _ => return Err(CliError::NoEnds),
-    };
+    let ends = ends(options)?;
     let forward = path(&options.path)?;
     let back = path(&options.back.over(&options.path))?;
     let config = BridgeConfig { forward, back, seed: options.seed, spin: options.spin };
@@ -36,6 +29,7 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
         let place = match (&ends, address) {
             (Ends::Udp { target, .. }, Some(address)) => format!("{address} to {target}"),
             (Ends::Interfaces { first, second }, _) => format!("between {first} and {second}"),
+            (Ends::Tun { first, second }, _) => format!("between the TUN devices {first} and {second}"),
             (Ends::Udp { listen, target }, None) => format!("{listen} to {target}"),
         };
         say(quiet, &format!("carrying {place}\n"));
@@ -46,6 +40,20 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
     // Without a time Ctrl-C is how it is meant to end.
     let cut_short = options.time.is_some() && stop.load(Ordering::Relaxed);
     Ok(if cut_short { Outcome::Interrupted } else { Outcome::Complete })
+}
+
+/// Between what it lies.
+fn ends(options: &Link) -> Result<Ends, CliError> {
+    let pair = |names: &Option<Vec<String>>| match names.as_deref() {
+        Some([first, second]) => Some((first.clone(), second.clone())),
+        _ => None,
+    };
+    match (pair(&options.between), pair(&options.tun), options.listen, options.to) {
+        (Some((first, second)), ..) => Ok(Ends::Interfaces { first, second }),
+        (None, Some((first, second)), ..) => Ok(Ends::Tun { first, second }),
+        (None, None, Some(listen), Some(target)) => Ok(Ends::Udp { listen, target }),
+        _ => Err(CliError::NoEnds),
+    }
 }
 
 /// A direction's configuration.

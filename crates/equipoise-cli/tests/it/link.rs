@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::places::Places;
 use crate::support::{Folder, equipoise, run, said};
@@ -15,7 +15,7 @@ use crate::support::{Folder, equipoise, run, said};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts the command and waits until it says that it carries.
-fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
+pub(crate) fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
     let mut output = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();
@@ -25,13 +25,13 @@ fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
 }
 
 /// Ends it as a person does; its exit code.
-fn interrupt(mut child: Child) -> Option<i32> {
+pub(crate) fn interrupt(mut child: Child) -> Option<i32> {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
     assert!(killed.success());
     child.wait().expect("a child of ours").code()
 }
 
-fn json(path: &str) -> Value {
+pub(crate) fn report_in(path: &str) -> Value {
     serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
 }
 
@@ -72,7 +72,7 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let mut told = String::new();
     output.read_to_string(&mut told).expect("readable");
     assert!(told.contains("forward ") && told.contains("1 duplicated") && told.contains("late by: median"), "{told}");
-    let report = json(&report);
+    let report = report_in(&report);
     assert_eq!((&report["forward"]["packets_in"], &report["forward"]["packets_out"]), (&1.into(), &2.into()));
     assert_eq!((&report["back"]["packets_lost"], &report["back"]["packets_out"]), (&2.into(), &1.into()));
     // Five bytes and the headers of IPv4 and UDP.
@@ -139,13 +139,24 @@ fn rates_come_from_files_too_and_a_time_ends_it() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("nothing but JSON");
     assert!(report["lasted_s"].as_f64().is_some_and(|lasted| lasted >= 0.05), "{report}");
     assert_eq!(report["back"]["packets_in"], 0);
+    let settings = &report["settings"];
+    assert_eq!((&settings["ends"]["kind"], &settings["ends"]["target"]), (&"udp".into(), &"127.0.0.1:9".into()));
+    assert_eq!((&settings["seed"], &settings["spin"], &settings["time_s"]), (&1.into(), &true.into(), &0.05.into()));
+    let (forward, back) = (&settings["forward"], &settings["back"]);
+    let steps = json!([{ "time_s": 0.0, "rate_bps": 15_000_000 }, { "time_s": 10.0, "rate_bps": 5_000_000 }]);
+    assert_eq!(forward["capacity"], json!({ "kind": "rate", "steps": steps }));
+    // Two opportunities of 1500 bytes in 10 ms; what is not said for the way back is as forward.
+    assert_eq!(back["capacity"], json!({ "kind": "trace", "mean_rate_bps": 2_400_000, "length_s": 0.01 }));
+    assert_eq!(back["jitter"], json!({ "kind": "normal", "deviation_s": 0.001 }));
+    assert_eq!((&back["reorder_share"], &back["reorder_by_s"]), (&0.01.into(), &0.005.into()));
+    assert_eq!((&back["queue"], &back["loss"]["kind"]), (&json!({ "packets": 1000 }), &"none".into()));
 }
 
 const ADDRESSES: [&str; 2] = ["ip -n NEAR addr add 10.9.2.1/24 dev eth0", "ip -n FAR addr add 10.9.2.2/24 dev eth0"];
 
-const END: &str = "link::one_end_of_the_traffic";
-const ROLE: &str = "EQUIPOISE_LINK";
-const BYTES: usize = 3_000_000;
+pub(crate) const END: &str = "link::one_end_of_the_traffic";
+pub(crate) const ROLE: &str = "EQUIPOISE_LINK";
+pub(crate) const BYTES: usize = 3_000_000;
 const ECHOES: u8 = 20;
 /// One way.
 const DELAY: Duration = Duration::from_millis(25);
@@ -232,7 +243,7 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     let mut told = String::new();
     output.read_to_string(&mut told).expect("readable");
     assert!(near.success() && far.wait().expect("a child of ours").success(), "{told}");
-    let report = json(&report);
+    let report = report_in(&report);
     let forward = &report["forward"];
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
     assert!(forward["late"]["packets"].as_u64().is_some_and(|packets| packets > 2000), "{report}");

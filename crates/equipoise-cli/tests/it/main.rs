@@ -11,4 +11,5 @@ mod paper;
 mod places;
 mod rtt;
 mod support;
+mod tun;
 mod words;

@@ -38,7 +38,8 @@ impl Places {
         None
     }
 
-    fn done(&self, command: &str) -> bool {
+    /// Whether a command succeeds in which `NEAR`, `MIDDLE` and `FAR` stand for the names.
+    pub(crate) fn done(&self, command: &str) -> bool {
         let named = command.replace("NEAR", &self.near).replace("MIDDLE", &self.middle).replace("FAR", &self.far);
         let mut words = named.split(' ');
         let program = words.next().unwrap_or_default();

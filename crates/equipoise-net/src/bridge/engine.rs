@@ -15,12 +15,14 @@ const MARGIN: Span = Span::from_micros(200);
 /// And no sleep is longer than this: receive buffers are finite. Ours: 125 kB at 1 Gbit/s.
 const LONGEST_SLEEP: Span = Span::from_millis(1);
 
-/// The sockets of a bridge.
+/// The sockets or devices of a bridge.
 pub(super) trait Ports {
     /// Reads what arrived until `horizon` into the direction that it takes.
     fn take_in(&mut self, horizon: Time, directions: &mut [Direction; 2]) -> Result<(), NetError>;
     /// Sends a packet that comes out of a direction, or loses and counts it.
     fn send(&mut self, direction: usize, packet: &mut Packet);
+    /// Whether packets come with the time of their arrival, so that they may wait to be read.
+    fn stamped(&self) -> bool;
     /// Waits until there is something to read or the time is `until`; may return early.
     fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError>;
 }
@@ -51,10 +53,11 @@ impl<P: Ports> Engine<P> {
     }
 
     /// How long nothing that has not been read can be due: what arrives in that time can wait in the sockets, and nobody
-    /// is woken for each packet. `None` where there is no such time.
+    /// is woken for each packet. `None` where there is no such time, or where waiting would change when they arrived.
     fn sleep(&self) -> Option<Span> {
         let least = self.directions.iter().map(|direction| direction.pipe().config().least_delay()).min()?;
-        Some((least - MARGIN).min(LONGEST_SLEEP)).filter(|sleep| *sleep > Span::ZERO)
+        let sleep = (least - MARGIN).min(LONGEST_SLEEP);
+        (self.ports.stamped() && sleep > Span::ZERO).then_some(sleep)
     }
 
     /// Waits until there is something to do, where all that came until `horizon` has been read.

@@ -43,16 +43,21 @@ pub(super) fn ip_in(frame: &[u8]) -> Option<Ip> {
         at += 4;
         kind = u16_at(frame, at)?;
     }
-    let start = at + 2;
-    let packet = frame.get(start..)?;
+    let ip = ip_at(frame, at + 2)?;
+    (kind == if ip.v6 { IPV6 } else { IPV4 }).then_some(ip)
+}
+
+/// The IP packet that begins `start` bytes into `bytes`; `None` where there is none.
+pub(super) fn ip_at(bytes: &[u8], start: usize) -> Option<Ip> {
+    let packet = bytes.get(start..)?;
     let version = packet.first()? >> 4;
-    let (len, header, protocol) = match (kind, version) {
-        (IPV4, 4) => {
+    let (len, header, protocol) = match version {
+        4 => {
             let header = usize::from(packet.first()? & 0xf) * 4;
             let whole = u16_at(packet, 6)? & FRAGMENT == 0;
             (u16_at(packet, 2)?.into(), header, whole.then_some(*packet.get(9)?))
         }
-        (IPV6, 6) => {
+        6 => {
             let payload = usize::from(u16_at(packet, 4)?);
             let len = if payload == 0 { 0 } else { payload + IPV6_HEADER };
             (len, IPV6_HEADER, Some(*packet.get(6)?))
@@ -109,6 +114,7 @@ mod tests {
         six[6] = 6;
         let expected = Ip { start: 14, len: 50, header: 40, v6: true, protocol: Some(6) };
         assert_eq!(ip_in(&ethernet(IPV6, &six)), Some(expected));
+        assert_eq!(ip_at(&six, 0), Some(Ip { start: 0, ..expected }));
     }
 
     #[test]

@@ -6,10 +6,13 @@
 //!
 //!   network ──▶ interface        ═ forward ═ interface                ──▶ network      frames, any traffic
 //!           ◀──                  ═  back   ═                          ◀──
+//!
+//!   routes  ──▶ TUN device       ═ forward ═ TUN device               ──▶ host         IP packets, any traffic
+//!           ◀──                  ═  back   ═                          ◀──
 //! ```
 //!
 //! The times come from the kernel's receive timestamps and the paths' own recursion, so that a bridge that is late now
-//! does not make the next packet late. Lengths are those of IP packets.
+//! does not make the next packet late. TUN devices have no timestamps: their packets arrive when they are read. Lengths are those of IP packets.
 
 mod direction;
 mod engine;
@@ -18,6 +21,7 @@ mod interface;
 mod offload;
 mod packet;
 mod punctuality;
+mod tun;
 mod udp;
 
 use std::net::SocketAddr;
@@ -34,6 +38,7 @@ use direction::Direction;
 use engine::{Engine, Ports};
 use packet::PacketPorts;
 use punctuality::PunctualityMeter;
+use tun::TunPorts;
 use udp::UdpPorts;
 
 /// The directions' positions.
@@ -170,6 +175,21 @@ impl Bridge {
         Self::start(clock, config, ports, PacketPorts::stats, None)
     }
 
+    /// Carries IP packets between two TUN devices: what the host routes into one comes out of the other. Addresses, routes
+    /// and whether the devices are up are the host's; they may be moved into network namespaces. Needs the right
+    /// `CAP_NET_ADMIN`, or devices that were made for this user; those that were not there before go with the bridge.
+    ///
+    /// Packets arrive when they are read, as devices have no timestamps.
+    ///
+    /// # Errors
+    /// [`NetError::Path`] for an impossible path; [`NetError::SameInterface`], [`NetError::InterfaceName`],
+    /// [`NetError::NoTun`], [`NetError::TunTaken`] and [`NetError::Tun`] where there are no such devices to be had;
+    /// [`NetError::Spawn`].
+    pub fn tun(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
+        let ports = TunPorts::new(first, second)?;
+        Self::start(clock, config, ports, TunPorts::stats, None)
+    }
+
     fn start<P: Ports + Send + 'static>(
         clock: &Clock,
         config: &BridgeConfig,
@@ -193,7 +213,7 @@ impl Bridge {
         Ok(Self { worker, watchdog, clock: clock.clone(), start, address })
     }
 
-    /// Where a relay listens, with the port that was chosen; `None` between interfaces.
+    /// Where a relay listens, with the port that was chosen; `None` between interfaces or devices.
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }

@@ -55,10 +55,9 @@ impl PacketPorts {
 
     /// What it counted.
     pub(super) fn stats(&self) -> PortStats {
-        let kernel = self.sockets.iter().all(|socket| socket.kernel);
         PortStats {
             overflowed: self.sockets.iter().map(|socket| socket.overflowed).sum(),
-            timestamps: if kernel { TimestampSource::Kernel } else { TimestampSource::UserSpace },
+            timestamps: if self.stamped() { TimestampSource::Kernel } else { TimestampSource::UserSpace },
             ..self.stats
         }
     }
@@ -165,6 +164,10 @@ impl Ports for PacketPorts {
                 }
             }
         }
+    }
+
+    fn stamped(&self) -> bool {
+        self.sockets.iter().all(|socket| socket.kernel)
     }
 
     fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError> {

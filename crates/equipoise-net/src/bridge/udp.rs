@@ -178,6 +178,10 @@ impl Ports for UdpPorts {
         self.closed.unsent += u64::from(!sent);
     }
 
+    fn stamped(&self) -> bool {
+        self.kernel
+    }
+
     fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError> {
         wait(self.clients.values().map(|client| &client.socket).chain([&self.listener]), clock, until)
     }

@@ -1,5 +1,7 @@
 //! The emulated path as a program: traffic of others goes through it, and its counters come out as JSON.
 
+mod settings;
+
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -13,26 +15,11 @@ pub use equipoise_net::{BridgeConfig, NetError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::result::Stall;
+pub use settings::{
+    CapacitySettings, DisciplineSettings, Ends, JitterSettings, LossSettings, PathSettings, QueueSettings, RateStep,
+};
 
-/// Between what the path lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ends {
-    /// Clients of UDP, which send to `listen`, and a target.
-    Udp {
-        /// Where clients send to.
-        listen: SocketAddr,
-        /// Where their datagrams go.
-        target: SocketAddr,
-    },
-    /// Two Ethernet interfaces.
-    Interfaces {
-        /// The one from which forward leads.
-        first: String,
-        /// The one to which it leads.
-        second: String,
-    },
-}
+use crate::result::Stall;
 
 /// Why a file gives no capacity.
 #[derive(Debug, Error)]
@@ -84,6 +71,7 @@ pub fn run(
     let bridge = match ends {
         Ends::Udp { listen, target } => Bridge::relay(&clock, config, *listen, *target)?,
         Ends::Interfaces { first, second } => Bridge::between(&clock, config, first, second)?,
+        Ends::Tun { first, second } => Bridge::tun(&clock, config, first, second)?,
     };
     ready(bridge.address());
     let start = clock.now();
@@ -92,7 +80,7 @@ pub fn run(
         let end = time.map_or(Span::MAX, |time| time - (clock.now() - start));
         clock.sleep_until(clock.now() + LOOK.min(end));
     }
-    Ok(LinkReport::new(&bridge.stop()?, config.seed))
+    Ok(LinkReport::new(&bridge.stop()?, LinkSettings::new(ends, config, time)))
 }
 
 /// What happened on the path, as JSON has it. Rates and sizes are of IP packets.
@@ -100,8 +88,8 @@ pub fn run(
 pub struct LinkReport {
     /// Version of Equipoise that made it.
     pub version: String,
-    /// The seed.
-    pub seed: u64,
+    /// The configuration that it ran with.
+    pub settings: LinkSettings,
     /// How long it ran, in seconds.
     pub lasted_s: f64,
     /// From the clients to the target, or from the first interface to the second.
@@ -120,6 +108,36 @@ pub struct LinkReport {
     pub timestamps: String,
     /// When the machine stood still.
     pub stalls: Vec<Stall>,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkSettings {
+    /// Between what the path lies.
+    pub ends: Ends,
+    /// The seed.
+    pub seed: u64,
+    /// Whether it stayed awake before departures.
+    pub spin: bool,
+    /// For how long it was to run, in seconds; `None` for until it was stopped.
+    pub time_s: Option<f64>,
+    /// The path from the clients to the target, or from the first interface to the second.
+    pub forward: PathSettings,
+    /// The other way.
+    pub back: PathSettings,
+}
+
+impl LinkSettings {
+    fn new(ends: &Ends, config: &BridgeConfig, time: Option<Span>) -> Self {
+        Self {
+            ends: ends.clone(),
+            seed: config.seed,
+            spin: config.spin,
+            time_s: time.map(Span::as_secs_f64),
+            forward: PathSettings::new(&config.forward),
+            back: PathSettings::new(&config.back),
+        }
+    }
 }
 
 /// One direction of the path.
@@ -190,12 +208,12 @@ pub struct SocketLosses {
 }
 
 impl LinkReport {
-    fn new(report: &BridgeReport, seed: u64) -> Self {
+    fn new(report: &BridgeReport, settings: LinkSettings) -> Self {
         let ports = &report.ports;
         let stalls = report.stalls.list.iter().map(|stall| (stall.start - report.start, stall.end - report.start));
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            seed,
+            settings,
             lasted_s: report.lasted.as_secs_f64(),
             forward: LinkDirection::new(&report.forward, report.lasted),
             back: LinkDirection::new(&report.back, report.lasted),

@@ -1,0 +1,129 @@
+//! `equipoise link --tun`: any traffic between devices that it makes, and words for those that it cannot have.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::link::{BYTES, END, ROLE, interrupt, report_in, start};
+use crate::places::Places;
+use crate::support::{Folder, run, said};
+
+/// Into these the middle's devices go.
+const MOVES: [&str; 6] = [
+    "ip -n MIDDLE link set one netns NEAR",
+    "ip -n MIDDLE link set two netns FAR",
+    "ip -n NEAR addr add 10.9.2.1/24 dev one",
+    "ip -n FAR addr add 10.9.2.2/24 dev two",
+    "ip -n NEAR link set one up",
+    "ip -n FAR link set two up",
+];
+
+/// Whether there are TUN devices; a test that needs them is told so where not.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+fn is_there() -> bool {
+    let there = Path::new("/dev/net/tun").exists();
+    if !there {
+        println!("skipped: there is no /dev/net/tun here");
+    }
+    there
+}
+
+/// The echoes have to take twice the delay, and the bytes their time at 20 Mbit/s and no less: see the near end.
+#[test]
+fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
+    if !is_there() {
+        return;
+    }
+    let Some(places) = Places::new(&[]) else { return };
+    let folder = Folder::new();
+    let report = folder.file("link.json");
+    let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+    command.args(["link", "--tun", "one", "two", "--rate", "20M", "--delay", "25ms", "--json", &report]);
+    let (child, mut output, line) = start(command);
+    assert!(line.contains("one and two"), "{line}");
+    for command in MOVES {
+        assert!(places.done(command), "{command}");
+    }
+    let mut far = Places::end(&places.far, END, (ROLE, "far"));
+    let begin = Instant::now();
+    let near = Places::end(&places.near, END, (ROLE, "near")).wait().expect("a child of ours");
+    let took = begin.elapsed();
+    if !near.success() {
+        far.kill().expect("a child of ours");
+    }
+    assert_eq!(interrupt(child), Some(0));
+    let mut told = String::new();
+    output.read_to_string(&mut told).expect("readable");
+    assert!(near.success() && far.wait().expect("a child of ours").success(), "{told}");
+    let report = report_in(&report);
+    let forward = &report["forward"];
+    assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
+    // The kernel takes segments apart before a TUN device has them: 3 MB in packets of at most 1500 bytes.
+    assert!(forward["packets_out"].as_u64().is_some_and(|packets| packets > 2000), "{report}");
+    assert_eq!(
+        (&report["frames_taken_apart"], &report["timestamps"]),
+        (&0.into(), &"user-space receive times".into()),
+        "{report}"
+    );
+    // Echoes of 1 s, 3 MB of 1.2 s, and TCP's slow start: a machine that was awake needs no 10.
+    let stood = |stall: &serde_json::Value| stall["end_s"].as_f64().zip(stall["start_s"].as_f64()).map(|(e, s)| e - s);
+    let stood: f64 = report["stalls"].as_array().expect("a list").iter().filter_map(stood).sum();
+    assert!(took < Duration::from_secs(10) || stood > 0.5, "{took:?}, {report}");
+}
+
+/// If it fails, a link whose ends are gone runs on and carries nothing.
+#[test]
+fn a_device_that_is_taken_away_ends_it_and_those_it_made_go_with_it() {
+    if !is_there() {
+        return;
+    }
+    let Some(places) = Places::new(&[]) else { return };
+    let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+    command.args(["link", "--tun", "one", "two"]).stderr(Stdio::piped());
+    let (child, ..) = start(command);
+    let mut second = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+    let refused = second.args(["link", "--tun", "three", "two"]).output().expect("ip was there a moment ago");
+    assert!(refused.status.code() == Some(4) && said(&refused).contains("\"two\" is taken"), "{}", said(&refused));
+    assert!(places.done("ip -n MIDDLE link delete one"));
+    let ended = child.wait_with_output().expect("a child of ours");
+    assert!(ended.status.code() == Some(4) && said(&ended).contains("cannot receive from"), "{}", said(&ended));
+    assert!(!places.done("ip -n MIDDLE link show two"));
+}
+
+#[test]
+fn names_that_no_device_can_have_are_refused() {
+    for (names, code, words) in [
+        (["a", "a"], 2, "two interfaces"),
+        (["a", "equipoise-device"], 2, "1 to 15 characters"),
+        (["tun%d", "a"], 2, "1 to 15 characters"),
+        (["", "a"], 2, "1 to 15 characters"),
+        (["lo", "a"], 4, "choose another name"),
+    ] {
+        if names[0] == "lo" && !is_there() {
+            continue;
+        }
+        let output = run(&["link", "--tun", names[0], names[1]]);
+        assert_eq!(output.status.code(), Some(code), "{names:?}: {}", said(&output));
+        assert!(said(&output).contains(words), "{names:?}: {}", said(&output));
+    }
+}
+
+/// If it fails, somebody without the right or the driver is left with a number.
+#[test]
+fn without_the_right_or_the_driver_it_says_what_would_help() {
+    let equipoise = env!("CARGO_BIN_EXE_equipoise");
+    let hide = format!("mount -t tmpfs -o ro none /dev/net && exec {equipoise} link --tun one two");
+    for (arguments, words) in [
+        (&["--user", equipoise, "link", "--tun", "one", "two"][..], "CAP_NET_ADMIN"),
+        (&["--mount", "sh", "-c", &hide], "modprobe tun"),
+    ] {
+        let able = Command::new("unshare").args([arguments[0], "true"]).output();
+        if !is_there() || !able.is_ok_and(|output| output.status.success()) {
+            println!("skipped: {words}: namespaces cannot be made here (`unshare` needs root)");
+            continue;
+        }
+        let output = Command::new("unshare").args(arguments).output().expect("unshare was there a moment ago");
+        assert!(output.status.code() == Some(4) && said(&output).contains(words), "{}", said(&output));
+    }
+}

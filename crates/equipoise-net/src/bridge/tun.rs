@@ -1,0 +1,146 @@
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use equipoise::units::Size;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags};
+use nix::unistd::{read, write};
+use tun_rs::DeviceBuilder;
+
+use super::direction::{Direction, Manner, Packet};
+use super::engine::Ports;
+use super::frame::{ip_at, is_neighbour_discovery};
+use super::{BACK, FORWARD, PortStats};
+use crate::socket::wait_readable;
+use crate::{Clock, NetError, Time, TimestampSource};
+
+/// Bytes of the longest IP packet (RFC 791, Sec. 3.1; with IPv6's header, RFC 8200, Sec. 4.5), rounded up.
+const MAX_PACKET: usize = 66_000;
+
+/// Bytes of the longest name of an interface (Linux's `IFNAMSIZ`, less the zero at its end).
+const MAX_NAME: usize = 15;
+
+/// Packets that may wait in a device until they are read. Ours: a stall of 100 ms at 100 000 packets a second.
+const READ_QUEUE: u32 = 10_000;
+
+/// The most packets that are read from a device before others have their turn. Ours: some 50 us.
+const BATCH: usize = 64;
+
+/// Two TUN devices: what the host routes into one comes out of the other.
+///
+/// The kernel has done there what senders leave to their interface: packets are no longer than the MTU, and their
+/// checksums are made.
+#[derive(Debug)]
+pub(super) struct TunPorts {
+    devices: [Tun; 2],
+    buffer: Vec<u8>,
+    unsent: u64,
+}
+
+#[derive(Debug)]
+struct Tun {
+    fd: OwnedFd,
+    name: String,
+}
+
+impl TunPorts {
+    /// Makes the devices, or takes those of these names that wait for a program.
+    pub(super) fn new(first: &str, second: &str) -> Result<Self, NetError> {
+        if first == second {
+            return Err(NetError::SameInterface { name: first.to_owned() });
+        }
+        let devices = [Tun::open(first)?, Tun::open(second)?];
+        Ok(Self { devices, buffer: vec![0; MAX_PACKET], unsent: 0 })
+    }
+
+    /// What it counted.
+    pub(super) fn stats(&self) -> PortStats {
+        PortStats { unsent: self.unsent, timestamps: TimestampSource::UserSpace, ..PortStats::default() }
+    }
+
+    /// Reads what the host routed into the device at `side`. It arrives at `horizon`, as nobody says when it did.
+    fn take_in_at(&mut self, side: usize, horizon: Time, direction: &mut Direction) -> Result<(), NetError> {
+        for _ in 0..BATCH {
+            let Some(len) = self.devices[side].recv(&mut self.buffer)? else { break };
+            let packet = self.buffer.get(..len).unwrap_or_default();
+            let traffic = ip_at(packet, 0).filter(|ip| !is_neighbour_discovery(packet, *ip));
+            let manner = traffic.map_or(Manner::Beside, |ip| Manner::Ip(Size::from_bytes(ip.len as u64)));
+            direction.stage(horizon, manner, packet, 0);
+        }
+        Ok(())
+    }
+}
+
+impl Tun {
+    fn open(name: &str) -> Result<Self, NetError> {
+        let odd = |byte: u8| !byte.is_ascii_graphic() || b"/:%".contains(&byte);
+        if name.is_empty() || name.len() > MAX_NAME || [".", ".."].contains(&name) || name.bytes().any(odd) {
+            return Err(NetError::InterfaceName { name: name.to_owned() });
+        }
+        let failed = |source| refusal(name, source);
+        // Addresses, routes and whether it is up are the host's.
+        let device = DeviceBuilder::new().name(name).inherit_enable_state().build_sync().map_err(failed)?;
+        device.set_nonblocking(true).map_err(failed)?;
+        // A refinement: a user without rights may have a device, but not change it.
+        let _ = device.set_tx_queue_len(READ_QUEUE);
+        let fd = device.as_fd().try_clone_to_owned().map_err(failed)?;
+        Ok(Self { fd, name: name.to_owned() })
+    }
+
+    /// Reads one packet; its length, `None` where there is none.
+    fn recv(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, NetError> {
+        loop {
+            match read(&self.fd, buffer) {
+                Ok(len) => return Ok(Some(len)),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return Ok(None),
+                Err(errno) => {
+                    return Err(NetError::InterfaceGone { name: self.name.clone(), source: errno.into() });
+                }
+            }
+        }
+    }
+}
+
+/// What it means that the device was refused.
+fn refusal(name: &str, source: io::Error) -> NetError {
+    let name = name.to_owned();
+    match source.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => NetError::NoTun { source },
+        // Another program has it, or it is an interface of another kind.
+        Some(Errno::EBUSY | Errno::EINVAL | Errno::EEXIST) => NetError::TunTaken { name, source },
+        _ => NetError::Tun { name, source },
+    }
+}
+
+impl Ports for TunPorts {
+    fn take_in(&mut self, horizon: Time, directions: &mut [Direction; 2]) -> Result<(), NetError> {
+        let [forward, back] = directions;
+        self.take_in_at(FORWARD, horizon, forward)?;
+        self.take_in_at(BACK, horizon, back)
+    }
+
+    fn send(&mut self, direction: usize, packet: &mut Packet) {
+        loop {
+            match write(&self.devices[direction ^ 1].fd, &packet.bytes) {
+                Ok(_) => return,
+                Err(Errno::EINTR) => {}
+                // Lack of room, or a device that is down for the moment: loss like any other.
+                Err(_) => {
+                    self.unsent += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn stamped(&self) -> bool {
+        false
+    }
+
+    fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError> {
+        let [first, second] = &self.devices;
+        let mut waiting = [first, second].map(|device| PollFd::new(device.fd.as_fd(), PollFlags::POLLIN));
+        wait_readable(&mut waiting, clock, until)
+    }
+}
