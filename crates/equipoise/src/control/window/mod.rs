@@ -4,11 +4,15 @@
 //! many segments may be under way; which of them are lost, when a timer runs out and what is sent again is the
 //! transport's business. Windows are counted in segments of full size, as the papers count them, and need not be whole.
 
+mod noise;
 mod reno;
+pub mod symbiosis;
 
 use alloc::boxed::Box;
 
+pub use noise::NoiseAwareness;
 pub use reno::Reno;
+pub use symbiosis::{Symbiosis, SymbiosisConfig};
 
 use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, Rate, SenderClock, Span};

@@ -22,8 +22,19 @@ impl Reno {
         Self { window: initial_window.max(1.0), threshold: None }
     }
 
-    fn in_slow_start(&self) -> bool {
+    pub(super) fn in_slow_start(&self) -> bool {
         self.threshold.is_none_or(|threshold| self.window < threshold)
+    }
+
+    /// The window that another law found, which takes over from slow start: one segment at least.
+    pub(super) fn take_over(&mut self, window: f64) {
+        self.window = window.max(1.0);
+        self.leave_slow_start();
+    }
+
+    /// Lowers the threshold, where it has to be, so that the window is not below it.
+    pub(super) fn leave_slow_start(&mut self) {
+        self.threshold = Some(self.threshold.map_or(self.window, |threshold| threshold.min(self.window)));
     }
 }
 
@@ -57,6 +68,11 @@ impl WindowController for Reno {
     }
 
     fn shift(&mut self, segments: f64) {
+        let slow_start = self.in_slow_start();
         self.window = (self.window + segments).max(1.0);
+        // What comes from outside does not send the law back to slow start.
+        if !slow_start {
+            self.leave_slow_start();
+        }
     }
 }

@@ -1,0 +1,223 @@
+/// The bare law: what window follows from another after some time on a path whose bandwidth is known.
+///
+/// Source: Kodama 2009, Eq. 9, 10, the Lotka-Volterra model of competing species solved for a window:
+///
+/// ```text
+/// dw/dt = ε (1 - (w + γ (K - A) τ) / (K τ)) w                     Eq. 9
+/// w(t)  = w₀ τ f M / (w₀ (f - 1) + τ M),   M = K - γ (K - A)      Eq. 10
+/// f     = e^(ε t M / K)
+/// w*    = τ M                                                     where dw/dt = 0
+/// ```
+///
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `w₀`, `w`, `w*` | window, before, after and converged | segments |
+/// | `K`, `A` | capacity and available bandwidth | segments/s |
+/// | `τ` | least round-trip time | s |
+/// | `t` | time since the window was `w₀` | s |
+/// | `γ` | how much the others count | 1 |
+/// | `ε` | speed of convergence | 1/s |
+///
+/// Divided by f, Eq. 10 is `w = w₀ / (e + (1 - e) w₀ / w*)` with `e = 1 / f`, which is how it is computed: e lies between 0 and 1
+/// whatever t, where f overflows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Law {
+    /// γ, from 0 to below 1. More leaves a shorter queue and listens more to the measurement of A; less fills the
+    /// buffer with `(1 - γ) (K - A) τ` segments.
+    pub gamma: f64,
+    /// ε, in 1/s. More converges sooner, in larger bursts.
+    pub epsilon_per_s: f64,
+}
+
+/// A path as the law sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// K, in segments/s.
+    pub capacity: f64,
+    /// A, in segments/s.
+    pub available: f64,
+    /// τ, in s.
+    pub min_round_trip_s: f64,
+}
+
+impl Law {
+    /// The window `elapsed_s` after it was `window`.
+    ///
+    /// It lies between `window` and [`converged`](Self::converged). A time that runs backwards counts as none, one
+    /// without end as convergence. `None` where there is no law: see `converged`; and for a window, an ε or a
+    /// time that is no number, a window not above zero, or a negative ε.
+    pub fn window(&self, window: f64, path: &Path, elapsed_s: f64) -> Option<f64> {
+        let converged = self.converged(path)?;
+        let growth_per_s = self.epsilon_per_s * (converged / (path.capacity * path.min_round_trip_s));
+        let defined = window > 0.0 && window.is_finite() && self.epsilon_per_s >= 0.0 && growth_per_s.is_finite();
+        if !defined || elapsed_s.is_nan() {
+            return None;
+        }
+        let exponent = if elapsed_s > 0.0 { growth_per_s * elapsed_s } else { 0.0 };
+        // No growth for an endless time is no growth.
+        let exponent = if exponent.is_nan() { 0.0 } else { exponent };
+        let (remains, gone) = (libm::exp(-exponent), -libm::expm1(-exponent));
+        if gone <= 0.0 {
+            return Some(window);
+        }
+        // Eq. 10. Where the quotient of the windows overflows, the clamp below gives what it would have given.
+        let next = window / (remains + gone * (window / converged));
+        // Rounding must not carry it past the fixed point.
+        Some(next.clamp(window.min(converged), window.max(converged)))
+    }
+
+    /// w*, the window at which the law rests: `{γ A + (1 - γ) K} τ` (Kodama 2009, Sec. 3.1).
+    ///
+    /// More available than the path can carry counts as all of it, less than nothing as nothing. `None` where there is no
+    /// law: a capacity or round-trip time that is not above zero, γ outside 0 to 1 (one itself would let a species die
+    /// out), any of them no finite number, or a window beyond all numbers.
+    pub fn converged(&self, path: &Path) -> Option<f64> {
+        let Path { capacity, available, min_round_trip_s } = *path;
+        let positive = capacity > 0.0 && min_round_trip_s > 0.0 && (0.0..1.0).contains(&self.gamma);
+        if !positive || available.is_nan() || !(capacity * min_round_trip_s).is_finite() {
+            return None;
+        }
+        let others = capacity - available.clamp(0.0, capacity);
+        let window = (capacity - self.gamma * others) * min_round_trip_s;
+        (window > 0.0).then_some(window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LAW: Law = Law { gamma: 0.95, epsilon_per_s: 1.95 };
+    /// 150 Mbit/s in packets of 1500 bytes, a fifth of it taken, 120 ms.
+    const PATH: Path = Path { capacity: 12_500.0, available: 10_000.0, min_round_trip_s: 0.12 };
+
+    #[test]
+    fn golden_window_after_one_round_trip_and_golden_converged_window() {
+        assert!((LAW.window(100.0, &PATH, 0.12).unwrap() - 118.8283).abs() < 5e-5);
+        assert!((LAW.converged(&PATH).unwrap() - 1215.0).abs() < 1e-9);
+    }
+
+    /// An independent form of the same: Eq. 9 integrated by the classical Runge-Kutta method.
+    #[test]
+    fn the_closed_form_solves_the_differential_equation() {
+        for (gamma, available, start) in [(0.95, 10_000.0, 10.0), (0.5, 0.0, 3000.0), (0.0, 12_500.0, 1.0)] {
+            let law = Law { gamma, ..LAW };
+            let path = Path { available, ..PATH };
+            let slope = |w: f64| 1.95 * (1.0 - (w + gamma * (12_500.0 - available) * 0.12) / (12_500.0 * 0.12)) * w;
+            let (mut window, h) = (start, 1e-3);
+            for step in 1..=4000 {
+                let k1 = slope(window);
+                let k2 = slope(window + h / 2.0 * k1);
+                let k3 = slope(window + h / 2.0 * k2);
+                let k4 = slope(window + h * k3);
+                window += h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4);
+                let closed = law.window(start, &path, f64::from(step) * h).unwrap();
+                assert!((window / closed - 1.0).abs() < 1e-9, "{window} {closed} at step {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_endless_time_converges_and_none_changes_nothing() {
+        for endless in [1e300, f64::INFINITY] {
+            assert!((LAW.window(100.0, &PATH, endless).unwrap() - 1215.0).abs() < 1e-9);
+        }
+        for none in [0.0, -3.0, f64::NEG_INFINITY] {
+            assert!((LAW.window(100.0, &PATH, none).unwrap() - 100.0).abs() < 1e-12);
+        }
+        let still = Law { epsilon_per_s: 0.0, ..LAW };
+        assert!((still.window(100.0, &PATH, f64::INFINITY).unwrap() - 100.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn more_available_than_there_is_counts_as_all_and_less_than_none_as_none() {
+        let with = |available| LAW.converged(&Path { available, ..PATH });
+        assert!((with(20_000.0).unwrap() - 1500.0).abs() < 1e-9);
+        assert!((with(-1.0).unwrap() - 75.0).abs() < 1e-9, "a twentieth of the path is always left: γ < 1");
+    }
+
+    #[test]
+    fn without_a_path_there_is_no_law() {
+        let none = [
+            (LAW, Path { capacity: 0.0, ..PATH }),
+            (LAW, Path { capacity: f64::NAN, ..PATH }),
+            (LAW, Path { capacity: f64::INFINITY, ..PATH }),
+            (LAW, Path { available: f64::NAN, ..PATH }),
+            (LAW, Path { min_round_trip_s: 0.0, ..PATH }),
+            (LAW, Path { min_round_trip_s: -0.1, ..PATH }),
+            (Law { gamma: 1.0, ..LAW }, PATH),
+            (Law { gamma: -0.1, ..LAW }, PATH),
+            (Law { gamma: f64::NAN, ..LAW }, PATH),
+        ];
+        for (law, path) in none {
+            assert_eq!((law.converged(&path), law.window(10.0, &path, 0.1)), (None, None), "{law:?} {path:?}");
+        }
+        for window in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(LAW.window(window, &PATH, 0.1), None);
+        }
+        assert_eq!(Law { epsilon_per_s: f64::NAN, ..LAW }.window(10.0, &PATH, 0.1), None);
+        assert_eq!(LAW.window(10.0, &PATH, f64::NAN), None);
+    }
+
+    prop_compose! {
+        fn paths()(capacity in 1.0f64..1e6, share in 0.0f64..=1.0, min_round_trip_s in 1e-4f64..2.0) -> Path {
+            Path { capacity, available: share * capacity, min_round_trip_s }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_window_moves_towards_the_converged_one_and_never_past_it(path in paths(), window in 1.0f64..1e6, gamma in 0.0f64..0.999, t in 0.0f64..100.0, more in 0.0f64..100.0) {
+            let law = Law { gamma, ..LAW };
+            let (end, first, later) = (law.converged(&path).unwrap(), law.window(window, &path, t).unwrap(), law.window(window, &path, t + more).unwrap());
+            prop_assert!((first - end).abs() <= (window - end).abs() * (1.0 + 1e-12));
+            prop_assert!((later - end).abs() <= (first - end).abs() * (1.0 + 1e-9) + 1e-9 * end, "{first} {later} {end}");
+            prop_assert!((first - end) * (window - end) >= 0.0);
+        }
+
+        /// The closed form is exact: it does not matter how many acknowledgements a stretch of time is cut into.
+        #[test]
+        fn a_thousand_small_steps_are_one_large_one(path in paths(), window in 1.0f64..1e4, t in 0.0f64..10.0) {
+            let whole = LAW.window(window, &path, t).unwrap();
+            let cut = (0..1000).fold(window, |w, _| LAW.window(w, &path, t / 1000.0).unwrap());
+            prop_assert!((cut / whole - 1.0).abs() < 1e-9, "{cut} {whole}");
+        }
+
+        #[test]
+        fn the_converged_window_is_a_fixed_point(path in paths(), t in 0.0f64..1e9) {
+            let end = LAW.converged(&path).unwrap();
+            prop_assert!((LAW.window(end, &path, t).unwrap() / end - 1.0).abs() < 1e-12);
+        }
+
+        /// n flows that each measure what the others leave rest where n equal species of Eq. 7 do.
+        #[test]
+        fn equal_flows_rest_at_the_equilibrium_of_equal_species(flows in 1u32..50, gamma in 0.01f64..0.99) {
+            let (law, n) = (Law { gamma, ..LAW }, f64::from(flows));
+            // Eq. 7 at rest for n equal species: N = K / (1 + γ (n - 1)).
+            let each = 12_500.0 / (1.0 + gamma * (n - 1.0));
+            let path = Path { available: 12_500.0 - (n - 1.0) * each, ..PATH };
+            // Of many flows, the others alone take more than K, and nothing is available: they fill the buffer.
+            if path.available >= 0.0 {
+                prop_assert!((law.converged(&path).unwrap() / (each * 0.12) - 1.0).abs() < 1e-9);
+            }
+        }
+
+        #[test]
+        fn any_input_gives_a_finite_positive_window_or_none(
+            (gamma, epsilon_per_s) in (prop::num::f64::ANY, prop::num::f64::ANY),
+            (capacity, available, min_round_trip_s) in (prop::num::f64::ANY, prop::num::f64::ANY, prop::num::f64::ANY),
+            (window, t) in (prop::num::f64::ANY, prop::num::f64::ANY),
+        ) {
+            for (gamma, epsilon_per_s, window) in [(gamma, epsilon_per_s, window), (0.95, epsilon_per_s.abs(), window.abs())] {
+                for (capacity, min_round_trip_s) in [(capacity, min_round_trip_s), (capacity.abs(), min_round_trip_s.abs())] {
+                    let (law, path) = (Law { gamma, epsilon_per_s }, Path { capacity, available, min_round_trip_s });
+                    if let Some(next) = law.window(window, &path, t) {
+                        prop_assert!(next.is_finite() && next > 0.0, "{law:?} {path:?} {window} {t}: {next}");
+                    }
+                }
+            }
+        }
+    }
+}
