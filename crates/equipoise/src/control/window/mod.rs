@@ -5,12 +5,14 @@
 //! transport's business. Windows are counted in segments of full size, as the papers count them, and need not be whole.
 
 mod noise;
+mod oscillation;
 mod reno;
 pub mod symbiosis;
 
 use alloc::boxed::Box;
 
 pub use noise::NoiseAwareness;
+pub use oscillation::Oscillating;
 pub use reno::Reno;
 pub use symbiosis::{Symbiosis, SymbiosisConfig};
 
