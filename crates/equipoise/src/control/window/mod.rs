@@ -4,6 +4,7 @@
 //! many segments may be under way; which of them are lost, when a timer runs out and what is sent again is the
 //! transport's business. Windows are counted in segments of full size, as the papers count them, and need not be whole.
 
+mod cubic;
 mod noise;
 mod oscillation;
 mod reno;
@@ -11,6 +12,7 @@ pub mod symbiosis;
 
 use alloc::boxed::Box;
 
+pub use cubic::Cubic;
 pub use noise::NoiseAwareness;
 pub use oscillation::Oscillating;
 pub use reno::Reno;

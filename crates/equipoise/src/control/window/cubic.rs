@@ -1,0 +1,336 @@
+use super::{Acknowledged, WindowController};
+use crate::units::{Instant, SenderClock, Span};
+
+/// CUBIC: the window follows a cubic function of the time since the last loss, flat where that loss was.
+///
+/// Source: RFC 9438.
+///
+/// ```text
+/// W_cubic(t) = C (t - K)³ + W_max                 Sec. 4.2
+/// K = ∛((W_max - cwnd_epoch) / C)
+/// W_est ← W_est + α segments_acked / cwnd         Sec. 4.3, the window that Reno would have
+/// target = W_cubic(t + RTT), from cwnd to 1.5 cwnd
+/// cwnd ← W_est where W_cubic(t) < W_est, else cwnd + (target - cwnd) / cwnd
+/// after a loss: W_max ← cwnd, or less where it fell twice (fast convergence, Sec. 4.7), cwnd ← β in_flight (Sec. 4.6)
+/// ```
+///
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `t` | time since this stage of congestion avoidance began | s |
+/// | `K` | time until the window is `W_max` again | s |
+/// | `W_max` | window at the last loss | segments |
+/// | `C` | steepness | segments/s³ |
+/// | `α`, `β` | increase and decrease of the Reno-friendly window | 1 |
+///
+/// Slow start is Reno's; there is no `HyStart++` (RFC 9438, Sec. 4.10, recommends it). After a timeout, K is zero and `W_max`
+/// the window where slow start ends (Sec. 4.8).
+///
+/// Readings:
+/// - A stage begins with the first acknowledgement after recovery or slow start. Time in which the application left a part
+///   of the window unused does not count (Sec. 5.8). An idle time begins a new stage.
+/// - A stage that begins above `W_max`, which only a window moved from outside can, begins at its plateau: K is zero.
+/// - Loss of a window in which little was under way takes β of what was under way, as Sec. 4.6 has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cubic {
+    window: f64,
+    threshold: Option<f64>,
+    /// The window where the last reduction found it.
+    prior: f64,
+    /// `W_max`; `None` before any loss and after a timeout.
+    peak: Option<f64>,
+    stage: Option<Stage>,
+    last_ack: Option<Instant<SenderClock>>,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stage {
+    curve: Curve,
+    /// `W_est`.
+    reno: f64,
+    /// t, without what does not count.
+    elapsed_s: f64,
+}
+
+/// `W_cubic`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Curve {
+    /// K.
+    time_to_peak_s: f64,
+    /// `W_max`.
+    peak: f64,
+}
+
+/// C (RFC 9438, Sec. 5).
+const STEEPNESS: f64 = 0.4;
+/// β (RFC 9438, Sec. 4.6).
+const DECREASE: f64 = 0.7;
+/// α of the Reno-friendly window below the one of the last reduction (RFC 9438, Sec. 4.3).
+const FRIENDLY_INCREASE: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
+/// The target of one round-trip time as a multiple of the window, at most (RFC 9438, Sec. 4.2).
+const LARGEST_TARGET: f64 = 1.5;
+/// Least threshold, in segments (RFC 9438, Sec. 4.6).
+const LEAST_THRESHOLD: f64 = 2.0;
+
+impl Curve {
+    fn from(window: f64, peak: f64) -> Self {
+        let peak = peak.max(window);
+        Self { time_to_peak_s: libm::cbrt((peak - window) / STEEPNESS), peak }
+    }
+
+    fn at(self, elapsed_s: f64) -> f64 {
+        let t = elapsed_s - self.time_to_peak_s;
+        STEEPNESS * t * t * t + self.peak
+    }
+}
+
+impl Cubic {
+    /// Begins in slow start with `initial_window` segments, one at least.
+    pub const fn new(initial_window: f64) -> Self {
+        let window = initial_window.max(1.0);
+        Self { window, threshold: None, prior: window, peak: None, stage: None, last_ack: None }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.threshold.is_none_or(|threshold| self.window < threshold)
+    }
+
+    /// Congestion avoidance for one acknowledgement, `gap_s` after the last.
+    fn avoid_congestion(&mut self, ack: &Acknowledged, gap_s: f64) {
+        let (window, prior) = (self.window, self.prior);
+        let curve = Curve::from(window, self.peak.unwrap_or(window));
+        let begin = Stage { curve, reno: window, elapsed_s: 0.0 };
+        let mut stage = self.stage.map_or(begin, |stage| Stage { elapsed_s: stage.elapsed_s + gap_s, ..stage });
+        // As Reno above the window of the last reduction (RFC 9438, Sec. 4.3).
+        let increase = if stage.reno < prior { FRIENDLY_INCREASE } else { 1.0 };
+        stage.reno += increase * (ack.segments as f64).min(window) / window;
+        self.window = if stage.curve.at(stage.elapsed_s) < stage.reno {
+            stage.reno.max(window)
+        } else {
+            let round_trip_s = ack.smoothed_round_trip.map_or(0.0, Span::as_secs_f64).max(0.0);
+            let target = stage.curve.at(stage.elapsed_s + round_trip_s).clamp(window, LARGEST_TARGET * window);
+            window + (target - window) / window
+        };
+        self.stage = Some(stage);
+    }
+
+    fn reduce(&mut self, in_flight: u64) {
+        let threshold = (in_flight as f64 * DECREASE).max(LEAST_THRESHOLD);
+        (self.prior, self.threshold) = (self.window, Some(threshold));
+        (self.stage, self.last_ack) = (None, None);
+    }
+}
+
+impl WindowController for Cubic {
+    fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged) {
+        let gap_s = self.last_ack.map_or(0.0, |last| (now - last).as_secs_f64()).max(0.0);
+        self.last_ack = Some(now);
+        if !ack.window_limited {
+            return;
+        }
+        if self.in_slow_start() {
+            self.window += 1.0;
+        } else {
+            self.avoid_congestion(ack, gap_s);
+        }
+    }
+
+    fn on_loss(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
+        // Fast convergence: a window that did not come back to its peak leaves room for those who came since (Sec. 4.7).
+        let fell_again = self.peak.is_some_and(|peak| self.window < peak);
+        self.peak = Some(if fell_again { self.window * (1.0 + DECREASE) / 2.0 } else { self.window });
+        self.reduce(in_flight);
+        self.window = self.threshold.unwrap_or(LEAST_THRESHOLD);
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
+        self.reduce(in_flight);
+        (self.peak, self.window) = (None, 1.0);
+    }
+
+    fn on_restart(&mut self, _now: Instant<SenderClock>, window: f64) {
+        self.window = self.window.min(window).max(1.0);
+        (self.stage, self.last_ack) = (None, None);
+    }
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+
+    fn shift(&mut self, segments: f64) {
+        let slow_start = self.in_slow_start();
+        self.window = (self.window + segments).max(1.0);
+        // What comes from outside does not send the law back to slow start.
+        if !slow_start {
+            self.threshold = self.threshold.map(|threshold| threshold.min(self.window));
+        }
+        if let Some(stage) = &mut self.stage {
+            stage.reno = (stage.reno + segments).max(1.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type At = Instant<SenderClock>;
+
+    fn ack(round_trip_ms: i64) -> Acknowledged {
+        let round_trip = Some(Span::from_millis(round_trip_ms));
+        Acknowledged {
+            segments: 1,
+            smoothed_round_trip: round_trip,
+            min_round_trip: round_trip,
+            in_flight: 10,
+            window_limited: true,
+            ..Acknowledged::default()
+        }
+    }
+
+    /// Acknowledges a window in each round-trip time, evenly, for so long; the window at each whole second.
+    fn run(cubic: &mut Cubic, from_s: f64, seconds: usize, round_trip_ms: i64) -> alloc::vec::Vec<f64> {
+        let (mut now_s, mut windows) = (from_s, alloc::vec::Vec::new());
+        for second in 1..=seconds {
+            while now_s < from_s + second as f64 {
+                cubic.on_ack(At::from_nanos((now_s * 1e9) as u64), &ack(round_trip_ms));
+                now_s += round_trip_ms as f64 / 1e3 / cubic.window();
+            }
+            windows.push(cubic.window());
+        }
+        windows
+    }
+
+    fn after_loss_at(window: f64) -> Cubic {
+        let mut cubic = Cubic::new(window);
+        cubic.on_loss(At::ZERO, window as u64);
+        cubic
+    }
+
+    /// Calculated apart from this code, from the formulas of RFC 9438, Sec. 4.2 with C = 0.4 and β = 0.7.
+    #[test]
+    fn golden_values_of_the_cubic_function() {
+        for (peak, time_to_peak, values) in [
+            (
+                100.0,
+                4.217_163_326_5,
+                [(0.0, 70.0), (1.0, 86.680_763_835_1), (5.0, 100.191_899_339_4), (10.0, 177.353_999_088_4)],
+            ),
+            (
+                1000.0,
+                9.085_602_964_2,
+                [(0.0, 700.0), (1.0, 788.555_093_909_8), (5.0, 972.720_998_409_4), (10.0, 1_000.305_818_969_1)],
+            ),
+        ] {
+            let curve = Curve::from(0.7 * peak, peak);
+            assert!((curve.time_to_peak_s - time_to_peak).abs() < 1e-9);
+            for (elapsed_s, window) in values {
+                assert!((curve.at(elapsed_s) - window).abs() < 1e-8, "{elapsed_s} s: {}", curve.at(elapsed_s));
+            }
+        }
+        assert!((FRIENDLY_INCREASE - 9.0 / 17.0).abs() < 1e-12);
+    }
+
+    /// On a long fat path the window keeps to the cubic function of one round-trip time ahead.
+    #[test]
+    fn acknowledgement_by_acknowledgement_it_follows_the_curve() {
+        let mut cubic = after_loss_at(1000.0);
+        assert!((cubic.window() - 700.0).abs() < 1e-9);
+        let windows = run(&mut cubic, 1.0, 12, 100);
+        for (second, expected) in [(1, 788.555_093_909_8), (5, 972.720_998_409_4), (10, 1_000.305_818_969_1)] {
+            let found = windows[second - 1];
+            assert!((found / expected - 1.0).abs() < 0.01, "after {second} s: {found}, not {expected}");
+        }
+    }
+
+    /// On a short path it must not be slower than Reno: α segments a round-trip time, one beyond the last peak.
+    #[test]
+    fn on_a_short_path_it_grows_as_reno_would() {
+        let mut cubic = after_loss_at(20.0);
+        let windows = run(&mut cubic, 1.0, 1, 100);
+        assert!((windows[0] / (14.0 + 10.0 * 0.529_4) - 1.0).abs() < 0.02, "ten round trips: {}", windows[0]);
+        let mut cubic = after_loss_at(20.0);
+        // 6 segments at α take 11.3 of 50 round-trip times of 2 ms, and one each is left.
+        let windows = run(&mut cubic, 1.0, 1, 2);
+        assert!((windows[0] / (20.0 + 500.0 - 11.3) - 1.0).abs() < 0.02, "500 round trips: {}", windows[0]);
+    }
+
+    #[test]
+    fn a_second_loss_below_the_peak_gives_room() {
+        let mut cubic = after_loss_at(100.0);
+        run(&mut cubic, 1.0, 1, 1000);
+        let fallen = cubic.window();
+        cubic.on_loss(At::ZERO, 80);
+        assert!(fallen < 100.0 && (cubic.peak.unwrap() - fallen * 0.85).abs() < 1e-9, "Sec. 4.7");
+        assert!((cubic.window() - 56.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn after_a_timeout_it_slow_starts_and_grows_from_the_plateau() {
+        let mut cubic = after_loss_at(1000.0);
+        cubic.on_timeout(At::ZERO, 700);
+        assert!((cubic.window() - 1.0).abs() < 1e-12);
+        assert!((cubic.slow_start_threshold().unwrap() - 490.0).abs() < 1e-9);
+        (0..489).for_each(|_| cubic.on_ack(At::from_nanos(1_000_000_000), &ack(100)));
+        assert!((cubic.window() - 490.0).abs() < 1e-9);
+        let windows = run(&mut cubic, 1.0, 5, 100);
+        // K = 0 and W_max = 490: 0.4 · 5³ = 50 segments in 5 s, with the 0.1 s ahead 53; Reno would have 0.529 · 50 = 26.
+        assert!((windows[4] / 542.0 - 1.0).abs() < 0.01, "{}", windows[4]);
+    }
+
+    #[test]
+    fn time_in_which_the_window_is_not_used_is_not_on_the_curve() {
+        let (mut busy, mut lazy) = (after_loss_at(1000.0), after_loss_at(1000.0));
+        run(&mut busy, 1.0, 2, 100);
+        run(&mut lazy, 1.0, 2, 100);
+        let unused = Acknowledged { window_limited: false, ..ack(100) };
+        (0..60_000).for_each(|ms| lazy.on_ack(At::from_nanos(3_000_000_000 + ms * 1_000_000), &unused));
+        assert!((busy.window() - lazy.window()).abs() < 1e-9);
+        let (there, later) = (run(&mut busy, 3.0, 2, 100), run(&mut lazy, 63.0, 2, 100));
+        assert!((there[1] / later[1] - 1.0).abs() < 0.001, "{} {}", there[1], later[1]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_curve_begins_at_the_window_and_passes_the_peak_at_k(window in 1.0f64..1e6, above in 0.0f64..1e6) {
+            let curve = Curve::from(window, window + above);
+            prop_assert!((curve.at(0.0) / window - 1.0).abs() < 1e-6 * (1.0 + above / window));
+            prop_assert!((curve.at(curve.time_to_peak_s) - curve.peak).abs() < 1e-9 * curve.peak);
+        }
+
+        /// Sec. 4.2: no more than half a window in a round-trip time, and never less for an acknowledgement.
+        #[test]
+        fn an_acknowledgement_adds_half_a_segment_at_most_beyond_reno(window in 2.0f64..1e5, nanos in any::<u64>()) {
+            let mut cubic = after_loss_at(window);
+            cubic.on_ack(At::ZERO, &ack(100));
+            let before = cubic.window();
+            cubic.on_ack(At::from_nanos(nanos), &ack(100));
+            prop_assert!(cubic.window() >= before && cubic.window() <= before + 1.0 + 1e-9);
+        }
+
+        #[test]
+        fn the_window_is_finite_and_at_least_one_after_any_input(inputs in prop::collection::vec(any::<(u8, u64, u64, i64, bool)>(), 1..60)) {
+            let mut cubic = Cubic::new(10.0);
+            for (kind, a, b, nanos, flag) in inputs {
+                let now = At::from_nanos(a);
+                match kind % 5 {
+                    0 => cubic.on_loss(now, b),
+                    1 => cubic.on_timeout(now, b),
+                    2 => cubic.on_restart(now, b as f64),
+                    3 => cubic.shift(nanos as f64),
+                    _ => {
+                        let smoothed_round_trip = Some(Span::from_nanos(nanos));
+                        cubic.on_ack(now, &Acknowledged { segments: b, smoothed_round_trip, window_limited: flag, ..ack(1) });
+                    }
+                }
+                prop_assert!(cubic.window().is_finite() && cubic.window() >= 1.0, "{cubic:?}");
+            }
+        }
+    }
+}
