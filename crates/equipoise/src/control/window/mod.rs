@@ -9,6 +9,7 @@ mod noise;
 mod oscillation;
 mod reno;
 pub mod symbiosis;
+mod vegas;
 
 use alloc::boxed::Box;
 
@@ -17,6 +18,7 @@ pub use noise::NoiseAwareness;
 pub use oscillation::Oscillating;
 pub use reno::Reno;
 pub use symbiosis::{Symbiosis, SymbiosisConfig};
+pub use vegas::{Vegas, VegasConfig};
 
 use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, Rate, SenderClock, Span};
