@@ -20,6 +20,8 @@ pub use reno::Reno;
 pub use symbiosis::{Symbiosis, SymbiosisConfig};
 pub use vegas::{Vegas, VegasConfig};
 
+pub use super::catalogue::{WindowContext, WindowEntry, find_window as find, window_entries as entries};
+
 use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, Rate, SenderClock, Span};
 

@@ -1,18 +1,23 @@
-//! The one table of all controllers: help, scenario checks and the book's tables are made from it.
+//! The one catalogue of all controllers: help, scenario checks and the book's tables are made from it.
+//!
+//! Two tables: rate controllers for sessions that report, window laws for transports that acknowledge.
 
-use alloc::boxed::Box;
+mod rates;
+mod windows;
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
-use super::{Aimd, BoxedController, Cbr, RateLimits};
+pub use windows::{WindowContext, WindowEntry};
+
+use super::BoxedController;
+use super::window::BoxedWindowController;
 use crate::units::{Rate, Size, Span, UnitError};
 
-/// A controller that can be had by name.
-#[derive(Debug)]
-pub struct Entry {
+/// A controller that can be had by name: a rate controller for packets of a size, unless the types say otherwise.
+pub struct Entry<C: 'static = BoxedController, X: 'static = Size> {
     /// The name, in lower case.
     pub name: &'static str,
     /// What it does, in one line.
@@ -21,7 +26,7 @@ pub struct Entry {
     pub source: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-    make: fn(&Parameters, Size) -> Result<BoxedController, ConfigError>,
+    make: fn(&Parameters, X) -> Result<C, ConfigError>,
 }
 
 /// Something that can be set.
@@ -148,6 +153,14 @@ pub enum ConfigError {
     /// The lowest rate is zero.
     #[error("`min_rate` is zero; a session that sends nothing measures nothing, so it must be above zero")]
     ZeroRate,
+    /// The lower threshold is above the upper one.
+    #[error("`alpha` is {lower}, above `beta`, which is {upper}; swap them or lower `alpha`")]
+    LowerAboveUpper {
+        /// The lower threshold, in segments.
+        lower: f64,
+        /// The upper one.
+        upper: f64,
+    },
 }
 
 impl ConfigError {
@@ -160,20 +173,34 @@ impl ConfigError {
             | Self::NotANumber { name, .. }
             | Self::NotAChoice { name, .. }
             | Self::OutOfRange { name, .. } => name,
-            Self::MinAboveMax { .. } | Self::ZeroRate => MIN_RATE.name,
+            Self::MinAboveMax { .. } | Self::ZeroRate => rates::MIN_RATE.name,
+            Self::LowerAboveUpper { .. } => windows::LOWER.name,
         }
     }
 }
 
-/// All controllers, in the order of their listing.
+/// All rate controllers, in the order of their listing.
 pub fn entries() -> &'static [Entry] {
-    ENTRIES
+    rates::ENTRIES
 }
 
-/// The controller of this name.
+/// The rate controller of this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|entry| entry.name == name)
+    rates::ENTRIES.iter().find(|entry| entry.name == name)
 }
+
+/// All window laws, in the order of their listing.
+pub fn window_entries() -> &'static [WindowEntry] {
+    windows::ENTRIES
+}
+
+/// The window law of this name.
+pub fn find_window(name: &str) -> Option<&'static WindowEntry> {
+    windows::ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+/// What `parse` tries its parameters with.
+const TRIAL_PACKET: Size = Size::from_bytes(1000);
 
 impl Entry {
     /// Values for all parameters from the texts given by name; defaults for the others.
@@ -182,6 +209,51 @@ impl Entry {
     /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
     /// limits of the rate that leave no rate.
     pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
+        self.checked(given, TRIAL_PACKET)
+    }
+
+    /// A controller for IP packets of `packet`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where `parameters` are another entry's.
+    pub fn build(&self, parameters: &Parameters, packet: Size) -> Result<BoxedController, ConfigError> {
+        (self.make)(parameters, packet)
+    }
+}
+
+impl WindowEntry {
+    /// Values for all parameters from the texts given by name; defaults for the others.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
+    /// thresholds in the wrong order.
+    pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
+        self.checked(given, WindowContext { packet: TRIAL_PACKET, seed: 0 })
+    }
+
+    /// A window law for segments in IP packets of `packet`, whose noise, where it makes any, is drawn from `seed`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where `parameters` are another entry's.
+    pub fn build(
+        &self,
+        parameters: &Parameters,
+        packet: Size,
+        seed: u64,
+    ) -> Result<BoxedWindowController, ConfigError> {
+        (self.make)(parameters, WindowContext { packet, seed })
+    }
+}
+
+// Not derived: what an entry makes need not be printable.
+impl<C, X> core::fmt::Debug for Entry<C, X> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).field("parameters", &self.parameters).finish_non_exhaustive()
+    }
+}
+
+impl<C, X> Entry<C, X> {
+    fn checked(&self, given: &[(&str, &str)], trial: X) -> Result<Parameters, ConfigError> {
         if let Some((name, _)) = given.iter().find(|(name, _)| self.parameters.iter().all(|p| p.name != *name)) {
             let known: Vec<_> = self.parameters.iter().map(|p| p.name).collect();
             return Err(ConfigError::UnknownParameter {
@@ -200,16 +272,8 @@ impl Entry {
             Ok((parameter.name, parameter.parse(text)?))
         };
         let parameters = Parameters(self.parameters.iter().map(value).collect::<Result<_, _>>()?);
-        self.build(&parameters, Size::from_bytes(1000))?;
+        (self.make)(&parameters, trial)?;
         Ok(parameters)
-    }
-
-    /// A controller for IP packets of `packet`.
-    ///
-    /// # Errors
-    /// [`ConfigError`] where `parameters` are another entry's.
-    pub fn build(&self, parameters: &Parameters, packet: Size) -> Result<BoxedController, ConfigError> {
-        (self.make)(parameters, packet)
     }
 }
 
@@ -301,23 +365,6 @@ impl Parameters {
     fn choice(&self, parameter: &Parameter) -> Result<&'static str, ConfigError> {
         if let Value::Choice(word) = self.value(parameter)? { Ok(word) } else { Err(parameter.foreign()) }
     }
-
-    fn learning(&self) -> Result<Learning, ConfigError> {
-        Ok(match self.choice(&LEARN)? {
-            "probe" => Learning::Probed,
-            "adapt" => Learning::Adapted,
-            _ => Learning::Fixed,
-        })
-    }
-
-    fn limits(&self) -> Result<RateLimits, ConfigError> {
-        RateLimits::new(self.rate(&MIN_RATE)?, self.rate(&MAX_RATE)?)
-    }
-
-    fn printed(&self, response: Response, packet: Size) -> Result<BoxedController, ConfigError> {
-        let (target, limits) = (self.span(&TARGET)?, self.limits()?);
-        Ok(Box::new(Printed::new(PrintedConfig { target, limits, response, packet })))
-    }
 }
 
 impl Parameter {
@@ -326,125 +373,6 @@ impl Parameter {
         ConfigError::Missing { name: self.name, controller: "the controller", meaning: self.meaning }
     }
 }
-
-const TARGET: Parameter = Parameter {
-    name: "target",
-    kind: Kind::Span,
-    default: None,
-    range: Some(("0.1 ms", "60 s")),
-    meaning: "one-way delay to hold; above the path's propagation delay",
-    source: "the application",
-};
-const MIN_RATE: Parameter = Parameter {
-    name: "min_rate",
-    kind: Kind::Rate,
-    default: Some("0.1 Mbit/s"),
-    range: Some(("1 kbit/s", "10 Gbit/s")),
-    meaning: "lowest rate, at which the session starts",
-    source: "Waki 2013, Sec. 6.1.2",
-};
-const MAX_RATE: Parameter = Parameter {
-    name: "max_rate",
-    kind: Kind::Rate,
-    default: Some("15 Mbit/s"),
-    range: Some(("1 kbit/s", "10 Gbit/s")),
-    meaning: "highest rate",
-    source: "Waki 2013, Sec. 6.1.2",
-};
-const UNREST: Parameter = Parameter {
-    name: "unrest",
-    kind: Kind::Number { unit: "" },
-    default: Some("0.08"),
-    range: Some(("0.001", "1")),
-    meaning: "share of the headroom by which noise may move the rate; less is steadier, and finds free capacity later",
-    source: "ours",
-};
-const RESPONSE: Parameter = Parameter {
-    name: "b",
-    kind: Kind::Number { unit: "1/(s·Mbit/s)" },
-    default: Some("300"),
-    range: Some(("0.001", "1000000")),
-    meaning: "coefficient of response; larger is slower",
-    source: "Waki 2013, Sec. 4.2",
-};
-const LEARN: Parameter = Parameter {
-    name: "learn",
-    kind: Kind::Choice(&["never", "probe", "adapt"]),
-    default: Some("never"),
-    range: None,
-    meaning: "whether b is learned by small pushes of the rate: not at all, at the beginning, or all the time",
-    source: "Waki 2013, Sec. 8",
-};
-const RATE: Parameter = Parameter {
-    name: "rate",
-    kind: Kind::Rate,
-    default: None,
-    range: Some(("1 kbit/s", "10 Gbit/s")),
-    meaning: "the rate",
-    source: "the application",
-};
-const INCREASE: Parameter = Parameter {
-    name: "increase",
-    kind: Kind::Rate,
-    default: Some("0.4 Mbit/s"),
-    range: Some(("1 bit/s", "1 Gbit/s")),
-    meaning: "A, added in every interval whose mean delay is below the target",
-    source: "Waki 2013, Sec. 6.1.2",
-};
-const DECREASE: Parameter = Parameter {
-    name: "decrease",
-    kind: Kind::Number { unit: "" },
-    default: Some("0.5"),
-    range: Some(("0.01", "0.99")),
-    meaning: "B, by which the rate is multiplied in every other interval",
-    source: "Waki 2013, Sec. 6.1.2",
-};
-
-static ENTRIES: &[Entry] = &[
-    Entry {
-        name: "ap",
-        summary: "attractor perturbation that can be trusted: filtered, along the whole curve of the delay",
-        source: "Waki 2013, Eq. 7, 15, 16",
-        parameters: &[TARGET, RESPONSE, LEARN, UNREST, MIN_RATE, MAX_RATE],
-        make: |given, packet| {
-            let (target, limits) = (given.span(&TARGET)?, given.limits()?);
-            let (response, unrest) = (given.number(&RESPONSE)?, given.number(&UNREST)?);
-            let learning = given.learning()?;
-            Ok(Box::new(Ap::new(ApConfig { target, limits, response, learning, unrest, packet })))
-        },
-    },
-    Entry {
-        name: "ap-printed",
-        summary: "attractor perturbation as printed: step the rate by the delay's error over b times its variance",
-        source: "Waki 2013, Eq. 15, 16",
-        parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
-        make: |given, packet| given.printed(Response::Constant(given.number(&RESPONSE)?), packet),
-    },
-    Entry {
-        name: "ap-load",
-        summary: "attractor perturbation as printed, with b(ρ) from the bottleneck's load, where the world knows it",
-        source: "Waki 2013, Eq. 11, 15, 16",
-        parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
-        make: |given, packet| given.printed(Response::OfLoad { fallback: given.number(&RESPONSE)? }, packet),
-    },
-    Entry {
-        name: "aimd",
-        summary: "additive increase below the target delay, multiplicative decrease above",
-        source: "Waki 2013, Eq. 17",
-        parameters: &[TARGET, INCREASE, DECREASE, MIN_RATE, MAX_RATE],
-        make: |given, _| {
-            let (increase, decrease) = (given.rate(&INCREASE)?, given.number(&DECREASE)?);
-            Ok(Box::new(Aimd::new(given.span(&TARGET)?, given.limits()?, increase, decrease)))
-        },
-    },
-    Entry {
-        name: "cbr",
-        summary: "constant bit rate, whatever the path does",
-        source: "Waki 2013, Sec. 6.1.2",
-        parameters: &[RATE],
-        make: |given, _| Ok(Box::new(Cbr::new(given.rate(&RATE)?))),
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -484,5 +412,59 @@ mod tests {
             assert_eq!(error.parameter(), parameter);
             assert!(error.to_string().contains(remedy), "{error}");
         }
+    }
+
+    #[test]
+    fn every_window_law_builds_from_its_defaults_and_begins_as_rfc_6928_has_it() {
+        for entry in window_entries() {
+            let parameters = entry.parse(&[]).expect("everything has a default");
+            let law = entry.build(&parameters, Size::from_bytes(1500), 1).expect("it builds");
+            assert!((law.window() - 10.0).abs() < 1e-12, "{}", entry.name);
+            assert_eq!(law.slow_start_threshold(), None, "{}", entry.name);
+            let parameters = entry.parse(&[("initial_window", "3"), ("oscillation", "0.3")]).expect("within range");
+            let law = entry.build(&parameters, Size::from_bytes(1500), 1).expect("it builds");
+            assert!((law.window() - 3.0).abs() < 1e-12, "{}", entry.name);
+        }
+        assert_eq!(
+            window_entries().iter().map(|entry| entry.name).collect::<Vec<_>>(),
+            ["reno", "cubic", "vegas", "symbiosis"]
+        );
+        assert!(find_window("ap").is_none() && find("reno").is_none(), "the tables are apart");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_window_law_is_named_with_what_would_be_right() {
+        let wrong = [
+            ("symbiosis", ("gamma", "1"), "gamma", "between 0.01 and 0.99"),
+            ("symbiosis", ("noise_aware", "maybe"), "noise_aware", "on, off"),
+            ("reno", ("oscillation", "2"), "oscillation", "between 0 and 1"),
+            ("reno", ("gamma", "0.5"), "gamma", "initial_window, oscillation"),
+            ("cubic", ("initial_window", "0"), "initial_window", "between 1 and"),
+            ("vegas", ("alpha", "5"), "alpha", "above `beta`"),
+        ];
+        for (law, given, parameter, remedy) in wrong {
+            let error = find_window(law).expect("in the catalogue").parse(&[given]).expect_err("wrong on purpose");
+            assert_eq!(error.parameter(), parameter);
+            assert!(error.to_string().contains(remedy), "{error}");
+        }
+    }
+
+    /// Oscillation draws from the seed, and from nothing else.
+    #[test]
+    fn the_seed_of_a_window_law_moves_an_oscillating_one_only() {
+        use crate::control::window::Acknowledged;
+        use crate::units::{Instant, Span};
+        let run = |oscillation, seed| {
+            let entry = find_window("reno").expect("in the catalogue");
+            let parameters = entry.parse(&[("oscillation", oscillation)]).expect("within range");
+            let mut law = entry.build(&parameters, Size::from_bytes(1500), seed).expect("it builds");
+            law.on_loss(Instant::ZERO, 40);
+            let ack = Acknowledged { segments: 1, in_flight: 20, window_limited: true, ..Acknowledged::default() };
+            (1..100).for_each(|ms| law.on_ack(Instant::ZERO + Span::from_millis(ms), &ack));
+            law.window().to_bits()
+        };
+        assert_eq!(run("0", 1), run("0", 2));
+        assert_eq!(run("0.3", 1), run("0.3", 1));
+        assert_ne!(run("0.3", 1), run("0.3", 2));
     }
 }

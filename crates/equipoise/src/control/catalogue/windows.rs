@@ -1,0 +1,161 @@
+//! The table of window laws.
+
+use alloc::boxed::Box;
+
+use super::super::window::{
+    BoxedWindowController, Cubic, Oscillating, Reno, Symbiosis, SymbiosisConfig, Vegas, VegasConfig, WindowController,
+};
+use super::{ConfigError, Entry, Kind, Parameter, Parameters};
+use crate::units::Size;
+
+/// A window law that can be had by name.
+pub type WindowEntry = Entry<BoxedWindowController, WindowContext>;
+
+/// What a window law has to know beside its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowContext {
+    /// Size of an IP packet that carries a whole segment.
+    pub packet: Size,
+    /// Where its random numbers begin.
+    pub seed: u64,
+}
+
+impl Parameters {
+    /// l, or zero where noise is not heeded.
+    fn noise_weight(&self, aware: &Parameter) -> Result<f64, ConfigError> {
+        let weight = self.number(&NOISE_WEIGHT)?;
+        Ok(if self.choice(aware)? == "on" { weight } else { 0.0 })
+    }
+
+    /// The law, within an oscillation where one is asked for.
+    fn oscillating<L: WindowController + 'static>(
+        &self,
+        law: L,
+        context: WindowContext,
+    ) -> Result<BoxedWindowController, ConfigError> {
+        let strength = self.number(&OSCILLATION)?;
+        Ok(if strength > 0.0 { Box::new(Oscillating::new(law, strength, context.seed)) } else { Box::new(law) })
+    }
+}
+
+const INITIAL_WINDOW: Parameter = Parameter {
+    name: "initial_window",
+    kind: Kind::Number { unit: "segments" },
+    default: Some("10"),
+    range: Some(("1", "1000")),
+    meaning: "window before the first acknowledgement; more is a larger burst at the beginning",
+    source: "RFC 6928, Sec. 2",
+};
+const OSCILLATION: Parameter = Parameter {
+    name: "oscillation",
+    kind: Kind::Number { unit: "1/√s" },
+    default: Some("0"),
+    range: Some(("0", "1")),
+    meaning: "m, strength of the noise that keeps the window moving; more finds changes sooner, and wanders further",
+    source: "Kodama 2009, Eq. 17; off is ours",
+};
+pub(super) const LOWER: Parameter = Parameter {
+    name: "alpha",
+    kind: Kind::Number { unit: "segments" },
+    default: Some("2"),
+    range: Some(("0.1", "1000")),
+    meaning: "fewest segments of its own in the queue; below, the window grows",
+    source: "Brakmo 1995; ns-2 has 1",
+};
+const UPPER: Parameter = Parameter {
+    name: "beta",
+    kind: Kind::Number { unit: "segments" },
+    default: Some("4"),
+    range: Some(("0.1", "1000")),
+    meaning: "most segments of its own in the queue; above, the window shrinks",
+    source: "Brakmo 1995; ns-2 has 3",
+};
+const GAMMA: Parameter = Parameter {
+    name: "gamma",
+    kind: Kind::Number { unit: "" },
+    default: Some("0.95"),
+    range: Some(("0.01", "0.99")),
+    meaning: "γ, how much the others count; less is steadier, with a longer queue",
+    source: "Kodama 2009, Sec. 3.3",
+};
+const EPSILON: Parameter = Parameter {
+    name: "epsilon",
+    kind: Kind::Number { unit: "1/s" },
+    default: Some("1.95"),
+    range: Some(("0.01", "100")),
+    meaning: "ε, speed of convergence; more is faster, in larger bursts",
+    source: "ours; the thesis does not say its own",
+};
+const NOISE_AWARE: Parameter = Parameter {
+    name: "noise_aware",
+    kind: Kind::Choice(&["on", "off"]),
+    default: Some("on"),
+    range: None,
+    meaning: "whether γ falls where the measured bandwidth fluctuates",
+    source: "Kodama 2009, Eq. 15",
+};
+/// As [`NOISE_AWARE`], for a law that did not come with it.
+const NOISE_AWARE_VEGAS: Parameter = Parameter {
+    name: "noise_aware",
+    kind: Kind::Choice(&["on", "off"]),
+    default: Some("off"),
+    range: None,
+    meaning: "whether the measured backlog counts less where the queueing delay fluctuates",
+    source: "ours, after Kodama 2009, Eq. 15",
+};
+const NOISE_WEIGHT: Parameter = Parameter {
+    name: "noise_weight",
+    kind: Kind::Number { unit: "" },
+    default: Some("4"),
+    range: Some(("0", "100")),
+    meaning: "l, how much the fluctuation counts where noise is heeded",
+    source: "Kodama 2009, Sec. 3.3",
+};
+
+pub(super) static ENTRIES: &[WindowEntry] = &[
+    Entry {
+        name: "reno",
+        summary: "one segment more a round-trip time, half after a loss",
+        source: "RFC 5681, Sec. 3.1",
+        parameters: &[INITIAL_WINDOW, OSCILLATION],
+        make: |given, context| given.oscillating(Reno::new(given.number(&INITIAL_WINDOW)?), context),
+    },
+    Entry {
+        name: "cubic",
+        summary: "a cubic function of the time since the last loss, never slower than Reno",
+        source: "RFC 9438, Sec. 4",
+        parameters: &[INITIAL_WINDOW, OSCILLATION],
+        make: |given, context| given.oscillating(Cubic::new(given.number(&INITIAL_WINDOW)?), context),
+    },
+    Entry {
+        name: "vegas",
+        summary: "a few segments of its own in the queue, by the round-trip time",
+        source: "Brakmo 1995, Sec. 3",
+        parameters: &[LOWER, UPPER, NOISE_AWARE_VEGAS, NOISE_WEIGHT, INITIAL_WINDOW, OSCILLATION],
+        make: |given, context| {
+            let (lower, upper) = (given.number(&LOWER)?, given.number(&UPPER)?);
+            if lower > upper {
+                return Err(ConfigError::LowerAboveUpper { lower, upper });
+            }
+            let (noise_weight, initial_window) =
+                (given.noise_weight(&NOISE_AWARE_VEGAS)?, given.number(&INITIAL_WINDOW)?);
+            given.oscillating(Vegas::new(VegasConfig { lower, upper, noise_weight, initial_window }), context)
+        },
+    },
+    Entry {
+        name: "symbiosis",
+        summary: "the growth of competing species, by measured capacity and available bandwidth; Reno until measured",
+        source: "Kodama 2009, Eq. 10, 15",
+        parameters: &[GAMMA, EPSILON, NOISE_AWARE, NOISE_WEIGHT, INITIAL_WINDOW, OSCILLATION],
+        make: |given, context| {
+            let law = Symbiosis::new(SymbiosisConfig {
+                gamma: given.number(&GAMMA)?,
+                epsilon_per_s: given.number(&EPSILON)?,
+                noise_weight: given.noise_weight(&NOISE_AWARE)?,
+                initial_window: given.number(&INITIAL_WINDOW)?,
+                packet: context.packet,
+            });
+            given.oscillating(law, context)
+        },
+    },
+];
