@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
-use equipoise::control::{self, Kind};
+use equipoise::control::{self, Entry, Kind};
 use equipoise::session::Event;
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::live::Stage;
@@ -110,28 +110,37 @@ pub(crate) fn check(file: &Path) -> Result<Outcome, CliError> {
 
 /// `equipoise controllers`.
 pub(crate) fn controllers() -> Outcome {
-    let mut text = String::new();
+    let mut text = "For media sessions: rate controllers\n\n".to_owned();
     for entry in control::entries() {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{}\n  {}\n  source: {}", entry.name, entry.summary, entry.source);
-        for parameter in entry.parameters {
-            let unit = match parameter.kind {
-                Kind::Number { unit: "" } => "a ratio".to_owned(),
-                Kind::Number { unit } => unit.to_owned(),
-                Kind::Rate => "a rate, such as \"3 Mbit/s\"".to_owned(),
-                Kind::Span => "a time, such as \"8.2 ms\"".to_owned(),
-                Kind::Choice(words) => words.join(" or "),
-            };
-            let default = parameter.default.map_or("required".to_owned(), |default| format!("default {default}"));
-            let range = parameter.range.map_or(String::new(), |(min, max)| format!(", {min} to {max}"));
-            let _ = writeln!(text, "    {:15} {unit}; {default}{range}", parameter.name);
-            let _ = writeln!(text, "    {:15} {} ({})", "", parameter.meaning, parameter.source);
-        }
-        text.push('\n');
+        describe(&mut text, entry);
+    }
+    text.push_str("For TCP flows: window laws\n\n");
+    for entry in control::window::entries() {
+        describe(&mut text, entry);
     }
     say(false, text.trim_end_matches('\n'));
     say(false, "\n");
     Outcome::Complete
+}
+
+/// Adds what can be said of a controller.
+fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{}\n  {}\n  source: {}", entry.name, entry.summary, entry.source);
+    for parameter in entry.parameters {
+        let unit = match parameter.kind {
+            Kind::Number { unit: "" } => "a ratio".to_owned(),
+            Kind::Number { unit } => unit.to_owned(),
+            Kind::Rate => "a rate, such as \"3 Mbit/s\"".to_owned(),
+            Kind::Span => "a time, such as \"8.2 ms\"".to_owned(),
+            Kind::Choice(words) => words.join(" or "),
+        };
+        let default = parameter.default.map_or("required".to_owned(), |default| format!("default {default}"));
+        let range = parameter.range.map_or(String::new(), |(min, max)| format!(", {min} to {max}"));
+        let _ = writeln!(text, "    {:15} {unit}; {default}{range}", parameter.name);
+        let _ = writeln!(text, "    {:15} {} ({})", "", parameter.meaning, parameter.source);
+    }
+    text.push('\n');
 }
 
 /// `equipoise completions`.

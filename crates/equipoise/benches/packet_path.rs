@@ -2,9 +2,10 @@
 
 use divan::Bencher;
 use equipoise::control::ap::{Ap, ApConfig, Learning};
+use equipoise::control::window::{Acknowledged, Cubic, Symbiosis, SymbiosisConfig, WindowController};
 use equipoise::control::{Controller, Feedback, IntervalSummary, RateLimits};
 use equipoise::link::{FifoLink, LinkConfig, QueueLimit};
-use equipoise::measure::{DelayMeter, DelaySummary, SequenceTracker};
+use equipoise::measure::{BandwidthEstimate, DelayMeter, DelaySummary, Measured, SequenceTracker};
 use equipoise::pace::{Pacer, Source, Traffic};
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
 use equipoise::wire::rtp::{RtpHeader, RtpPacket};
@@ -81,6 +82,49 @@ fn ap_law(bencher: Bencher<'_, '_>) {
         ap.on_feedback(At::ZERO, divan::black_box(&feedback));
         ap.allowance()
     });
+}
+
+/// Acknowledgements every 100 µs on a path of 120 ms.
+fn acknowledge(bencher: Bencher<'_, '_>, mut law: impl WindowController) {
+    let round_trip = Some(Span::from_millis(120));
+    let ack = Acknowledged {
+        segments: 1,
+        round_trip,
+        smoothed_round_trip: round_trip,
+        min_round_trip: round_trip,
+        in_flight: 1000,
+        window_limited: true,
+    };
+    let mut now = 0u64;
+    bencher.bench_local(|| {
+        now += 100_000;
+        law.on_ack(At::from_nanos(now), divan::black_box(&ack));
+        law.window()
+    });
+}
+
+#[divan::bench]
+fn symbiosis_ack(bencher: Bencher<'_, '_>) {
+    let mut law = Symbiosis::new(SymbiosisConfig {
+        gamma: 0.95,
+        epsilon_per_s: 1.95,
+        noise_weight: 4.0,
+        initial_window: 10.0,
+        packet: Size::from_bytes(1500),
+    });
+    let (capacity, available) = (Rate::from_bps(100_000_000), Rate::from_bps(60_000_000));
+    law.on_bandwidth(
+        At::ZERO,
+        &BandwidthEstimate { capacity: Measured::exact(capacity), available: Measured::exact(available) },
+    );
+    acknowledge(bencher, law);
+}
+
+#[divan::bench]
+fn cubic_ack(bencher: Bencher<'_, '_>) {
+    let mut law = Cubic::new(1000.0);
+    law.on_loss(At::ZERO, 1000);
+    acknowledge(bencher, law);
 }
 
 #[divan::bench]

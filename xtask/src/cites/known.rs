@@ -14,6 +14,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          Statistics, vol. 29, no. 2",
     ),
     (
+        "Brakmo 1995",
+        "L. S. Brakmo and L. L. Peterson, *TCP Vegas: end to end congestion avoidance on a global Internet*, IEEE Journal \
+         on Selected Areas in Communications, vol. 13, no. 8",
+    ),
+    (
         "Chan 1983",
         "T. F. Chan, G. H. Golub and R. J. LeVeque, *Algorithms for computing the sample variance: analysis and \
          recommendations*, The American Statistician, vol. 37, no. 3",
@@ -129,8 +134,6 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (5905, "Network Time Protocol Version 4: Protocol and Algorithms Specification"),
     (6051, "Rapid Synchronisation of RTP Flows"),
     (6298, "Computing TCP's Retransmission Timer"),
-    (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm"),
-    (6675, "A Conservative Loss Recovery Algorithm Based on Selective Acknowledgment (SACK) for TCP"),
     (6928, "Increasing TCP's Initial Window"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),
@@ -140,6 +143,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8289, "Controlled Delay Active Queue Management"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
     (9293, "Transmission Control Protocol (TCP)"),
+    (9438, "CUBIC for Fast and Long-Distance Networks"),
 ];
 
 /// Internet drafts with their version, and their titles.

@@ -20,10 +20,13 @@ fn help_has_examples_and_lists_the_exit_codes() {
 fn every_controller_is_listed_with_every_parameter() {
     let listed = said(&run(&["controllers"]));
     for entry in equipoise::control::entries() {
-        assert!(listed.contains(entry.name) && listed.contains(entry.source), "{}", entry.name);
-        for parameter in entry.parameters {
-            assert!(listed.contains(parameter.meaning), "{}", parameter.name);
-        }
+        assert!(listed.contains(&format!("\n{}\n", entry.name)) && listed.contains(entry.source), "{}", entry.name);
+        assert!(entry.parameters.iter().all(|parameter| listed.contains(parameter.meaning)), "{}", entry.name);
+    }
+    let (_, listed) = listed.split_once("For TCP flows").expect("a section of their own");
+    for entry in equipoise::control::window::entries() {
+        assert!(listed.contains(&format!("\n{}\n", entry.name)) && listed.contains(entry.source), "{}", entry.name);
+        assert!(entry.parameters.iter().all(|parameter| listed.contains(parameter.meaning)), "{}", entry.name);
     }
 }
 

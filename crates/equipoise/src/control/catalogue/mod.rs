@@ -202,12 +202,6 @@ pub fn find_window(name: &str) -> Option<&'static WindowEntry> {
 /// What `parse` tries its parameters with.
 const TRIAL_PACKET: Size = Size::from_bytes(1000);
 
-impl<C, X> core::fmt::Debug for Entry<C, X> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
 impl Entry {
     /// Values for all parameters from the texts given by name; defaults for the others.
     ///
@@ -248,6 +242,13 @@ impl WindowEntry {
         seed: u64,
     ) -> Result<BoxedWindowController, ConfigError> {
         (self.make)(parameters, WindowContext { packet, seed })
+    }
+}
+
+// Not derived: what an entry makes need not be printable.
+impl<C, X> core::fmt::Debug for Entry<C, X> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).field("parameters", &self.parameters).finish_non_exhaustive()
     }
 }
 

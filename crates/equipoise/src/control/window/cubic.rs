@@ -6,12 +6,12 @@ use crate::units::{Instant, SenderClock, Span};
 /// Source: RFC 9438.
 ///
 /// ```text
-/// W_cubic(t) = C (t - K)³ + W_max                 Eq. 1
-/// K = ∛((W_max - cwnd_epoch) / C)                 Eq. 2
-/// W_est ← W_est + α segments_acked / cwnd         Eq. 4, the window that Reno would have
+/// W_cubic(t) = C (t - K)³ + W_max                 Sec. 4.2
+/// K = ∛((W_max - cwnd_epoch) / C)
+/// W_est ← W_est + α segments_acked / cwnd         Sec. 4.3, the window that Reno would have
 /// target = W_cubic(t + RTT), from cwnd to 1.5 cwnd
 /// cwnd ← W_est where W_cubic(t) < W_est, else cwnd + (target - cwnd) / cwnd
-/// after a loss: cwnd ← β in_flight, W_max ← cwnd, or less where it fell twice (fast convergence, Sec. 4.7)
+/// after a loss: W_max ← cwnd, or less where it fell twice (fast convergence, Sec. 4.7), cwnd ← β in_flight (Sec. 4.6)
 /// ```
 ///
 /// | symbol | name | unit |
@@ -101,7 +101,7 @@ impl Cubic {
         let curve = Curve::from(window, self.peak.unwrap_or(window));
         let begin = Stage { curve, reno: window, elapsed_s: 0.0 };
         let mut stage = self.stage.map_or(begin, |stage| Stage { elapsed_s: stage.elapsed_s + gap_s, ..stage });
-        // Eq. 4; as Reno above the window of the last reduction (Sec. 4.3).
+        // As Reno above the window of the last reduction (RFC 9438, Sec. 4.3).
         let increase = if stage.reno < prior { FRIENDLY_INCREASE } else { 1.0 };
         stage.reno += increase * (ack.segments as f64).min(window) / window;
         self.window = if stage.curve.at(stage.elapsed_s) < stage.reno {
@@ -213,7 +213,7 @@ mod tests {
         cubic
     }
 
-    /// Calculated apart from this code, from Eq. 1 and 2 with C = 0.4 and β = 0.7.
+    /// Calculated apart from this code, from the formulas of RFC 9438, Sec. 4.2 with C = 0.4 and β = 0.7.
     #[test]
     fn golden_values_of_the_cubic_function() {
         for (peak, time_to_peak, values) in [
@@ -225,7 +225,7 @@ mod tests {
             (
                 1000.0,
                 9.085_602_964_2,
-                [(0.0, 700.0), (1.0, 788.555_093_909_8), (5.0, 972.720_998_409_4), (10.0, 1000.305_818_969_1)],
+                [(0.0, 700.0), (1.0, 788.555_093_909_8), (5.0, 972.720_998_409_4), (10.0, 1_000.305_818_969_1)],
             ),
         ] {
             let curve = Curve::from(0.7 * peak, peak);
@@ -243,7 +243,7 @@ mod tests {
         let mut cubic = after_loss_at(1000.0);
         assert!((cubic.window() - 700.0).abs() < 1e-9);
         let windows = run(&mut cubic, 1.0, 12, 100);
-        for (second, expected) in [(1, 788.555_093_909_8), (5, 972.720_998_409_4), (10, 1000.305_818_969_1)] {
+        for (second, expected) in [(1, 788.555_093_909_8), (5, 972.720_998_409_4), (10, 1_000.305_818_969_1)] {
             let found = windows[second - 1];
             assert!((found / expected - 1.0).abs() < 0.01, "after {second} s: {found}, not {expected}");
         }

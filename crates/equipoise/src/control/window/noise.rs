@@ -62,7 +62,7 @@ impl NoiseAwareness {
         });
     }
 
-    /// C_v, the deviation as a share of the mean; `None` before any sample and for a mean of zero.
+    /// `C_v`, the deviation as a share of the mean; `None` before any sample and for a mean of zero.
     pub fn variation(&self) -> Option<f64> {
         let Moments { mean, deviation } = self.moments?;
         Some(deviation / mean).filter(|variation| variation.is_finite())
@@ -93,7 +93,9 @@ mod tests {
 
     fn after(samples: &[f64]) -> NoiseAwareness {
         let mut noise = NoiseAwareness::new(WEIGHT);
-        samples.iter().for_each(|sample| noise.push(*sample));
+        for sample in samples {
+            noise.push(*sample);
+        }
         noise
     }
 
@@ -116,7 +118,7 @@ mod tests {
         assert_eq!(noise, after(&[]));
     }
 
-    /// White noise of relative deviation r has a mean absolute deviation of r / 2 where it takes two values only.
+    /// Two values at equal distance from their mean have that distance as their mean deviation.
     #[test]
     fn a_coin_of_relative_size_r_gives_a_variation_of_about_r() {
         let mut noise = NoiseAwareness::new(WEIGHT);
@@ -153,7 +155,9 @@ mod tests {
         fn a_larger_weight_trusts_no_more(samples in prop::collection::vec(0.0f64..1e9, 1..40), weight in 0.0f64..100.0, more in 0.0f64..100.0) {
             let factor = |weight| {
                 let mut noise = NoiseAwareness::new(weight);
-                samples.iter().for_each(|sample| noise.push(*sample));
+                for sample in &samples {
+                    noise.push(*sample);
+                }
                 noise.factor()
             };
             prop_assert!(factor(weight + more) <= factor(weight));

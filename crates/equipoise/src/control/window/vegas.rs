@@ -31,7 +31,7 @@ use crate::units::{Instant, SenderClock, Span};
 ///
 /// # Under noise (ours)
 /// `diff` rests on a measured queueing delay as Symbiosis' competitors rest on a measured bandwidth. With a weight of noise l,
-/// `diff` is multiplied by `1 / (1 + l C_v)`, C_v being that of the queueing delays of the rounds (Kodama 2009, Eq. 15). The
+/// `diff` is multiplied by `1 / (1 + l C_v)`, `C_v` being that of the queueing delays of the rounds (Kodama 2009, Eq. 15). The
 /// more the delay fluctuates, the more segments the flow lets stand: steadier among bursts of others, with a longer queue.
 #[derive(Clone, Debug)]
 pub struct Vegas {

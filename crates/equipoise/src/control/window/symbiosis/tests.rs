@@ -150,7 +150,9 @@ fn join(noise_weight: f64, seconds: u64) -> [f64; 2] {
                 flow.on_bandwidth(at_ms(ms), &estimate(100_000_000, (100e6 - other).max(0.0) as u64));
             }
         }
-        flows.iter_mut().for_each(|flow| flow.on_ack(at_ms(ms), &ack()));
+        for flow in &mut flows {
+            flow.on_ack(at_ms(ms), &ack());
+        }
     }
     flows.map(|flow| flow.window())
 }
