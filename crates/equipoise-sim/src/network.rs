@@ -211,6 +211,14 @@ impl Network {
 
     /// A session sends a packet, at [`Packet::at`]. Gives it back where its way has no link: it has arrived.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
+        // A run knows all up to and including its last moment, at which the sessions may still be told to stop.
+        let past = self.known - packet.at > Span::from_nanos(1);
+        debug_assert!(
+            !past,
+            "a packet is sent at {}, after {} was taken for known",
+            packet.at - Time::ZERO,
+            self.known - Time::ZERO
+        );
         let Some(&(link, feeder)) = self.ways[packet.way as usize].hops.first() else { return Some(packet) };
         self.links[link].put(feeder, packet);
         None

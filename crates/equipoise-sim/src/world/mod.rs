@@ -271,7 +271,7 @@ impl World {
     /// Lets time pass up to and including `until`; may be called again with a later time.
     pub fn run(&mut self, until: Time, observer: &mut impl Observer) {
         (self.running, self.end) = (true, until + TICK);
-        self.set_horizon();
+        self.set_horizon(observer);
         for flow in 0..self.flows.len() {
             match &self.flows[flow] {
                 Flow::Session(_) => {
@@ -336,13 +336,16 @@ impl World {
 
     /// Sets the network's horizon: the end of the run, or before that the next request for a report, which asks for the
     /// links' loads.
-    fn set_horizon(&mut self) {
+    ///
+    /// What the old one held back is taken on at once: nothing may be sent into a time of which arrivals are not known.
+    fn set_horizon(&mut self, observer: &mut impl Observer) {
         let requests = self.flows.iter().filter_map(|flow| match flow {
             Flow::Session(state) => Some(state.near.next_request().assume_clock()),
             Flow::Tcp(state) => state.next_measurement(),
             Flow::Stream => None,
         });
         self.network.horizon = requests.fold(self.end, Time::min);
+        self.advance_to(self.network.known(), observer);
     }
 
     fn ring(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {

@@ -51,7 +51,7 @@ impl World {
             }
             let load = if requested { self.path_load(flow) } else { None };
             if moved {
-                self.set_horizon();
+                self.set_horizon(observer);
             }
             let Some(load) = load else { break wake };
             input = Some(Input::PathLoad(load));

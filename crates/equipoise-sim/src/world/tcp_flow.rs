@@ -176,7 +176,7 @@ impl World {
             let truth = BandwidthEstimate { capacity: measured(capacity), available: measured(available) };
             near.on_bandwidth(now, &known.config.noise.blur(now - Time::ZERO, truth));
         }
-        self.set_horizon();
+        self.set_horizon(observer);
         self.pump(flow);
     }
 }
