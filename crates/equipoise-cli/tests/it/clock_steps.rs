@@ -65,7 +65,6 @@ fn noticed(told: &Told) -> [Option<u64>; 2] {
 
 /// If it fails, an administrator or a time server that sets a host's clock moves delays, and with them the rate.
 #[test]
-#[expect(clippy::print_stdout, reason = "the book's table is made of it")]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
     const FIRST_S: u64 = 8;
     const EVERY_S: u64 = 5;
@@ -95,7 +94,6 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
 ///
 /// If it fails, the time that the peer did not see pass is taken for delay.
 #[test]
-#[expect(clippy::print_stdout, reason = "the book's table is made of it")]
 fn a_session_clock_that_jumps_or_stood_still_is_noticed_and_the_rate_comes_back() {
     const FIRST_S: u64 = 8;
     const EVERY_S: u64 = 9;
