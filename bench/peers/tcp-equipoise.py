@@ -21,7 +21,15 @@ SETTINGS = [
     (100, 120, 1000, 200),
     (100, 30, 100, 100),
 ]
-VARIANTS = ["newreno", "sack"]
+# Window law and recovery of each variant: the first two are the simulators', the others the kernel's, of 30 s.
+VARIANTS = {
+    "newreno": ("reno", "newreno"),
+    "sack": ("reno", "sack"),
+    "reno": ("reno", "sack"),
+    "cubic": ("cubic", "sack"),
+}
+KERNEL = ["reno", "cubic"]
+KERNEL_S = 30
 FLOWS = [1, 4]
 WARM_UP_S = 10
 COLUMNS = (
@@ -40,18 +48,20 @@ def scenario(variant, rate, rtt, queue, flows, seed, seconds):
         f'[[link]]\nname = "bottleneck"\nrate = "{rate} Mbit/s"\ndelay = "{rtt / 2} ms"\nqueue = "{queue} packets"',
     ]
     jitter = random.Random(seed)
+    law, recovery = VARIANTS[variant]
     for flow in range(flows):
         start = 0.1 * flow + 0.1 * jitter.random()
         text.append(
             f'[[flow]]\nname = "flow {flow + 1}"\npath = ["bottleneck"]\npacket_size = "1500 B"\n'
-            f'start = "{start:.6f} s"\nwindow = {{ name = "reno" }}\n'
-            f'tcp = {{ recovery = "{variant}", handshake = "off" }}'
+            f'start = "{start:.6f} s"\nwindow = {{ name = "{law}" }}\n'
+            f'tcp = {{ recovery = "{recovery}" }}'
         )
     return "\n\n".join(text) + "\n"
 
 
 def row(command, variant, setting, flows, seed):
     rate, rtt, queue, seconds = setting
+    seconds = KERNEL_S if variant in KERNEL else seconds
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "tcp.toml")
         with open(file, "w", encoding="utf-8") as out:
