@@ -63,10 +63,10 @@ impl Recent {
         moments.mean().map(|mean| (mean, half))
     }
 
-    /// The same in the terms of an estimate.
-    pub(super) fn measured(&self) -> Option<Measured> {
+    /// The same in the terms of an estimate, within these bounds.
+    pub(super) fn measured(&self, least: f64, most: f64) -> Option<Measured> {
         let (mean, half) = self.mean()?;
-        let rate = |bps: f64| Rate::from_bps_f64(bps.max(0.0));
+        let rate = |bps: f64| Rate::from_bps_f64(bps.max(least).min(most));
         let interval = half.and_then(|half| rate(mean - half).zip(rate(mean + half)));
         Some(Measured { rate: rate(mean)?, interval })
     }

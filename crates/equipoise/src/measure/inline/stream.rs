@@ -26,6 +26,13 @@ pub(super) struct Plan {
     pub(super) intervals: (Span, Span),
 }
 
+impl Plan {
+    /// Whether anything follows the burst.
+    pub(super) const fn is_spaced(&self) -> bool {
+        self.total > self.burst
+    }
+}
+
 /// An acknowledgement whose last segment is of the stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ack {
@@ -39,7 +46,7 @@ struct Ack {
 /// What a stream found out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// Segments per nanosecond at which the spaced part was sent.
+    /// Segments per nanosecond at which the stream was sent, its burst included.
     pub(super) rate: f64,
     /// By how much the delay grew in the time of sending: seconds per second.
     pub(super) growth: f64,
@@ -54,10 +61,10 @@ pub(super) struct Gap {
 }
 
 /// Fewer acknowledgements of the spaced part tell nothing (ours): two at either end.
-const LEAST_ACKS: usize = 4;
-/// The delay at an end of the stream is the mean over this part of its acknowledgements. Ours: against that of the two
-/// outermost ones it costs a random walk's slope 9 % of its precision and takes most of the others' packet size out.
-const END_SHARE: usize = 5;
+const LEAST_ACKS: usize = 3;
+/// The delay at the end is the mean over this part of the acknowledgements (ours): more costs precision, as the others'
+/// traffic adds up like a random walk, less shows the size of the others' packets.
+const END_SHARE: usize = 8;
 /// Segments left back to back where this many times their interval is still within that of their acknowledgements (ours).
 const CLOSE: u64 = 4;
 
@@ -147,16 +154,20 @@ impl Stream {
         })
     }
 
-    /// Rate of the spaced part and growth of its delay; `None` where too few acknowledgements tell.
+    /// Rate of the stream and growth of the delay from its first acknowledgement to its last ones; `None` where too few
+    /// tell.
+    ///
+    /// The first one saw what waited before the stream. Those behind it in the burst may have queued on the sender's own
+    /// wire with others' packets slipping in between, which is neither the stream's nor that queue's.
     pub(super) fn outcome(&self) -> Option<Outcome> {
-        let spaced = self.timely().filter(|ack| ack.index + 1 >= self.plan.burst);
+        let acks = self.timely();
+        let spaced = acks.clone().filter(|ack| ack.index >= self.plan.burst);
         let count = spaced.clone().count();
         if count < LEAST_ACKS {
             return None;
         }
-        let share = (count / END_SHARE).max(1);
-        let head = self.mean_of(spaced.clone().take(share))?;
-        let tail = self.mean_of(spaced.rev().take(share))?;
+        let head = self.mean_of(acks.take(1).filter(|ack| ack.index < self.plan.burst))?;
+        let tail = self.mean_of(spaced.rev().take((count / END_SHARE).max(1)))?;
         let time = tail.sent_ns - head.sent_ns;
         (time > 0.0 && tail.index > head.index)
             .then(|| Outcome { rate: (tail.index - head.index) / time, growth: (tail.delay_ns - head.delay_ns) / time })
