@@ -57,3 +57,36 @@ impl Gaps {
         .filter(|gap| *gap > 0.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gaps(nanos: &[u64]) -> Option<f64> {
+        let mut gaps = Gaps::default();
+        nanos.iter().for_each(|&nanos| gaps.push(Gap { nanos, segments: 1 }));
+        gaps.service_time()
+    }
+
+    #[test]
+    fn the_shortest_crowd_is_the_links_and_not_the_largest() {
+        // Others' packets come between two of three neighbours; one acknowledgement caught up with the one before it.
+        let service = gaps(&[240, 121, 40, 240, 120, 241, 360, 119, 240, 120, 240, 360]).unwrap();
+        assert!((service - 120.0).abs() < 1.0, "{service}");
+    }
+
+    #[test]
+    fn few_gaps_tell_no_capacity_and_gaps_of_no_length_none_either() {
+        assert_eq!(gaps(&[120, 120, 120, 120]), None);
+        assert_eq!(gaps(&[0, 0, 0, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn a_new_link_is_seen_when_its_gaps_have_replaced_the_old_ones() {
+        let mut gaps = Gaps::default();
+        for nanos in [100; KEPT].into_iter().chain([300; KEPT]) {
+            gaps.push(Gap { nanos: 2 * nanos, segments: 2 });
+        }
+        assert_eq!(gaps.service_time().map(|service| service as u64), Some(300));
+    }
+}

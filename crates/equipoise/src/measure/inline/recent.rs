@@ -43,12 +43,6 @@ impl Recent {
         }
     }
 
-    /// Forgets all but this result.
-    pub(super) fn restart(&mut self, result: f64) {
-        *self = Self::default();
-        self.keep(result);
-    }
-
     /// The result that was set aside last, if the next may confirm it.
     pub(super) const fn set_aside(&self) -> Option<f64> {
         self.set_aside
@@ -81,5 +75,52 @@ impl Recent {
 
     fn moments(&self) -> Moments {
         self.results.iter().take(self.count).copied().collect()
+    }
+}
+
+/// A history of one result.
+impl From<f64> for Recent {
+    fn from(result: f64) -> Self {
+        let mut recent = Self::default();
+        recent.keep(result);
+        recent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recent(results: &[f64]) -> Recent {
+        let mut recent = Recent::default();
+        results.iter().for_each(|&result| recent.push(result, 5.0));
+        recent
+    }
+
+    #[test]
+    fn the_interval_is_students() {
+        // Mean 50, deviation 2, four results: 3.182 · 2 / 2 to either side.
+        let (mean, half) =
+            recent(&[50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt(), 50.0 - 3.0_f64.sqrt(), 50.0 + 3.0_f64.sqrt()])
+                .mean()
+                .unwrap();
+        assert!((mean - 50.0).abs() < 1e-9);
+        assert!((half.unwrap() - 3.182).abs() < 1e-9, "{half:?}");
+        assert_eq!(recent(&[50.0, 51.0]).mean(), Some((50.5, None)), "two are too few");
+    }
+
+    #[test]
+    fn a_stray_result_is_dropped_and_a_second_one_is_a_step() {
+        let mut recent = recent(&[50.0, 51.0, 50.0, 49.0, 20.0]);
+        assert_eq!(recent.set_aside(), Some(20.0));
+        assert_eq!(recent.mean().map(|(mean, _)| mean), Some(50.0));
+        let stepped = {
+            let mut recent = recent.clone();
+            recent.push(22.0, 5.0);
+            recent
+        };
+        assert_eq!(stepped.mean().map(|(mean, _)| mean), Some(21.0));
+        recent.push(50.0, 5.0);
+        assert_eq!((recent.set_aside(), recent.mean().map(|(mean, _)| mean)), (None, Some(50.0)));
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct Search {
     found: [Found; SUB_RANGES],
     count: usize,
     available: Recent,
+    /// What is available is a lower bound so far, which the first proper result replaces.
+    bound: bool,
 }
 
 /// What one stream found: its rate, and the available bandwidth that follows from the growth of its delay.
@@ -22,23 +24,29 @@ struct Found {
 /// Sub-ranges, each with a stream of its own, which takes a round trip: three give a result every three to four round
 /// trips (Kodama 2009, Sec. 2.2.1).
 const SUB_RANGES: usize = 3;
-/// The search range reaches so far to either side of the mean at least, as a part of the capacity (ours): as far as one
-/// stream's result scatters where others send at random.
-const LEAST_HALF_WIDTH: f64 = 0.2;
-/// And so far where there is no history (ours).
-const FIRST_HALF_WIDTH: f64 = 0.3;
+/// The search range reaches so far below and above the confidence interval's centre at least, as parts of the capacity
+/// (ours). Above, as far as one stream's result scatters where others send at random; below, less, as streams slower than
+/// the available bandwidth say little and hold up the connection most.
+const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
+/// A result so far from the others may be a step, as a part of the capacity (ours).
+const FAR: f64 = 0.15;
+/// A queue that grows by less than this part of the time does not grow (ours): two segments in a hundred.
+const CLEAR: f64 = 0.02;
 /// No stream is slower than this part of the capacity (ours): it would take too long.
 const LEAST_RATE: f64 = 0.05;
+/// The search range begins below this part of the capacity (ours).
+const MOST_LOW: f64 = 0.95;
 /// Available bandwidth is never taken to be below this part of the capacity (ours): an adaptive sender gets some.
 const LEAST_AVAILABLE: f64 = 0.01;
 
 impl Search {
     /// The rates that the next stream is to cover.
     ///
-    /// The first range lies between the connection's own rate and the capacity.
+    /// The first range lies between the connection's own rate and the capacity. No stream is slower than the connection:
+    /// what comes behind it would have to wait.
     pub(super) fn sub_range(&self, capacity: f64, own_rate: f64) -> (f64, f64) {
         let (low, high) = self.range.unwrap_or((own_rate.min(capacity / 2.0), capacity));
-        let low = low.clamp(capacity * LEAST_RATE, capacity * (1.0 - LEAST_RATE));
+        let low = low.max(own_rate).clamp(capacity * LEAST_RATE, capacity * MOST_LOW);
         let width = (high.clamp(low, capacity) - low) / SUB_RANGES as f64;
         let from = low + width * self.count as f64;
         (from, from + width)
@@ -49,7 +57,7 @@ impl Search {
     /// The fluid model of a link that is never idle in the time of the stream: what comes in, `R + c`, less what it
     /// carries, `K`, is what the queue grows by, `K g`. So `A = K - c = R - K g`.
     ///
-    /// True when the measurement is finished.
+    /// True when the measurement is finished and says something new.
     pub(super) fn push(&mut self, rate: f64, growth: f64, capacity: f64) -> bool {
         if let Some(slot) = self.found.get_mut(self.count) {
             *slot = Found { rate, available: rate - capacity * growth };
@@ -59,8 +67,7 @@ impl Search {
             return false;
         }
         self.count = 0;
-        self.conclude(capacity);
-        true
+        self.conclude(capacity)
     }
 
     /// The available bandwidth by the recent measurements.
@@ -68,34 +75,40 @@ impl Search {
         self.available.measured(capacity * LEAST_AVAILABLE, capacity)
     }
 
-    fn conclude(&mut self, capacity: f64) {
+    fn conclude(&mut self, capacity: f64) -> bool {
+        self.found.sort_unstable_by(|a, b| b.rate.total_cmp(&a.rate));
         let known = self.available.mean().filter(|_| self.available.set_aside().is_none()).map(|(mean, _)| mean);
+        let far = capacity * FAR;
+        if let Some(bound) = self.lower_bound(capacity) {
+            // The streams were not fast enough: nothing new, unless less was thought to be available.
+            let news = known.is_none_or(|mean| bound > mean + far);
+            if news {
+                (self.available, self.bound) = (Recent::from(bound), true);
+                self.range = Some((bound, capacity));
+            }
+            return news;
+        }
         let result = self.pooled(known).clamp(-capacity, 2.0 * capacity);
-        let fastest = self.found.iter().fold(0.0, |most: f64, found| most.max(found.rate));
-        let far = capacity * LEAST_HALF_WIDTH;
-        let clear = result >= fastest && fastest < capacity * (1.0 - LEAST_RATE);
-        match known {
-            // No stream was fast enough to be held up, and the mean said that much before: nothing new.
-            Some(mean) if clear && result < mean => return,
-            Some(mean) if clear && result > mean + far => {
-                self.available.restart(result);
-                self.range = Some((result, capacity));
-                return;
-            }
-            None if clear => {
-                self.available.restart(result);
-                self.range = Some((result, capacity));
-                return;
-            }
-            _ => self.available.push(result, far),
+        if self.bound {
+            (self.available, self.bound) = (Recent::from(result), false);
+        } else {
+            self.available.push(result, far);
         }
         let (centre, half) = match (self.available.set_aside(), self.available.mean()) {
-            (Some(aside), _) => (aside, FIRST_HALF_WIDTH),
-            (None, Some((mean, Some(half)))) => (mean, (half / capacity).max(LEAST_HALF_WIDTH)),
-            (None, Some((mean, None))) => (mean, FIRST_HALF_WIDTH),
-            (None, None) => (result, FIRST_HALF_WIDTH),
+            (Some(aside), _) => (aside, 0.0),
+            (None, Some((mean, half))) => (mean, half.unwrap_or(0.0)),
+            (None, None) => (result, 0.0),
         };
-        self.range = Some((centre - half * capacity, centre + half * capacity));
+        let (below, above) = LEAST_WIDTH;
+        self.range = Some((centre - half.max(below * capacity), centre + half.max(above * capacity)));
+        true
+    }
+
+    /// The rate of the fastest stream, where the two fastest ones met no growing queue and the link could be faster still.
+    fn lower_bound(&self, capacity: f64) -> Option<f64> {
+        let fastest = self.found.first().filter(|found| found.rate < capacity * MOST_LOW)?;
+        let clear = |found: &Found| found.available > found.rate - capacity * CLEAR;
+        self.found.iter().take(2).all(clear).then_some(fastest.rate)
     }
 
     /// The mean over the streams above the available bandwidth.
@@ -104,10 +117,8 @@ impl Search {
     /// are is judged by what was known before, or else by all of the faster streams together, and never by the stream
     /// itself: the noise of the others' traffic would choose its own sign.
     fn pooled(&self, known: Option<f64>) -> f64 {
-        let mut found = self.found;
-        found.sort_unstable_by(|a, b| b.rate.total_cmp(&a.rate));
         let (mut sum, mut count) = (0.0, 0.0);
-        for stream in found {
+        for stream in self.found {
             if count > 0.0 && stream.rate < known.unwrap_or(sum / count) {
                 break;
             }
@@ -115,5 +126,61 @@ impl Search {
             count += 1.0;
         }
         sum / count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const K: f64 = 100.0;
+
+    /// One measurement on an ideal link: a stream faster than `available` grows by the fluid model.
+    fn measure(search: &mut Search, available: f64) -> bool {
+        (0..SUB_RANGES).fold(false, |_, _| {
+            let (from, to) = search.sub_range(K, 10.0);
+            let rate = (from + to) / 2.0;
+            search.push(rate, (rate - available).max(0.0) / K, K)
+        })
+    }
+
+    fn found(search: &Search) -> f64 {
+        search.available(K).map_or(f64::NAN, |measured| measured.rate.as_bps_f64())
+    }
+
+    #[test]
+    fn the_first_measurement_finds_any_available_bandwidth_in_the_range() {
+        for available in [12.0, 30.0, 50.0, 69.0] {
+            let mut search = Search::default();
+            assert!(measure(&mut search, available));
+            assert!((found(&search) - available).abs() <= 1.0, "{available}: {}", found(&search));
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_within_three_measurements_and_a_lower_bound_is_told_on_the_way() {
+        for (before, after) in [(70.0, 20.0), (20.0, 70.0), (20.0, 95.0), (90.0, 11.0)] {
+            let mut search = Search::default();
+            (0..10).for_each(|_| _ = measure(&mut search, before));
+            (0..3).for_each(|_| _ = measure(&mut search, after));
+            assert!((found(&search) - after).abs() <= 5.0, "{before} to {after}: {}", found(&search));
+        }
+    }
+
+    #[test]
+    fn streams_that_were_too_slow_say_nothing_new() {
+        let mut search = Search::default();
+        (0..10).for_each(|_| _ = measure(&mut search, 70.0));
+        // The application had so little to send that the streams came out at 20.
+        assert!(!(0..SUB_RANGES).any(|_| search.push(20.0, 0.0, K)));
+        assert!((found(&search) - 70.0).abs() <= 1.0);
+    }
+
+    #[test]
+    fn no_stream_is_slower_than_the_connection_nor_faster_than_the_link() {
+        let mut search = Search::default();
+        (0..10).for_each(|_| _ = measure(&mut search, 70.0));
+        let (from, to) = search.sub_range(K, 68.0);
+        assert!(from >= 68.0 && to <= K);
     }
 }

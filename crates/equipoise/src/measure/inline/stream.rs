@@ -1,3 +1,4 @@
+use super::plan::{MOST_SEGMENTS, Plan};
 use crate::units::{Instant, SenderClock, Span};
 
 /// A stream of the connection's own segments: when each left, and which acknowledgements came when.
@@ -10,27 +11,6 @@ pub(super) struct Stream {
     sent_count: usize,
     acks: [Ack; MOST_SEGMENTS],
     ack_count: usize,
-}
-
-/// Most segments of a stream (ours): longer ones average more of the others' noise and hold more of the window.
-pub(super) const MOST_SEGMENTS: usize = 40;
-
-/// How a stream is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Plan {
-    /// Segments at the head that leave back to back.
-    pub(super) burst: usize,
-    /// All segments, the burst's among them.
-    pub(super) total: usize,
-    /// Time from one segment to the next behind the burst, at the beginning and at the end of the stream.
-    pub(super) intervals: (Span, Span),
-}
-
-impl Plan {
-    /// Whether anything follows the burst.
-    pub(super) const fn is_spaced(&self) -> bool {
-        self.total > self.burst
-    }
 }
 
 /// An acknowledgement whose last segment is of the stream.
@@ -60,8 +40,8 @@ pub(super) struct Gap {
     pub(super) segments: u64,
 }
 
-/// Fewer acknowledgements of the spaced part tell nothing (ours): two at either end.
-const LEAST_ACKS: usize = 3;
+/// Fewer acknowledgements of the spaced part tell nothing (ours).
+const LEAST_ACKS: usize = 2;
 /// The delay at the end is the mean over this part of the acknowledgements (ours): more costs precision, as the others'
 /// traffic adds up like a random walk, less shows the size of the others' packets.
 const END_SHARE: usize = 8;
@@ -99,13 +79,7 @@ impl Stream {
 
     /// Time from the segment sent last to the next one.
     pub(super) fn interval(&self) -> Span {
-        if self.sent_count < self.plan.burst {
-            return Span::ZERO;
-        }
-        let (from, to) = (self.plan.intervals.0.as_nanos(), self.plan.intervals.1.as_nanos());
-        let steps = (self.plan.total.saturating_sub(self.plan.burst + 1)).max(1) as i64;
-        let step = (self.sent_count - self.plan.burst) as i64;
-        Span::from_nanos(from - (from - to) / steps * step)
+        self.plan.interval_before(self.sent_count)
     }
 
     /// The next segment left.
@@ -198,4 +172,59 @@ struct Point {
     index: f64,
     sent_ns: f64,
     delay_ns: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLI: u64 = 1_000_000;
+
+    fn at(millis: u64) -> Instant<SenderClock> {
+        Instant::from_nanos(millis * MILLI)
+    }
+
+    /// Four segments at once, then eight every 2 ms. The link takes 1 ms for a segment, others half of it.
+    fn stream() -> Stream {
+        let interval = Span::from_millis(2);
+        let mut stream = Stream::new(Plan { burst: 4, total: 12, intervals: (interval, interval) }, 100);
+        for index in 0..12_u64 {
+            stream.push_sent(at(2 * index.saturating_sub(3)));
+        }
+        stream
+    }
+
+    #[test]
+    fn a_queue_that_grows_gives_the_rate_and_the_growth() {
+        let mut stream = stream();
+        for index in 0..12_u64 {
+            stream.push_ack(at(10 + 3 * index), 101 + index, 1);
+        }
+        // The last segment left 16 ms after the first and was acknowledged 33 ms after it.
+        let Outcome { rate, growth } = stream.outcome().unwrap();
+        assert!((rate * 16e6 - 11.0).abs() < 1e-9, "{rate}");
+        assert!((growth - (33.0 - 16.0) / 16.0).abs() < 1e-9, "{growth}");
+        assert!(stream.gaps().take(3).all(|gap| gap == Gap { nanos: 3 * MILLI, segments: 1 }));
+    }
+
+    #[test]
+    fn an_acknowledgement_from_the_receivers_timer_is_left_out() {
+        let mut stream = stream();
+        for index in [1, 3, 5, 7, 9, 11_u64] {
+            stream.push_ack(at(10 + index), 101 + index, 2);
+        }
+        let clean = stream.outcome();
+        assert!(clean.is_some());
+        stream.push_ack(at(500), 112, 1);
+        assert_eq!(stream.outcome(), clean);
+        assert!(stream.gaps().all(|gap| gap == Gap { nanos: 2 * MILLI, segments: 2 }));
+    }
+
+    #[test]
+    fn one_acknowledgement_for_the_whole_stream_tells_nothing() {
+        let mut stream = stream();
+        stream.push_ack(at(40), 112, 12);
+        assert_eq!(stream.outcome(), None);
+        assert_eq!(stream.gaps().count(), 0);
+    }
 }

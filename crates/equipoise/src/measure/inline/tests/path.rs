@@ -76,7 +76,7 @@ pub(super) fn run(setup: &Setup) -> Run {
         Source::new(setup.traffic.clone(), setup.others.clone(), setup.others_packet, Instant::ZERO, (setup.seed, 0));
     let end = Instant::ZERO + setup.lasts;
     let mut world = World {
-        measurement: InlineMeasurement::new(InlineConfig { segment: SEGMENT }),
+        measurement: InlineMeasurement::new(InlineConfig::new(SEGMENT)),
         access: fifo(Rate::from_bps(setup.capacity.as_bps() * setup.access)),
         link: fifo(setup.capacity),
         setup: setup.clone(),
