@@ -128,8 +128,8 @@ const MARGIN_PARTS: u64 = 4;
 const MARGIN_UP: u64 = 16;
 /// The pause that a costly hold asks for is so many round trips at most (ours).
 const MOST_PAUSE: i64 = 8;
-/// And before the first result (ours): slow start goes by old windows, and a first result is worth more than a hold.
-const FIRST_PAUSE: i64 = 1;
+/// And before the first result and after a doubtful one (ours): a result is worth more than a hold then.
+const SEARCH_PAUSE: i64 = 1;
 /// The part of a new round trip in the smoothed one (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
 /// A capacity so far from the recent ones, as a part of it, may be another link's (ours).
@@ -334,7 +334,7 @@ impl InlineMeasurement {
     fn rest(&mut self, until: u64) {
         let window = self.next_number.saturating_sub(self.acknowledged).saturating_add(self.held.now).max(1);
         let pause = Span::from_nanos((self.held.waits_ns / (window as f64 * self.config.most_held.max(0.0))) as i64);
-        let most = if self.capacity.mean().is_some() { MOST_PAUSE } else { FIRST_PAUSE };
+        let most = if self.search.is_settled() { MOST_PAUSE } else { SEARCH_PAUSE };
         let pause = pause.min(self.round_trip.unwrap_or(Span::ZERO) * most);
         self.phase = Phase::Resting { until, not_before: self.held.began + pause };
     }

@@ -30,6 +30,8 @@ const SUB_RANGES: usize = 3;
 const LEAST_WIDTH: (f64, f64) = (0.1, 0.3);
 /// A result so far from the others may be a step, as a part of the capacity (ours).
 const FAR: f64 = 0.15;
+/// A lower bound so far above the mean is news, as a part of the capacity (ours): two streams had to agree on it.
+const NEWS: f64 = 0.05;
 /// A queue that grows by less than this part of the time does not grow (ours): two segments in a hundred.
 const CLEAR: f64 = 0.02;
 /// No stream is slower than this part of the capacity (ours): it would take too long.
@@ -70,6 +72,11 @@ impl Search {
         self.conclude(capacity)
     }
 
+    /// Whether there are results and the last one did not put them in doubt.
+    pub(super) fn is_settled(&self) -> bool {
+        self.available.mean().is_some() && self.available.set_aside().is_none() && !self.bound
+    }
+
     /// The available bandwidth by the recent measurements.
     pub(super) fn available(&self, capacity: f64) -> Option<Measured> {
         self.available.measured(capacity * LEAST_AVAILABLE, capacity)
@@ -81,7 +88,7 @@ impl Search {
         let far = capacity * FAR;
         if let Some(bound) = self.lower_bound(capacity) {
             // The streams were not fast enough: nothing new, unless less was thought to be available.
-            let news = known.is_none_or(|mean| bound > mean + far);
+            let news = known.is_none_or(|mean| bound > mean + capacity * NEWS);
             if news {
                 (self.available, self.bound) = (Recent::from(bound), true);
                 self.range = Some((bound, capacity));
