@@ -126,6 +126,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (5869, "HMAC-based Extract-and-Expand Key Derivation Function (HKDF)"),
     (5905, "Network Time Protocol Version 4: Protocol and Algorithms Specification"),
     (6051, "Rapid Synchronisation of RTP Flows"),
+    (6298, "Computing TCP's Retransmission Timer"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),

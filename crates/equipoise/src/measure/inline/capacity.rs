@@ -43,7 +43,7 @@ impl Gaps {
         let crowd = sorted.windows(least).enumerate().find_map(|(start, window)| {
             let (first, last) = (*window.first()?, *window.last()?);
             let limit = first + first / CROWD_WIDTH;
-            (last <= limit).then(|| (start, limit))
+            (last <= limit).then_some((start, limit))
         });
         match crowd {
             Some((start, limit)) => {
@@ -64,7 +64,9 @@ mod tests {
 
     fn gaps(nanos: &[u64]) -> Option<f64> {
         let mut gaps = Gaps::default();
-        nanos.iter().for_each(|&nanos| gaps.push(Gap { nanos, segments: 1 }));
+        for &nanos in nanos {
+            gaps.push(Gap { nanos, segments: 1 });
+        }
         gaps.service_time()
     }
 

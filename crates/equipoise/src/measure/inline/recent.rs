@@ -93,7 +93,9 @@ mod tests {
 
     fn recent(results: &[f64]) -> Recent {
         let mut recent = Recent::default();
-        results.iter().for_each(|&result| recent.push(result, 5.0));
+        for &result in results {
+            recent.push(result, 5.0);
+        }
         recent
     }
 

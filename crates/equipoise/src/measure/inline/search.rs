@@ -146,7 +146,7 @@ mod tests {
     fn measure(search: &mut Search, available: f64) -> bool {
         (0..SUB_RANGES).fold(false, |_, _| {
             let (from, to) = search.sub_range(K, 10.0);
-            let rate = (from + to) / 2.0;
+            let rate = f64::midpoint(from, to);
             search.push(rate, (rate - available).max(0.0) / K, K)
         })
     }
