@@ -106,7 +106,9 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (894, "A Standard for the Transmission of IP Datagrams over Ethernet Networks"),
     (1071, "Computing the Internet Checksum"),
     (1122, "Requirements for Internet Hosts - Communication Layers"),
+    (2018, "TCP Selective Acknowledgment Options"),
     (2544, "Benchmarking Methodology for Network Interconnect Devices"),
+    (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit"),
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),
     (3551, "RTP Profile for Audio and Video Conferences with Minimal Control"),
     (3611, "RTP Control Protocol Extended Reports (RTCP XR)"),
@@ -117,6 +119,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (4737, "Packet Reordering Metrics"),
     (4861, "Neighbor Discovery for IP version 6 (IPv6)"),
     (5506, "Support for Reduced-Size Real-Time Transport Control Protocol (RTCP): Opportunities and Consequences"),
+    (5681, "TCP Congestion Control"),
     (5737, "IPv4 Address Blocks Reserved for Documentation"),
     (5761, "Multiplexing RTP Data and Control Packets on a Single Port"),
     (
@@ -126,6 +129,10 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (5869, "HMAC-based Extract-and-Expand Key Derivation Function (HKDF)"),
     (5905, "Network Time Protocol Version 4: Protocol and Algorithms Specification"),
     (6051, "Rapid Synchronisation of RTP Flows"),
+    (6298, "Computing TCP's Retransmission Timer"),
+    (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm"),
+    (6675, "A Conservative Loss Recovery Algorithm Based on Selective Acknowledgment (SACK) for TCP"),
+    (7323, "TCP Extensions for High Performance"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
@@ -134,6 +141,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8289, "Controlled Delay Active Queue Management"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
     (9293, "Transmission Control Protocol (TCP)"),
+    (9438, "CUBIC for Fast and Long-Distance Networks"),
 ];
 
 /// Internet drafts with their version, and their titles.
