@@ -72,7 +72,7 @@ pub enum LossRecovery {
 }
 
 /// How a receiver is made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
     /// Segments that it has room for behind the first that it waits for.
     pub window: u64,

@@ -25,7 +25,7 @@ pub(super) struct Scoreboard {
     highest_sacked: [Option<u64>; DUP_THRESH],
     /// All before this that can be lost were marked.
     marked: u64,
-    /// All before this that could be sent again were (HighRxt).
+    /// All before this that could be sent again were (`HighRxt`).
     looked_at: u64,
 }
 
@@ -33,6 +33,7 @@ pub(super) struct Scoreboard {
 pub(super) const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 struct Sent {
     at: Time,
     sacked: bool,
@@ -213,7 +214,7 @@ impl Scoreboard {
         self.looked_at = self.first;
     }
 
-    /// The first segment that is lost and was not sent again since (RFC 6675, Sec. 4, NextSeg, rule 1).
+    /// The first segment that is lost and was not sent again since (RFC 6675, Sec. 4, `NextSeg`, rule 1).
     pub(super) fn next_lost(&mut self) -> Option<u64> {
         if self.unrepaired == 0 {
             return None;

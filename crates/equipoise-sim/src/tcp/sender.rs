@@ -13,6 +13,7 @@ use crate::{SimClock, Time};
 ///
 /// Call [`on_segment`](Self::on_segment) or [`on_timer`](Self::on_timer), then [`poll`](Self::poll) until there is nothing to
 /// send, then ask for the next [`wake`](Self::wake).
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct Sender {
     config: SenderConfig,
     law: BoxedWindowController,
@@ -28,7 +29,7 @@ pub struct Sender {
     recover: Option<u64>,
     /// The timer has run out since the last progress.
     timed_out: bool,
-    /// No retransmission by rule 4 before more than this is acknowledged (RescueRxt).
+    /// No retransmission by rule 4 before more than this is acknowledged (`RescueRxt`).
     rescued: Option<u64>,
     /// The timer was put off in this recovery already (RFC 6582, Sec. 4, the impatient variant).
     restarted: bool,
@@ -171,8 +172,7 @@ impl Sender {
     /// What is to be sent now; to be asked until there is nothing.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         match self.phase {
-            Phase::Closed => None,
-            Phase::Opening { sent: Some(_), .. } => None,
+            Phase::Closed | Phase::Opening { sent: Some(_), .. } => None,
             Phase::Opening { sent: None, again } => {
                 self.phase = Phase::Opening { sent: Some(now), again };
                 self.timer.set(Some(now + self.round_trips.timeout()));
@@ -353,7 +353,7 @@ impl Sender {
         (self.duplicates, self.pressing) = (0, true);
     }
 
-    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, NextSeg).
+    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
     fn choose(&mut self, now: Time) -> Option<Next> {
         if self.pressing
             && let Some(number) = self.board.next_lost()
@@ -381,7 +381,7 @@ impl Sender {
         self.without_new_data()
     }
 
-    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, NextSeg, rules 3 and 4).
+    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, `NextSeg`, rules 3 and 4).
     fn without_new_data(&mut self) -> Option<Next> {
         let Phase::Recovery { end } = self.phase else { return None };
         if self.config.recovery != LossRecovery::Sack {

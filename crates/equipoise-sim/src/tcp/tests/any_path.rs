@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn the_same_path_gives_the_same_connection(faults in faults(100, 100, 100), recovery in recoveries(), far in receivers()) {
         let run = || {
-            let mut path = Path::new(bulk(recovery), Reno::new(10.0), far.clone(), faults);
+            let mut path = Path::new(bulk(recovery), Reno::new(10.0), far, faults);
             while path.step(Time::ZERO + Span::from_secs(10)) {}
             (path.sender.stats(), path.receiver.delivered())
         };

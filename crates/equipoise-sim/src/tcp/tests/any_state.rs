@@ -199,7 +199,7 @@ proptest! {
     ) {
         let recovery = if sack { LossRecovery::Sack } else { LossRecovery::NewReno };
         let supply = Supply::Transfer(Size::from_bytes(transfer));
-        let mut talk = Talk::new(SenderConfig { handshake, supply, ..bulk(recovery) }, Reno::new(window));
+        let mut talk = Talk::new(SenderConfig { supply, handshake, ..bulk(recovery) }, Reno::new(window));
         for (pause, segment) in steps {
             talk.after(pause).hears(segment);
             talk.out.clear();

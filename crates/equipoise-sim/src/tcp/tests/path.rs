@@ -59,7 +59,7 @@ impl Path {
         }
     }
 
-    /// Below `bound`, from the seed (splitmix64).
+    /// Below `bound`, from the seed (Steele 2014).
     fn draw(&mut self, bound: u64) -> u64 {
         self.draws = self.draws.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut drawn = self.draws;

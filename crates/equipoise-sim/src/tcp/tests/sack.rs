@@ -111,7 +111,7 @@ fn after_a_timeout_no_recovery_begins_before_all_that_was_lost_is_acknowledged()
     assert_eq!((talk.stats().resent_after_timeout, law.news().len()), (4, 1));
 }
 
-/// RFC 6675, Sec. 4, NextSeg, rule 4: the last segments have none behind them that could tell of their loss.
+/// RFC 6675, Sec. 4, `NextSeg`, rule 4: the last segments have none behind them that could tell of their loss.
 #[test]
 fn the_tail_is_sent_again_once_for_want_of_new_data() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 5.0));
@@ -126,7 +126,7 @@ fn the_tail_is_sent_again_once_for_want_of_new_data() {
     assert_eq!((talk.stats().timeouts, talk.stats().resent_in_recovery), (0, 2));
 }
 
-/// RFC 6675, Sec. 4, NextSeg, rule 3: what may be lost goes before nothing at all.
+/// RFC 6675, Sec. 4, `NextSeg`, rule 3: what may be lost goes before nothing at all.
 #[test]
 fn for_want_of_new_data_doubtful_segments_are_sent_again() {
     let mut talk = Talk::new(transfer(10), Fixed::new(10.0, 10.0));
