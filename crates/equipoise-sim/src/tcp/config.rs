@@ -1,3 +1,4 @@
+use equipoise::measure::InlineConfig;
 use equipoise::units::{Rate, Size, Span};
 use thiserror::Error;
 
@@ -25,6 +26,8 @@ pub struct SenderConfig {
     pub handshake: bool,
     /// Least retransmission timeout (RFC 6298, Sec. 2.4).
     pub min_rto: Span,
+    /// Measures the path's bandwidth by the connection's own segments; the window law is told of the results.
+    pub measurement: Option<InlineConfig>,
 }
 
 impl SenderConfig {
@@ -41,6 +44,7 @@ impl SenderConfig {
             idle_restart: true,
             handshake: true,
             min_rto: Span::from_secs(1),
+            measurement: None,
         }
     }
 

@@ -10,6 +10,7 @@
 //! detection of spurious retransmissions.
 
 mod config;
+mod departures;
 mod receiver;
 mod scoreboard;
 mod sender;

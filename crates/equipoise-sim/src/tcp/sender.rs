@@ -1,13 +1,13 @@
 use equipoise::control::window::{Acknowledged, BoxedWindowController};
-use equipoise::measure::BandwidthEstimate;
-use equipoise::pace::{Pacer, Readiness};
-use equipoise::units::{Rate, Span};
+use equipoise::measure::{BandwidthEstimate, InlineMeasurement};
+use equipoise::units::Span;
 
+use super::departures::Departures;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::supply::Application;
 use super::timer::{RoundTrips, Timer};
 use super::{Ack, LossRecovery, Segment, SenderConfig, SenderStats, TcpError};
-use crate::{SimClock, Time};
+use crate::Time;
 
 /// The end that sends data.
 ///
@@ -39,8 +39,7 @@ pub struct Sender {
     restart_window: f64,
     round_trips: RoundTrips,
     timer: Timer,
-    pacer: Pacer<SimClock>,
-    held: Option<Time>,
+    departures: Departures,
     last_sent: Option<Time>,
     sent: u64,
     resent_in_recovery: u64,
@@ -94,7 +93,6 @@ impl Sender {
         Ok(Self {
             round_trips: RoundTrips::new(config.min_rto),
             restart_window: law.window(),
-            config,
             law,
             application,
             phase: Phase::Closed,
@@ -108,8 +106,7 @@ impl Sender {
             window_limited: false,
             peer_window: u64::MAX,
             timer: Timer::default(),
-            pacer: Pacer::new(Rate::ZERO),
-            held: None,
+            departures: Departures::new(config.measurement.map(InlineMeasurement::new)),
             last_sent: None,
             sent: 0,
             resent_in_recovery: 0,
@@ -119,6 +116,7 @@ impl Sender {
             acknowledged: 0,
             last_round_trip: None,
             finished: None,
+            config,
         })
     }
 
@@ -133,9 +131,7 @@ impl Sender {
 
     /// It is [`wake`](Self::wake)'s time.
     pub fn on_timer(&mut self, now: Time) {
-        if self.held.is_some_and(|held| held <= now) {
-            self.held = None;
-        }
+        self.departures.on_timer(now);
         if self.config.stop.is_some_and(|stop| stop <= now) {
             self.stop(now);
         }
@@ -180,7 +176,7 @@ impl Sender {
             }
             Phase::Open | Phase::Recovery { .. } | Phase::Loss { .. } => {
                 let next = self.choose(now)?;
-                if !self.pressing && !self.may_leave(now) {
+                if !self.pressing && !self.may_leave(now, next) {
                     return None;
                 }
                 Some(self.transmit(now, next))
@@ -190,7 +186,7 @@ impl Sender {
 
     /// When to call [`on_timer`](Self::on_timer).
     pub fn wake(&self) -> Option<Time> {
-        [self.opens_at(), self.config.stop, self.timer.wake(), self.held].into_iter().flatten().min()
+        [self.opens_at(), self.config.stop, self.timer.wake(), self.departures.wake()].into_iter().flatten().min()
     }
 
     /// State and counters.
@@ -239,6 +235,9 @@ impl Sender {
         let covered = self.board.advance(ack.next);
         if self.config.recovery == LossRecovery::Sack {
             self.board.mark_sacked(&ack.sacked);
+        }
+        if let Some(estimate) = self.departures.on_ack(now, ack.next) {
+            self.law.on_bandwidth(now.assume_clock(), &estimate);
         }
         if covered.segments > 0 {
             self.on_progress(now, covered.segments, covered.sent, in_flight);
@@ -318,6 +317,7 @@ impl Sender {
         (self.pressing, self.restarted) = (true, false);
         self.recoveries += 1;
         self.board.begin_recovery();
+        self.departures.on_loss();
         self.timer.set(Some(now + self.round_trips.timeout()));
         self.law.on_loss(now.assume_clock(), self.flight_of_window());
     }
@@ -348,6 +348,7 @@ impl Sender {
             self.law.on_timeout(now.assume_clock(), self.flight_of_window());
         }
         self.board.mark_all_lost();
+        self.departures.on_timeout();
         let end = self.board.next();
         (self.phase, self.recover) = (Phase::Loss { end }, Some(end));
         (self.duplicates, self.pressing) = (0, true);
@@ -376,7 +377,7 @@ impl Sender {
         }
         self.window_limited = false;
         if fits {
-            self.held = self.application.next_at(next).filter(|at| *at > now);
+            self.departures.hold(self.application.next_at(next).filter(|at| *at > now));
         }
         self.without_new_data()
     }
@@ -415,16 +416,15 @@ impl Sender {
         }
     }
 
-    /// Whether the pacer lets a segment out; where not, when it will.
-    fn may_leave(&mut self, now: Time) -> bool {
-        let Some(rate) = self.law.pacing_rate() else { return true };
-        self.pacer.set_rate(rate);
-        match self.pacer.poll(now) {
-            Readiness::Now => return true,
-            Readiness::At(at) => self.held = Some(at),
-            Readiness::Never => {}
-        }
-        false
+    /// Whether pace and measurement let a segment out.
+    fn may_leave(&mut self, now: Time, next: Next) -> bool {
+        let room = if let Next::New(number) = next {
+            let windows = (self.window() - self.pipe()).min(self.peer_window - self.board.in_flight());
+            Some(windows.min(self.application.available(number, now)))
+        } else {
+            None
+        };
+        self.departures.allow(now, self.law.pacing_rate(), room)
     }
 
     fn transmit(&mut self, now: Time, next: Next) -> Segment {
@@ -449,9 +449,8 @@ impl Sender {
             _ => self.resent_in_recovery += 1,
         }
         let segment = Segment::Data { number, payload: self.application.payload(number) };
-        if self.law.pacing_rate().is_some() {
-            self.pacer.on_departure(now, segment.size());
-        }
+        let again = !matches!(next, Next::New(_));
+        self.departures.on_sent(now, (number, again), segment.size(), self.law.pacing_rate());
         // RFC 6298, Sec. 5.1 and 5.6: it has run out or was off; whatever else puts it off does so itself.
         if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));
