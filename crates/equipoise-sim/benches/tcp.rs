@@ -61,7 +61,7 @@ fn one_flow_10_s(bencher: Bencher<'_, '_>) {
 }
 
 /// 10 Gbit/s and 20 ms, with half a bandwidth-delay product of queue.
-#[divan::bench(sample_size = 1)]
+#[divan::bench(sample_count = 20, sample_size = 1)]
 fn thousand_flows_1_s(bencher: Bencher<'_, '_>) {
     let rate = Rate::from_bps(10_000_000_000);
     let (round_trip, length) = (Span::from_millis(20), Span::from_secs(1));
