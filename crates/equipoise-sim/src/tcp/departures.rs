@@ -33,21 +33,22 @@ impl Departures {
 
     /// Whether a segment may leave at a pace of `rate`; of new ones, windows and application would let `room` go.
     pub(super) fn allow(&mut self, now: Time, rate: Option<Rate>, room: Option<u64>) -> bool {
-        let paced = rate.map(|rate| {
-            self.pacer.set_rate(rate);
-            self.pacer.poll(now)
-        });
-        match paced {
-            Some(Readiness::At(at)) => self.held = Some(at),
-            Some(Readiness::Never) => {}
-            Some(Readiness::Now) | None => {
-                let (Some(measurement), Some(room)) = (&mut self.measurement, room) else { return true };
-                let at: Time = measurement.next_departure(now.assume_clock(), room).assume_clock();
-                if at <= now {
-                    return true;
-                }
+        if let (Some(measurement), Some(room)) = (&mut self.measurement, room) {
+            let at: Time = measurement.next_departure(now.assume_clock(), room).assume_clock();
+            if at > now {
                 self.held = Some(at);
+                return false;
             }
+            if measurement.is_streaming() {
+                return true;
+            }
+        }
+        let Some(rate) = rate else { return true };
+        self.pacer.set_rate(rate);
+        match self.pacer.poll(now) {
+            Readiness::Now => return true,
+            Readiness::At(at) => self.held = Some(at),
+            Readiness::Never => {}
         }
         false
     }

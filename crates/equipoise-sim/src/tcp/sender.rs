@@ -1,6 +1,6 @@
 use equipoise::control::window::{Acknowledged, BoxedWindowController};
 use equipoise::measure::{BandwidthEstimate, InlineMeasurement};
-use equipoise::units::Span;
+use equipoise::units::{Rate, Span};
 
 use super::departures::Departures;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
@@ -82,6 +82,11 @@ const LIMITED_TRANSMIT: u64 = 2;
 const LEAST_PEER_WINDOW: u64 = 1;
 /// Initial window after a SYN was lost, in segments (RFC 5681, Sec. 3.1).
 const WINDOW_AFTER_LOST_SYN: f64 = 1.0;
+
+/// How much faster than a window a round trip measuring senders pace, so that the window is what limits them; in slow
+/// start, where it doubles, and after. Ours, as Linux has them.
+const SLOW_START_GAIN: f64 = 2.0;
+const PACING_GAIN: f64 = 1.2;
 
 impl Sender {
     /// A sender that opens its connection at the configured time.
@@ -424,7 +429,19 @@ impl Sender {
         } else {
             None
         };
-        self.departures.allow(now, self.law.pacing_rate(), room)
+        self.departures.allow(now, self.pace(), room)
+    }
+
+    /// The pace of the window law; without one, of the measurement, which has to find the others' segments among its own
+    /// and not behind them.
+    fn pace(&self) -> Option<Rate> {
+        self.law.pacing_rate().or_else(|| {
+            let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
+            let window = self.law.window();
+            let slow_start = self.law.slow_start_threshold().is_none_or(|threshold| window < threshold);
+            let gain = if slow_start { SLOW_START_GAIN } else { PACING_GAIN };
+            Rate::from_bps_f64(gain * window * self.config.packet.as_bits() as f64 / round_trip_s)
+        })
     }
 
     fn transmit(&mut self, now: Time, next: Next) -> Segment {
@@ -450,7 +467,7 @@ impl Sender {
         }
         let segment = Segment::Data { number, payload: self.application.payload(number) };
         let again = !matches!(next, Next::New(_));
-        self.departures.on_sent(now, (number, again), segment.size(), self.law.pacing_rate());
+        self.departures.on_sent(now, (number, again), segment.size(), self.pace());
         // RFC 6298, Sec. 5.1 and 5.6: it has run out or was off; whatever else puts it off does so itself.
         if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));

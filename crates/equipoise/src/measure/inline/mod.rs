@@ -201,6 +201,11 @@ impl InlineMeasurement {
         }
     }
 
+    /// A stream is being sent: its segments have their own times, whatever pace the others keep.
+    pub const fn is_streaming(&self) -> bool {
+        matches!(self.phase, Phase::Sending { .. })
+    }
+
     /// Segment `number` left. Numbers of new segments count up by one.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, retransmission: bool) {
         if retransmission || number != self.next_number {
