@@ -56,6 +56,8 @@ impl Departures {
     /// Segment `number` left, for the first time or once more.
     pub(super) fn on_sent(&mut self, now: Time, (number, again): (u64, bool), size: Size, rate: Option<Rate>) {
         if rate.is_some() {
+            // Late is only what had nothing to send: nothing is to be made up for.
+            self.pacer.rested_until(now);
             self.pacer.on_departure(now, size);
         }
         if let Some(measurement) = &mut self.measurement {
