@@ -21,7 +21,7 @@ pub struct SenderConfig {
     pub limited_transmit: bool,
     /// The window shrinks to its initial size after idleness (RFC 5681, Sec. 4.1).
     pub idle_restart: bool,
-    /// A SYN and its answer come before the data.
+    /// A SYN and its answer come before the data; without them the receiver is taken to have room for all until it answers.
     pub handshake: bool,
     /// Least retransmission timeout (RFC 6298, Sec. 2.4).
     pub min_rto: Span,
@@ -78,7 +78,7 @@ pub struct ReceiverConfig {
     pub window: u64,
     /// Whether an acknowledgement may wait; `None` to answer every segment.
     pub delayed_acks: Option<DelayedAcks>,
-    /// Tells what came behind a gap.
+    /// Tells what came behind a gap, which a sender with [`LossRecovery::Sack`] relies on.
     pub sack: bool,
 }
 
