@@ -69,7 +69,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
     for strength in STRENGTHS {
-        let scenario = variant(FIG12, &[("oscillation = 0", &format!("oscillation = {strength}"))]);
+        let scenario = variant(FIG12, &[("oscillation = 0 }", &format!("oscillation = {strength} }}"))]);
         rows.push(Row { strength, outcomes: lab.runs(&scenario, runs, Outcome::of)? });
     }
     found.claims.extend(claims(&rows, runs));
@@ -168,9 +168,10 @@ fn figure(rows: &[Row]) -> Figure {
     Figure {
         name: "Fig. 12, 13".to_owned(),
         title: "What oscillation costs".to_owned(),
-        text: "60 Mbit/s available all the time; the first run of each m. Throughput is new data at the receiver without \
+        text:
+            "60 Mbit/s available all the time; the first run of each m. Throughput is new data at the receiver without \
                headers, of which 60 Mbit/s hold 58.4."
-            .to_owned(),
+                .to_owned(),
         charts,
         tables: vec![Table {
             caption: "Means of all runs from 10 to 60 s".to_owned(),

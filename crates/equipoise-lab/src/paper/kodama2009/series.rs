@@ -46,9 +46,9 @@ pub(super) fn dropped_within(run: &Run, name: &str, stretch: Stretch) -> u64 {
 
 /// How much a counter that never falls has grown within a stretch.
 fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
-    let (before, at_end) = counter.filter(|(at_s, _)| *at_s <= stretch.1 + 1e-6).fold((0, 0), |(before, _), (at_s, count)| {
-        (if within(at_s, stretch) { before } else { count }, count)
-    });
+    let (before, at_end) = counter
+        .filter(|(at_s, _)| *at_s <= stretch.1 + 1e-6)
+        .fold((0, 0), |(before, _), (at_s, count)| (if within(at_s, stretch) { before } else { count }, count));
     at_end - before
 }
 
