@@ -7,7 +7,7 @@ use crate::sim::SimError;
 use crate::statistics::{Estimate, mean_95};
 
 /// The thesis shows one run of each.
-const RUNS: u32 = 3;
+const RUNS: u32 = 5;
 const CONNECTIONS: usize = 10;
 /// From one connection to the next.
 const EVERY_S: f64 = 200.0;
@@ -17,6 +17,8 @@ const SETTLED_S: f64 = 100.0;
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
 /// The round trip without a queue, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
+/// A minimum that exceeds it by more is wrong: it moves a window by 0.8 %, against the (1 - γ) = 5 % that hold it. Ours.
+const WRONG_MS: f64 = 1.0;
 /// m where it is on (Kodama 2009, Fig. 17).
 const STRENGTH: f64 = 0.3;
 /// Connections drawn: more lines could not be told apart.
@@ -74,6 +76,11 @@ impl Outcome {
     fn late_excess_ms(&self) -> f64 {
         self.excess_ms[LATE].iter().sum::<f64>() / LATE.len() as f64
     }
+
+    /// Share of the late connections whose minimum is wrong.
+    fn late_wrong(&self) -> f64 {
+        self.excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
+    }
 }
 
 fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> {
@@ -110,18 +117,21 @@ fn claims(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
         runs,
     };
     let fairness = |outcomes: &[Outcome]| mean(outcomes, Outcome::late_jain);
-    let excess = |outcomes: &[Outcome]| mean(outcomes, Outcome::late_excess_ms);
+    let wrong = |outcomes: &[Outcome]| mean(outcomes, Outcome::late_wrong);
+    let excess = |outcomes: &[Outcome]| {
+        format!("Above 120 ms by {} ms in the mean.", with_interval(mean(outcomes, Outcome::late_excess_ms), 2))
+    };
     let better = fairness(with).zip(fairness(without)).map(|(with, without)| difference(with, without));
     vec![
         draft(
             "fig11.wrong_minimum",
             "Fig. 11",
-            "Without oscillation late connections take a queue that never empties for part of the path. Rule: the minimum round \
-             trip of the fourth to the tenth exceeds 120 ms by more than 1 ms in the mean.",
+            "Without oscillation late connections take a queue that never empties for part of the path. Rule: more than half of \
+             the fourth to the tenth have a minimum round trip more than 1 ms above 120 ms, in the mean of the runs.",
             None,
-            "ms",
+            "share of late connections",
         )
-        .decide(excess(without), |ours| ours.ci95[0] > 1.0, ""),
+        .decide(wrong(without), |ours| ours.ci95[0] > 0.5, excess(without)),
         draft(
             "fig11.unfair_without",
             "Fig. 11",
@@ -134,11 +144,11 @@ fn claims(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
         draft(
             "fig17.right_minimum",
             "Fig. 17",
-            "With m = 0.3 late connections find the right minimum. Rule: the same excess is below 1 ms.",
+            "With m = 0.3 every connection finds the right minimum. Rule: the same share is below 5 %.",
             Some(0.0),
-            "ms",
+            "share of late connections",
         )
-        .decide(excess(with), |ours| ours.ci95[1] < 1.0, ""),
+        .decide(wrong(with), |ours| ours.ci95[1] < 0.05, excess(with)),
         draft(
             "fig17.fair_with",
             "Fig. 17",
