@@ -203,6 +203,14 @@ pub(crate) enum WakiPart {
 pub(crate) enum KodamaPart {
     /// Two connections, the second joins
     Fig3,
+    /// A drop and a rise of the available bandwidth, with Fig. 14
+    Fig10,
+    /// Fairness of one to ten connections, with Fig. 17
+    Fig11,
+    /// What oscillation costs, with Fig. 13
+    Fig12,
+    /// How often a drop ends in a timeout, with Fig. 16
+    Fig15,
     /// All of these
     All,
 }

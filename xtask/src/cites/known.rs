@@ -29,6 +29,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          vol. 42, no. 5",
     ),
     (
+        "Floyd 1992",
+        "S. Floyd and V. Jacobson, *On traffic phase effects in packet-switched gateways*, Internetworking: Research \
+         and Experience, vol. 3, no. 3",
+    ),
+    (
         "Freedman 1981",
         "D. Freedman and P. Diaconis, *On the histogram as a density estimator: L2 theory*, Zeitschrift für \
          Wahrscheinlichkeitstheorie, vol. 57",
@@ -64,6 +69,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
         "Netravali 2015",
         "R. Netravali, A. Sivaraman, S. Das, A. Goyal, K. Winstein, J. Mickens and H. Balakrishnan, *Mahimahi: accurate \
          record-and-replay for HTTP*, USENIX ATC",
+    ),
+    (
+        "Newcombe 1998",
+        "R. G. Newcombe, *Interval estimation for the difference between independent proportions: comparison of eleven \
+         methods*, Statistics in Medicine, vol. 17, no. 8",
     ),
     (
         "Nicol 1993",
