@@ -203,6 +203,12 @@ pub(crate) enum WakiPart {
 pub(crate) enum KodamaPart {
     /// Two connections, the second joins
     Fig3,
+    /// Symbiosis and Reno where the available bandwidth changes, over a short and a long path
+    Fig5,
+    /// Noise in the measurement, and a γ that heeds it; Fig. 6 to 8
+    Fig6,
+    /// Beyond the thesis: its mechanisms on other laws, and other laws in its scenarios and beside its own
+    Beyond,
     /// All of these
     All,
 }

@@ -62,6 +62,9 @@ fn kodama_parts(asked: &KodamaPart) -> Vec<kodama2009::Part> {
     use kodama2009::Part;
     match asked {
         KodamaPart::Fig3 => vec![Part::Fig3],
+        KodamaPart::Fig5 => vec![Part::Fig5],
+        KodamaPart::Fig6 => vec![Part::Fig6],
+        KodamaPart::Beyond => vec![Part::Beyond],
         KodamaPart::All => Part::ALL.to_vec(),
     }
 }
