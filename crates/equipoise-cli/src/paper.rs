@@ -66,6 +66,9 @@ fn kodama_parts(asked: &KodamaPart) -> Vec<kodama2009::Part> {
         KodamaPart::Fig11 => vec![Part::Fig11],
         KodamaPart::Fig12 => vec![Part::Fig12],
         KodamaPart::Fig15 => vec![Part::Fig15],
+        KodamaPart::Fig5 => vec![Part::Fig5],
+        KodamaPart::Fig6 => vec![Part::Fig6],
+        KodamaPart::Beyond => vec![Part::Beyond],
         KodamaPart::All => Part::ALL.to_vec(),
     }
 }

@@ -1,14 +1,15 @@
 use super::*;
+use crate::paper::Verdict;
 use crate::scenario::Scenario;
 
-const SCENARIOS: [&str; 5] = [FIG3, FIG10, FIG11, FIG12, FIG15];
+const SCENARIOS: [&str; 10] = [FIG10, FIG11, FIG12, FIG15, FIG3, FIG5, FIG6, BEYOND_STEP, BEYOND_NOISE, BEYOND_RIVALS];
 
 #[test]
 fn every_scenario_of_the_program_parses_and_has_what_is_replaced() {
     for text in SCENARIOS {
         assert!(Scenario::parse(text).is_ok(), "{:?}", Scenario::parse(text).err());
     }
-    for text in &SCENARIOS[1..] {
+    for text in &SCENARIOS[..4] {
         assert!(text.contains("oscillation = 0 }") && text.contains("\"newreno\"") && text.contains("\"200 ms\""));
     }
     assert!(FIG10.contains("start = \"0 ms\"") && FIG15.contains("start = \"0 ms\""));
@@ -37,4 +38,57 @@ fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     );
     let table = &results.figures[0].tables[0];
     assert!(table.rows.iter().filter(|row| row[1] == "0").all(|row| row[2].starts_with("1.00")), "{:?}", table.rows);
+}
+
+/// As many runs as a quick look takes.
+fn few(part: Part, threads: usize) -> Results {
+    let options = Options { runs: None, quick: true, seed: 1, threads: Some(threads) };
+    run(&[part], &options, &|_| {}).expect("scenarios of the program")
+}
+
+#[track_caller]
+fn verdict(results: &Results, id: &str) -> Verdict {
+    results.claims.iter().find(|claim| claim.id == id).map(|claim| claim.verdict).expect("a claim of this part")
+}
+
+/// Reno's growth does not depend on what is available, and Symbiosis' does not depend on the path's length alone.
+#[test]
+fn symbiosis_has_more_than_reno_over_the_long_path() {
+    let results = few(Part::Fig5, 2);
+    assert_eq!(verdict(&results, "fig5.rtt150_gain_over_reno"), Verdict::Reproduced);
+    let figure = results.figures.last().expect("a figure");
+    assert_eq!((figure.charts.len(), figure.tables.len()), (2, 1));
+    assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
+}
+
+/// Of two connections under γ, (1 - γ) K τ packets are in the queue (from Eq. 9): 250 with γ = 0.5, 25 with γ = 0.95.
+#[test]
+fn the_queue_under_noise_is_that_of_the_equation() {
+    let results = few(Part::Fig6, 2);
+    assert_eq!(results.claims.len(), 10);
+    let queue = results.claims.iter().find(|claim| claim.id == "fig7.gamma50_queue").and_then(|claim| claim.ours);
+    assert!((queue.expect("an estimate") / 10.0 - 1.0).abs() < 0.4, "{queue:?}");
+    assert_eq!(results, few(Part::Fig6, 1), "the number of threads does not matter");
+}
+
+#[test]
+fn what_is_beyond_the_thesis_has_numbers_and_no_verdict() {
+    let results = few(Part::Beyond, 2);
+    assert_eq!(results.claims.len(), 11);
+    for claim in &results.claims {
+        assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
+        assert_eq!(claim.verdict, Verdict::NotComparable);
+    }
+    // An equal law has an equal share: whoever fills the buffer has more than one who yields.
+    let share =
+        results.claims.iter().find(|claim| claim.id == "beyond.share_against_cubic").and_then(|claim| claim.ours);
+    assert!(share.is_some_and(|share| (0.5..50.0).contains(&share)), "{share:?}");
+    assert!(results.figures.iter().all(|figure| figure.tables.len() == 1));
+    assert!(
+        results
+            .figures
+            .iter()
+            .flat_map(|figure| &figure.tables)
+            .all(|table| { table.rows.iter().all(|row| row.len() == table.columns.len()) })
+    );
 }
