@@ -196,7 +196,7 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
         let window =
             plot(format!("Congestion window, {kind}"), "window (packets)", (0.0, 1200.0), |o| &o.windows, outcomes);
         let title = format!("Minimum round-trip time, {kind}");
-        [window, plot(title, "minimum round trip (ms)", (118.0, 135.0), |o| &o.round_trips, outcomes)]
+        [window, plot(title, "minimum round trip (ms)", (100.0, 240.0), |o| &o.round_trips, outcomes)]
     });
     let row = |flow: usize| {
         let cells = [without, with].map(|outcomes| {

@@ -211,11 +211,11 @@ fn figure(cells: &[&Cell]) -> Figure {
         let points = points.filter_map(|cell| Some((cell.strength, of(cell)?.value))).collect();
         PlotLayer { name: format!("80 to {drop} Mbit/s"), data: PlotData::Line(points) }
     };
-    let plot = |title: &str, y, of: &dyn Fn(&Cell) -> Option<Estimate>| Plot {
+    let plot = |title: &str, y, limits, of: &dyn Fn(&Cell) -> Option<Estimate>| Plot {
         title: title.to_owned(),
         x: "m (1/√s)",
         y,
-        y_limits: Some((0.0, 1.0)),
+        y_limits: Some(limits),
         layers: DROPS.map(|drop| layer(drop, of)).into(),
         marks: Vec::new(),
     };
@@ -242,11 +242,11 @@ fn figure(cells: &[&Cell]) -> Figure {
         title: "How often the timer runs out behind a drop".to_owned(),
         text: "Buffer 1000 packets. A timeout and the utilisation are those of the 4 s behind the drop.".to_owned(),
         charts: vec![
-            plot("Timeout behind the drop", "share of the runs", &Cell::timed_out),
-            plot("Utilisation without a timeout", "utilisation", &|cell| {
+            plot("Timeout behind the drop", "share of the runs", (0.0, 1.0), &Cell::timed_out),
+            plot("Utilisation without a timeout", "utilisation", (0.75, 1.0), &|cell| {
                 cell.utilisation(|outcome| !outcome.timed_out)
             }),
-            plot("Utilisation of all runs", "utilisation", &|cell| cell.utilisation(|_| true)),
+            plot("Utilisation of all runs", "utilisation", (0.75, 1.0), &|cell| cell.utilisation(|_| true)),
         ],
         tables: vec![Table {
             caption: "Shares and means with 95 % intervals".to_owned(),

@@ -18,7 +18,7 @@ const CHANGES: [Change; 4] = [
 ];
 const STRENGTHS: [f64; 3] = [0.0, 0.3, 0.5];
 /// The change and the drop of the claim.
-const SLOW: (usize, u32) = (0, 40);
+const SLOW: (usize, u32) = (0, 30);
 
 pub(super) fn planned(runs: u32) -> u32 {
     (CHANGES.len() * DROPS.len() * STRENGTHS.len()) as u32 * runs
@@ -50,7 +50,7 @@ pub(super) fn run(lab: &Lab<'_>, runs: u32, found: &mut Found) -> Result<(), Sim
         Draft {
             id: "fig15.slow_measurement",
             figure: "Fig. 15",
-            statement: "Beyond the thesis: what m = 0.3 takes off the probability of a timeout from 80 to 40 Mbit/s where a \
+            statement: "Beyond the thesis: what m = 0.3 takes off the probability of a timeout from 80 to 30 Mbit/s where a \
                         measurement comes every 1260 ms only."
                 .to_owned(),
             paper: None,
