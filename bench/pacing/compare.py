@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Spacing of packets and processor time of `equipoise send` and `iperf3 -u`, from captures between two network namespaces.
 
-Needs root, iproute2, iperf3 and dumpcap (tshark). Usage: compare.py EQUIPOISE [SECONDS]
+Beside them a bare loop of one sleep and one sendto for each packet (bare.c): what even spacing costs at least.
+Needs root, iproute2, iperf3, dumpcap (tshark) and a C compiler. Usage: compare.py EQUIPOISE [SECONDS]
 """
 import os, statistics, struct, subprocess, sys, time
 
 EQUIPOISE, SECONDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
 NEAR, FAR, PCAP = "eq-pace-near", "eq-pace-far", "/dev/shm/eq-pace.pcap"
+BARE = "/dev/shm/eq-pace-bare"
 # Rate in Mbit/s and size of IP packets in bytes.
 RATES = [(3, 1000), (30, 1200), (300, 1200)]
 
@@ -40,7 +42,7 @@ def run(name, rate, size, receiver, sender):
         inside(NEAR, ["dumpcap", "-q", "-P", "-i", "eth0", "-s", "64", "-B", "64", "-w", PCAP]),
         stderr=subprocess.DEVNULL,
     )
-    listening = subprocess.Popen(inside(FAR, receiver), stdout=subprocess.DEVNULL)
+    listening = subprocess.Popen(inside(FAR, receiver), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(1.5)
     sending = subprocess.Popen(inside(NEAR, sender), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(sending.pid, 0)
@@ -71,6 +73,7 @@ def main():
         sh(f"ip -n {namespace} link set eth0 up")
         sh(f"ip -n {namespace} link set lo up")
     open("/dev/shm/eq-pace.key", "w").write("a key for this comparison alone")
+    sh(f"cc -O2 -o {BARE} {os.path.dirname(os.path.abspath(__file__))}/bare.c")
     print("| rate | sender | sent (Mbit/s) | error p50 (us) | p90 | p99 | p99.9 | coefficient of variation | processor s / Gbit |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for rate, size in RATES:
@@ -81,6 +84,8 @@ def main():
         run("equipoise", rate, size, [EQUIPOISE, "receive", *key, "-q"], [EQUIPOISE, *common, *key])
         run("iperf3", rate, size, ["iperf3", "-s"], iperf)
         run("iperf3 --pacing-timer 100", rate, size, ["iperf3", "-s"], [*iperf, "--pacing-timer", "100"])
+        gap = str(round(size * 8000 / rate))
+        run("a bare loop", rate, size, [EQUIPOISE, "receive", "--insecure", "-q"], [BARE, "198.18.5.2", "5004", str(size - 28), gap, str(SECONDS)])
     for namespace in (NEAR, FAR):
         sh(f"ip netns delete {namespace}")
 

@@ -205,8 +205,21 @@ pub(crate) enum KodamaPart {
     Fig3,
     /// Symbiosis and Reno where the available bandwidth changes, over a short and a long path
     Fig5,
-    /// Noise in the measurement, and a γ that heeds it; Fig. 6 to 8
+    /// Noise in the measurement, and a γ that heeds it, with Fig. 7 and 8
+    #[value(aliases = ["fig7", "fig8"])]
     Fig6,
+    /// A drop and a rise of the available bandwidth, with Fig. 14
+    #[value(alias = "fig14")]
+    Fig10,
+    /// Fairness of one to ten connections, with Fig. 17
+    #[value(alias = "fig17")]
+    Fig11,
+    /// What oscillation costs, with Fig. 13
+    #[value(alias = "fig13")]
+    Fig12,
+    /// How often a drop ends in a timeout, with Fig. 16
+    #[value(alias = "fig16")]
+    Fig15,
     /// Beyond the thesis: its mechanisms on other laws, and other laws in its scenarios and beside its own
     Beyond,
     /// All of these

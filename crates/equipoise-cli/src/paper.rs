@@ -62,6 +62,10 @@ fn kodama_parts(asked: &KodamaPart) -> Vec<kodama2009::Part> {
     use kodama2009::Part;
     match asked {
         KodamaPart::Fig3 => vec![Part::Fig3],
+        KodamaPart::Fig10 => vec![Part::Fig10],
+        KodamaPart::Fig11 => vec![Part::Fig11],
+        KodamaPart::Fig12 => vec![Part::Fig12],
+        KodamaPart::Fig15 => vec![Part::Fig15],
         KodamaPart::Fig5 => vec![Part::Fig5],
         KodamaPart::Fig6 => vec![Part::Fig6],
         KodamaPart::Beyond => vec![Part::Beyond],

@@ -1,7 +1,7 @@
 //! The two ends of a flow, the same in both worlds: same seed, same source numbers, same background departures.
 
 use equipoise::control::ConfigError;
-use equipoise::measure::{ClockMap, WhiteNoise};
+use equipoise::measure::{ClockMap, InlineConfig, WhiteNoise};
 use equipoise::pace::{Source, Traffic, stream_seed};
 use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Span};
@@ -80,6 +80,7 @@ pub(crate) fn tcp(
         idle_restart: connection.idle_restart,
         handshake: connection.handshake,
         min_rto: connection.min_rto,
+        measurement: (connection.bandwidth == BandwidthSource::Inline).then(|| InlineConfig::new(flow.packet_size)),
     };
     let standard = tcp::ReceiverConfig::new();
     let far = tcp::ReceiverConfig {

@@ -207,6 +207,20 @@ pub fn simulate_many<T: Send>(
     })
 }
 
+/// One run of each scenario with the seed beside it; else as [`simulate_many`].
+///
+/// # Errors
+/// As [`simulate_many`].
+pub fn simulate_each<T: Send>(
+    scenarios: &[(Scenario, u64)],
+    threads: Option<usize>,
+    keep: impl Fn(Run) -> T + Sync,
+) -> Result<Vec<T>, SimError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?;
+    let one = |(scenario, seed): &(Scenario, u64)| run(scenario, *seed, Silence).map(&keep);
+    pool.install(|| scenarios.par_iter().map(one).collect())
+}
+
 /// The scenario's world, the forward direction of its links, and its flows.
 fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>, Vec<FlowId>), SimError> {
     let mut world = World::new();

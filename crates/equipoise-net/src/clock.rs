@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use equipoise::units::{Instant, Span};
 use nix::errno::Errno;
@@ -15,6 +15,14 @@ pub type Time = Instant<HostClock>;
 
 /// How long a measured distance between the wall clock and the monotonic clock is relied on.
 const TRUST: Span = Span::from_millis(500);
+
+/// A stamp that seems older than this has the distance measured anew, in case the wall clock was set back. Ours: readers
+/// are seldom so late, and the measurement costs half a microsecond.
+const DOUBTFUL_AGE: Span = Span::from_millis(10);
+
+/// A distance that changed by more than this, plus a thousandth of the time since it was measured, was a step and no
+/// slewing: Linux slews by 500 ppm at the most (adjtimex(2)).
+const LEAST_STEP: Span = Span::from_millis(1);
 
 /// The host's time: `CLOCK_MONOTONIC` plus its distance from `CLOCK_REALTIME`, fixed when the clock was made.
 ///
@@ -34,6 +42,8 @@ struct Shared {
     current: AtomicI64,
     /// Monotonic time of that measurement.
     measured: AtomicI64,
+    /// How often the distance was found to have stepped.
+    steps: AtomicU64,
 }
 
 impl Clock {
@@ -44,6 +54,7 @@ impl Clock {
             made: distance.nanos,
             current: AtomicI64::new(distance.nanos),
             measured: AtomicI64::new(distance.monotonic),
+            steps: AtomicU64::new(0),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -56,21 +67,41 @@ impl Clock {
     /// The time at which the wall clock showed `nanos` since the Unix epoch, for a moment that has just passed.
     ///
     /// The kernel stamps arrivals with the wall clock. Its distance from this clock is measured anew twice a second, and
-    /// at once for a stamp that seems to lie ahead, so that a wall clock that is stepped does not move delays for longer.
+    /// at once for a stamp that seems to lie ahead or far back, so that a wall clock that is set moves the delays of those
+    /// datagrams only that were stamped before and read after. A step back by less than 10 ms moves them for half a second.
     /// Never later than [`now`](Self::now).
     pub fn from_realtime(&self, nanos: u64) -> Time {
         let stamp = i64::try_from(nanos).unwrap_or(i64::MAX);
         let monotonic = read(ClockId::CLOCK_MONOTONIC);
         let age = monotonic.saturating_sub(self.shared.measured.load(Ordering::Relaxed));
-        let ahead = |distance: i64| stamp.saturating_sub(distance) > monotonic;
         let mut distance = self.shared.current.load(Ordering::Relaxed);
-        if age > TRUST.as_nanos() || ahead(distance) {
-            let measured = Distance::measure();
-            distance = measured.unless_within_error_of(distance);
-            self.shared.current.store(distance, Ordering::Relaxed);
-            self.shared.measured.store(measured.monotonic, Ordering::Relaxed);
+        let shown_age = monotonic.saturating_sub(stamp.saturating_sub(distance));
+        if age > TRUST.as_nanos() || !(0..=DOUBTFUL_AGE.as_nanos()).contains(&shown_age) {
+            distance = self.measure_anew(distance, age);
         }
         self.at_monotonic(stamp.saturating_sub(distance).min(monotonic))
+    }
+
+    /// How often the wall clock was found to have been set, by a millisecond or more, since this clock was made.
+    ///
+    /// Noticed by [`from_realtime`](Self::from_realtime) only, so with the next datagram. It moves no time that this clock
+    /// tells.
+    pub fn wall_clock_steps(&self) -> u64 {
+        self.shared.steps.load(Ordering::Relaxed)
+    }
+
+    /// The distance as it is now, where `known` was measured `age` nanoseconds ago.
+    fn measure_anew(&self, known: i64, age: i64) -> i64 {
+        let measured = Distance::measure();
+        let distance = measured.unless_within_error_of(known);
+        // Of threads that find the same step, one counts it.
+        let was = self.shared.current.swap(distance, Ordering::Relaxed);
+        self.shared.measured.store(measured.monotonic, Ordering::Relaxed);
+        let slewed = LEAST_STEP.as_nanos().unsigned_abs().saturating_add(age.unsigned_abs() / 1000);
+        if distance.abs_diff(was) > slewed.saturating_add(measured.error.unsigned_abs()) {
+            self.shared.steps.fetch_add(1, Ordering::Relaxed);
+        }
+        distance
     }
 
     /// Sleeps until `at`, by an absolute deadline; returns at once where that has passed.
@@ -159,8 +190,31 @@ mod tests {
         clock.shared.measured.fetch_sub(2 * TRUST.as_nanos(), Ordering::Relaxed);
         let before = clock.now();
         let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
+        assert_eq!(clock.wall_clock_steps(), 1);
         // The two distances may each be off by their error.
         assert!(time >= before - Span::from_micros(100) && time <= clock.now(), "{time:?} is not after {before:?}");
+    }
+
+    /// If it fails, a wall clock that is set back makes delays negative for half a second.
+    #[test]
+    fn a_wall_clock_set_back_is_noticed_by_the_first_stamp() {
+        let clock = Clock::new();
+        // As if it had been three seconds further when the distance was measured, a moment ago.
+        clock.shared.current.fetch_add(3_000_000_000, Ordering::Relaxed);
+        let before = clock.now();
+        let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
+        assert!(time >= before - Span::from_micros(100), "{time:?} is not after {before:?}");
+        let again = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64);
+        assert!(again >= before && clock.wall_clock_steps() == 1);
+    }
+
+    /// Stamps of datagrams that waited are old, and no reason to count.
+    #[test]
+    fn an_old_stamp_stays_old_and_counts_as_no_step() {
+        let clock = Clock::new();
+        let time = clock.from_realtime(read(ClockId::CLOCK_REALTIME) as u64 - 60_000_000);
+        assert!(time <= clock.now() - Span::from_millis(60));
+        assert_eq!(clock.wall_clock_steps(), 0);
     }
 
     #[test]

@@ -211,16 +211,18 @@ impl Socket {
     }
 }
 
-/// Waits until `socket` has a datagram, `bell` rings, or the time is `until`, whichever is first; may return early.
+/// Waits until `socket` has a datagram, `bell` rings, or the time is `until`, whichever is first; may return early. Whether
+/// the socket has something to read.
 pub(crate) fn wait_for(
     socket: &Socket,
     bell: Option<BorrowedFd<'_>>,
     clock: &Clock,
     until: Time,
-) -> Result<(), NetError> {
+) -> Result<bool, NetError> {
     let mut waiting = [socket.poll(), PollFd::new(bell.unwrap_or(socket.inner.as_fd()), PollFlags::POLLIN)];
     let count = if bell.is_some() { 2 } else { 1 };
-    wait_readable(&mut waiting[..count], clock, until)
+    wait_readable(&mut waiting[..count], clock, until)?;
+    Ok(waiting[0].any().unwrap_or(true))
 }
 
 /// What was read from a socket of any kind.

@@ -29,6 +29,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          vol. 42, no. 5",
     ),
     (
+        "Floyd 1992",
+        "S. Floyd and V. Jacobson, *On traffic phase effects in packet-switched gateways*, Internetworking: Research \
+         and Experience, vol. 3, no. 3",
+    ),
+    (
         "Freedman 1981",
         "D. Freedman and P. Diaconis, *On the histogram as a density estimator: L2 theory*, Zeitschrift für \
          Wahrscheinlichkeitstheorie, vol. 57",
@@ -64,6 +69,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
         "Netravali 2015",
         "R. Netravali, A. Sivaraman, S. Das, A. Goyal, K. Winstein, J. Mickens and H. Balakrishnan, *Mahimahi: accurate \
          record-and-replay for HTTP*, USENIX ATC",
+    ),
+    (
+        "Newcombe 1998",
+        "R. G. Newcombe, *Interval estimation for the difference between independent proportions: comparison of eleven \
+         methods*, Statistics in Medicine, vol. 17, no. 8",
     ),
     (
         "Nicol 1993",
@@ -111,6 +121,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (894, "A Standard for the Transmission of IP Datagrams over Ethernet Networks"),
     (1071, "Computing the Internet Checksum"),
     (1122, "Requirements for Internet Hosts - Communication Layers"),
+    (2018, "TCP Selective Acknowledgment Options"),
     (2544, "Benchmarking Methodology for Network Interconnect Devices"),
     (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit"),
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),
@@ -134,7 +145,10 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (5905, "Network Time Protocol Version 4: Protocol and Algorithms Specification"),
     (6051, "Rapid Synchronisation of RTP Flows"),
     (6298, "Computing TCP's Retransmission Timer"),
+    (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm"),
+    (6675, "A Conservative Loss Recovery Algorithm Based on Selective Acknowledgment (SACK) for TCP"),
     (6928, "Increasing TCP's Initial Window"),
+    (7323, "TCP Extensions for High Performance"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),

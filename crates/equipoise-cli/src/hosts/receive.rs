@@ -26,6 +26,8 @@ struct Results {
     sessions: Vec<SessionResult>,
     /// Datagrams that belong to no session, by reason.
     ignored: BTreeMap<&'static str, u64>,
+    /// How often this host's wall clock was found to be set; it moves no delay.
+    wall_clock_steps: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -141,7 +143,8 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     if let Some(output) = watch.output.take() {
         output.finish()?;
     }
-    let results = Results { start, sessions: watch.done, ignored: watch.ignored };
+    let wall_clock_steps = clock.wall_clock_steps();
+    let results = Results { start, sessions: watch.done, ignored: watch.ignored, wall_clock_steps };
     if let Some(json) = json {
         // Numbers and texts always have a JSON form.
         json.fulfil(&format!("{}\n", serde_json::to_string_pretty(&results).unwrap_or_default()))?;

@@ -37,7 +37,10 @@ pub(super) struct SendEnd {
     /// Mean over the intervals that had reports.
     pub(super) delay_mean_s: Option<f64>,
     pub(super) clocks: Option<ClocksCompared>,
+    /// By how much the clocks of the two hosts were found to step against each other.
     pub(super) clock_steps: Vec<f64>,
+    /// How often this host's wall clock was found to be set; it moves no delay.
+    pub(super) wall_clock_steps: u64,
     pub(super) reports_missing: u64,
     pub(super) circuit_broken: u64,
     pub(super) pacing_resets: u64,

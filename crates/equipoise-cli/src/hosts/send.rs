@@ -107,6 +107,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     }
     running.stop()?;
     while watch.take_in(&inbox, origin, &mut tell_rate) {}
+    watch.tally.end.wall_clock_steps = clock.wall_clock_steps();
     finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay, json)?;
     Ok(outcome(&stop))
 }
@@ -226,7 +227,8 @@ fn foot(end: &SendEnd, delay: DelayKind) -> String {
         text.push('\n');
     }
     let counted = [
-        (end.clock_steps.len() as u64, "clock steps"),
+        (end.clock_steps.len() as u64, "steps of one host's clock against the other's"),
+        (end.wall_clock_steps, "times this host's wall clock was set, which moved no delay"),
         (end.reports_missing, "times three reports were missing"),
         (end.circuit_broken, "times the media was stopped for want of reports"),
         (end.pacing_resets, "times the sender was late by a packet or more"),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::clocks::Clocks;
 use crate::middle::{Hosts, Kind, Middle, NEW_ADDRESS, Passing};
 use crate::support::Folder;
 
@@ -21,41 +22,60 @@ const MAX: f64 = 4e6;
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A session through a hostile middle.
-struct Bench {
+pub(crate) struct Bench {
     _alone: MutexGuard<'static, ()>,
     hosts: Hosts,
     middle: Middle,
     folder: Folder,
+    /// Where the hosts have clocks of their own.
+    clocks: Option<Clocks>,
 }
 
 /// What both ends wrote.
-struct Told {
-    sender: Value,
-    receiver: Value,
+pub(crate) struct Told {
+    pub(crate) sender: Value,
+    pub(crate) receiver: Value,
     media: u64,
     passed: u64,
 }
 
 impl Bench {
-    fn new(fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static) -> Option<Self> {
+    pub(crate) fn new(fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static) -> Option<Self> {
         // What a test that failed left behind is its own.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let hosts = Hosts::new()?;
         let folder = Folder::new();
         fs::write(folder.file("key"), "what only these two hosts know").expect("written");
         let middle = Middle::start(&hosts, fate);
-        Some(Self { _alone: alone, hosts, middle, folder })
+        Some(Self { _alone: alone, hosts, middle, folder, clocks: None })
     }
 
-    fn receiver(&self, name: &str, more: &[&str]) -> Child {
+    /// Gives each host clocks that can be set; false where that cannot be, with the reason printed.
+    pub(crate) fn give_clocks(&mut self) -> bool {
+        self.clocks = Clocks::new(&self.folder);
+        self.clocks.is_some()
+    }
+
+    pub(crate) fn clocks(&self) -> &Clocks {
+        self.clocks.as_ref().expect("they were given")
+    }
+
+    fn start(&self, side: usize, arguments: &[&str]) -> Child {
+        let Some(clocks) = &self.clocks else { return self.hosts.equipoise(side, arguments) };
+        let mut command = self.hosts.command(side, env!("CARGO_BIN_EXE_equipoise"));
+        clocks.apply(side, &mut command);
+        command.args(arguments).spawn().expect("ip was there a moment ago")
+    }
+
+    pub(crate) fn receiver(&self, name: &str, more: &[&str]) -> Child {
         let (key, json) = (self.folder.file("key"), self.folder.file(name));
         let arguments = [&["receive", "--key", &key, "--json", &json, "-q"], more].concat();
-        let child = self.hosts.equipoise(1, &arguments);
+        let child = self.start(1, &arguments);
         thread::sleep(Duration::from_millis(300));
         child
     }
 
-    fn sender(&self, seconds: u32, more: &[&str]) -> Child {
+    pub(crate) fn sender(&self, seconds: u32, more: &[&str]) -> Child {
         let (key, json, seconds) = (self.folder.file("key"), self.folder.file("sender.json"), seconds.to_string());
         let (port, middle) = (self.middle.port(), self.hosts.middle(0));
         let base = ["send", &middle, "-p", &port, "--key", &key, "--json", &json, "-q", "-t", &seconds, "-i", "0.5"];
@@ -71,7 +91,7 @@ impl Bench {
             "-l",
             "1000",
         ];
-        self.hosts.equipoise(0, &[&base[..], &law, more].concat())
+        self.start(0, &[&base[..], &law, more].concat())
     }
 
     fn read(&self, name: &str) -> Value {
@@ -85,6 +105,11 @@ impl Bench {
         let mut sender = self.sender(seconds, &[]);
         assert!(sender.wait().expect("it ends").success());
         assert!(receiver.wait().expect("it ends").success());
+        self.told()
+    }
+
+    /// What both ends wrote in the end.
+    pub(crate) fn told(&self) -> Told {
         let counted = self.middle.counted();
         Told {
             sender: self.read("sender.json"),
@@ -97,7 +122,7 @@ impl Bench {
 
 impl Told {
     /// Allowed rate at the end of every half second, in bit/s.
-    fn rates(&self) -> Vec<f64> {
+    pub(crate) fn rates(&self) -> Vec<f64> {
         let intervals = self.sender["intervals"].as_array().expect("intervals");
         intervals.iter().filter_map(|interval| interval["target_rate_bps"].as_f64()).collect()
     }
@@ -108,7 +133,7 @@ impl Told {
 
     /// What holds whatever happens: the rate within its limits, and counters that add up.
     #[expect(clippy::print_stdout, reason = "the book's table is made of it")]
-    fn hold(&self, what: &str) {
+    pub(crate) fn hold(&self, what: &str) {
         let rates = self.rates();
         assert!(rates.iter().all(|rate| (MIN..=MAX).contains(rate)), "{what}: {rates:?}");
         let sent = self.sender["end"]["packets_sent"].as_u64().expect("a count");
@@ -211,11 +236,9 @@ fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, c
     let mut sender = bench.sender(0, &["--file", &from]);
     assert!(sender.wait().expect("it ends").success());
     assert!(receiver.wait().expect("it ends").success());
-    let counted = bench.middle.counted();
-    let (media, passed) = (counted.media, counted.media_passed);
-    let told = Told { sender: bench.read("sender.json"), receiver: bench.read("receiver.json"), media, passed };
+    let told = bench.told();
     told.hold(what);
-    assert_eq!(media, passed, "{what}: 4 Mbit/s through 5 Mbit/s, nothing may be dropped");
+    assert_eq!(told.media, told.passed, "{what}: 4 Mbit/s through 5 Mbit/s, nothing may be dropped");
     assert_eq!(told.session()["payload_missing"].as_u64(), Some(0), "{what}");
     assert!(fs::read(&to).expect("received") == stream, "{what}: the bytes are those that were sent");
     let found = told.session()["ignored"][counter].as_u64().unwrap_or(0);
@@ -341,9 +364,7 @@ fn floods_of_garbage_and_of_made_up_reports_change_nothing() {
     let after = [memory(&sender), memory(&receiver)];
     assert!(sender.wait().expect("it ends").success());
     assert!(receiver.wait().expect("it ends").success());
-    let counted = bench.middle.counted();
-    let (media, passed) = (counted.media, counted.media_passed);
-    let told = Told { sender: bench.read("sender.json"), receiver: bench.read("receiver.json"), media, passed };
+    let told = bench.told();
     let rates = told.rates();
     assert!(rates.iter().all(|rate| (MIN..=MAX).contains(rate)), "{rates:?}");
     let grown = after.iter().zip(before).map(|(after, before)| after.saturating_sub(before)).max().unwrap_or(0);

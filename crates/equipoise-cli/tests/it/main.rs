@@ -1,6 +1,8 @@
 //! The command as a person or a script meets it: exit codes, messages, files, packets on the wire.
 
 mod capture;
+mod clock_steps;
+mod clocks;
 mod faults;
 mod files;
 mod hosts;

@@ -64,14 +64,34 @@ impl<'a> Lab<'a> {
         runs: u32,
         keep: impl Fn(&Run) -> T + Sync,
     ) -> Result<Vec<T>, SimError> {
-        use std::sync::atomic::Ordering::Relaxed;
         let counted = |run: Run| {
             let kept = keep(&run);
-            let done = self.done.fetch_add(1, Relaxed) + 1;
-            (self.progress)(f64::from(done) / f64::from(self.total.max(1)));
+            self.count(1);
             kept
         };
         sim::simulate_many(scenario, (self.options.seed, runs), self.options.threads, counted, &|_| {})
+    }
+
+    /// One run of each scenario; the number beside it makes its seed.
+    pub(super) fn each<T: Send>(
+        &self,
+        scenarios: impl IntoIterator<Item = (Scenario, u32)>,
+        keep: impl Fn(&Run) -> T + Sync,
+    ) -> Result<Vec<T>, SimError> {
+        let seeded = |(scenario, number)| (scenario, self.options.seed.wrapping_add(u64::from(number)));
+        let counted = |run: Run| {
+            let kept = keep(&run);
+            self.count(1);
+            kept
+        };
+        let scenarios: Vec<_> = scenarios.into_iter().map(seeded).collect();
+        sim::simulate_each(&scenarios, self.options.threads, counted)
+    }
+
+    /// So many more of the runs are done, or need not be.
+    pub(super) fn count(&self, runs: u32) {
+        let done = self.done.fetch_add(runs, std::sync::atomic::Ordering::Relaxed) + runs;
+        (self.progress)(f64::from(done) / f64::from(self.total.max(1)));
     }
 }
 
@@ -155,6 +175,15 @@ pub(super) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
     let value = over.value / under.value;
     let sound = value.is_finite() && value > 0.0 && spread.is_finite();
     sound.then(|| Estimate { value, ci95: [value * (-spread).exp(), value * spread.exp()] })
+}
+
+/// The difference of two estimates from different runs, with the interval that follows from theirs, which may be lopsided
+/// (Newcombe 1998, method 10).
+pub(super) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
+    let value = minuend.value - subtrahend.value;
+    let below = (minuend.value - minuend.ci95[0]).hypot(subtrahend.ci95[1] - subtrahend.value);
+    let above = (minuend.ci95[1] - minuend.value).hypot(subtrahend.value - subtrahend.ci95[0]);
+    Estimate { value, ci95: [value - below, value + above] }
 }
 
 /// An estimate times a factor, for another unit.

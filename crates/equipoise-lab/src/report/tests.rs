@@ -14,6 +14,7 @@ pub(super) fn flow(packets: &[u64]) -> FlowResult {
         HistogramBin { from_s, to_s: from_s + 0.001, packets }
     };
     FlowResult {
+        tcp: None,
         name: "media".to_owned(),
         controller: Some("ap".to_owned()),
         packets_sent: 0,
@@ -114,6 +115,7 @@ fn no_number_is_too_strange_for_a_page() {
             flow.histogram.push(HistogramBin { from_s: 0.005, to_s: 0.006, packets: u64::MAX });
         }
         odd.links = vec![LinkResult {
+            samples: Vec::new(),
             name: String::new(),
             utilisation: Some(strange),
             packets_dropped: u64::MAX,

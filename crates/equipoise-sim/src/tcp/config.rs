@@ -1,3 +1,4 @@
+use equipoise::measure::InlineConfig;
 use equipoise::units::{Rate, Size, Span};
 use thiserror::Error;
 
@@ -21,10 +22,12 @@ pub struct SenderConfig {
     pub limited_transmit: bool,
     /// The window shrinks to its initial size after idleness (RFC 5681, Sec. 4.1).
     pub idle_restart: bool,
-    /// A SYN and its answer come before the data.
+    /// A SYN and its answer come before the data; without them the receiver is taken to have room for all until it answers.
     pub handshake: bool,
     /// Least retransmission timeout (RFC 6298, Sec. 2.4).
     pub min_rto: Span,
+    /// Measures the path's bandwidth by the connection's own segments; the window law is told of the results.
+    pub measurement: Option<InlineConfig>,
 }
 
 impl SenderConfig {
@@ -41,6 +44,7 @@ impl SenderConfig {
             idle_restart: true,
             handshake: true,
             min_rto: Span::from_secs(1),
+            measurement: None,
         }
     }
 
@@ -72,13 +76,13 @@ pub enum LossRecovery {
 }
 
 /// How a receiver is made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
     /// Segments that it has room for behind the first that it waits for.
     pub window: u64,
     /// Whether an acknowledgement may wait; `None` to answer every segment.
     pub delayed_acks: Option<DelayedAcks>,
-    /// Tells what came behind a gap.
+    /// Tells what came behind a gap, which a sender with [`LossRecovery::Sack`] relies on.
     pub sack: bool,
 }
 

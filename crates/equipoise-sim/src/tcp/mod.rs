@@ -10,9 +10,11 @@
 //! detection of spurious retransmissions.
 
 mod config;
+mod departures;
 mod receiver;
 mod scoreboard;
 mod sender;
+mod stats;
 mod supply;
 #[cfg(test)]
 mod tests;
@@ -20,7 +22,8 @@ mod timer;
 
 pub use config::{DelayedAcks, LossRecovery, ReceiverConfig, SenderConfig, Supply, TcpError};
 pub use receiver::Receiver;
-pub use sender::{Sender, SenderStats};
+pub use sender::Sender;
+pub use stats::SenderStats;
 
 use equipoise::units::Size;
 

@@ -16,8 +16,8 @@ pub struct Receiver {
     sack: bool,
     next: u64,
     /// What came behind the gap, in order.
-    held: Vec<(u64, u64)>,
-    /// A segment each of the ranges that changed last, the last first.
+    held: Vec<Held>,
+    /// A segment each of the ranges that segments came to last, the last first.
     recent: [Option<u64>; SackBlocks::MOST],
     /// Segments in order that no acknowledgement has told of.
     untold: u64,
@@ -25,6 +25,15 @@ pub struct Receiver {
     delivered: Size,
     received: u64,
     duplicates: u64,
+}
+
+/// Segments from `first` to the one before `end`.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    first: u64,
+    end: u64,
+    /// How many segments had come when the last one of these did.
+    last: u64,
 }
 
 impl Receiver {
@@ -84,9 +93,16 @@ impl Receiver {
     /// Whether the segment wants an acknowledgement at once.
     fn on_data(&mut self, now: Time, number: u64, payload: Size) -> bool {
         self.received += 1;
-        let seen = number < self.next || self.range_of(number).is_some();
-        if seen || number - self.next >= self.window {
-            self.duplicates += u64::from(seen);
+        let held = self.place_of(number);
+        if let Some(place) = held {
+            self.tell_first(place, number);
+        }
+        if number < self.next || held.is_some() {
+            self.duplicates += 1;
+            return true;
+        }
+        // No segment has the last number there is, which could not be said to be acknowledged.
+        if number - self.next >= self.window.min(u64::MAX - self.next) {
             return true;
         }
         self.delivered = self.delivered + payload;
@@ -96,8 +112,8 @@ impl Receiver {
         }
         let had_gap = !self.held.is_empty();
         self.next += 1;
-        if self.held.first().is_some_and(|&(first, _)| first == self.next) {
-            self.next = self.held.remove(0).1;
+        if self.held.first().is_some_and(|held| held.first == self.next) {
+            self.next = self.held.remove(0).end;
         }
         self.untold += 1;
         let Some(delayed) = self.delayed_acks.filter(|_| !had_gap) else { return true };
@@ -110,32 +126,40 @@ impl Receiver {
         false
     }
 
-    /// The range of what is held that segment `number` lies in.
-    fn range_of(&self, number: u64) -> Option<(u64, u64)> {
-        let place = self.held.partition_point(|&(_, end)| end <= number);
-        self.held.get(place).copied().filter(|&(first, _)| first <= number)
+    /// Which range of what is held segment `number` lies in.
+    fn place_of(&self, number: u64) -> Option<usize> {
+        let place = self.held.partition_point(|held| held.end <= number);
+        self.held.get(place).filter(|held| held.first <= number).map(|_| place)
     }
 
-    /// Keeps segment `number`, which came too early and has not come before; its range is the one to tell of first.
+    /// Keeps segment `number`, which came too early and has not come before.
     fn hold(&mut self, number: u64) {
-        let place = self.held.partition_point(|&(_, end)| end < number);
+        let place = self.held.partition_point(|held| held.end < number);
         match self.held.get_mut(place) {
-            Some(range) if range.1 == number => range.1 += 1,
-            Some(range) if range.0 == number + 1 => range.0 = number,
-            _ => self.held.insert(place, (number, number + 1)),
+            Some(held) if held.end == number => held.end += 1,
+            Some(held) if held.first == number + 1 => held.first = number,
+            _ => self.held.insert(place, Held { first: number, end: number + 1, last: 0 }),
         }
         // It may have closed the gap to the next.
         if let [.., first, second] = self.held.get_mut(..place + 2).unwrap_or_default()
-            && first.1 == second.0
+            && first.end == second.first
         {
-            first.1 = second.1;
+            first.end = second.end;
             self.held.remove(place + 1);
         }
-        let range = self.range_of(number).unwrap_or((number, number + 1));
-        let others = self.recent.into_iter().flatten().filter(|other| !(range.0..range.1).contains(other));
+        self.tell_first(place, number);
+    }
+
+    /// A segment came to a range of what is held, which is then the one to tell of first (RFC 2018, Sec. 4).
+    fn tell_first(&mut self, place: usize, number: u64) {
+        let Some(held) = self.held.get_mut(place) else { return };
+        held.last = self.received;
+        let range = held.first..held.end;
         let mut recent = [Some(number), None, None];
+        let others =
+            self.recent.iter().flatten().filter(|other| !range.contains(other) && self.place_of(**other).is_some());
         for (place, other) in recent.iter_mut().skip(1).zip(others) {
-            *place = Some(other);
+            *place = Some(*other);
         }
         self.recent = recent;
     }
@@ -143,11 +167,31 @@ impl Receiver {
     fn acknowledge(&mut self) -> Segment {
         self.untold = 0;
         self.timer.set(None);
-        let sacked = if self.sack && !self.held.is_empty() {
-            SackBlocks::new(self.recent.iter().flatten().filter_map(|&number| self.range_of(number)))
-        } else {
-            SackBlocks::NONE
-        };
+        let sacked = if self.sack && !self.held.is_empty() { self.blocks() } else { SackBlocks::NONE };
         Segment::Ack(Ack { next: self.next, window: self.window, sacked })
+    }
+
+    /// The ranges that segments came to last, as many as fit.
+    fn blocks(&mut self) -> SackBlocks {
+        let known = self.recent.iter().flatten().filter(|number| self.place_of(**number).is_some()).count();
+        if known < self.held.len().min(SackBlocks::MOST) {
+            self.recent = self.search();
+        }
+        let places = self.recent.iter().flatten().filter_map(|&number| self.place_of(number));
+        SackBlocks::new(places.filter_map(|place| self.held.get(place)).map(|held| (held.first, held.end)))
+    }
+
+    /// Searches all ranges for those that segments came to last: one of those known has gone, and an older one moves up.
+    fn search(&self) -> [Option<u64>; SackBlocks::MOST] {
+        let mut found: [Option<&Held>; SackBlocks::MOST] = [None; SackBlocks::MOST];
+        for held in &self.held {
+            let mut held = Some(held);
+            for place in &mut found {
+                if held.map(|held| held.last) > place.map(|held| held.last) {
+                    std::mem::swap(place, &mut held);
+                }
+            }
+        }
+        found.map(|held| held.map(|held| held.first))
     }
 }

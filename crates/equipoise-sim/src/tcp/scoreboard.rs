@@ -25,7 +25,7 @@ pub(super) struct Scoreboard {
     highest_sacked: [Option<u64>; DUP_THRESH],
     /// All before this that can be lost were marked.
     marked: u64,
-    /// All before this that could be sent again were (HighRxt).
+    /// All before this that could be sent again were (`HighRxt`).
     looked_at: u64,
 }
 
@@ -33,6 +33,7 @@ pub(super) struct Scoreboard {
 pub(super) const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 struct Sent {
     at: Time,
     sacked: bool,
@@ -84,12 +85,24 @@ impl Scoreboard {
 
     /// Segment `number` leaves once more.
     pub(super) fn push_again(&mut self, number: u64, at: Time) {
-        let Some(sent) = number.checked_sub(self.first).and_then(|place| self.flight.get_mut(place as usize)) else {
-            return;
-        };
+        let Some(sent) = Self::sent(&mut self.flight, self.first, number) else { return };
         self.resent += u64::from(!sent.resent);
-        self.unrepaired -= u64::from(sent.lost && !sent.resent && !sent.sacked);
+        self.unrepaired -= u64::from(sent.lost && !sent.resent);
         (sent.at, sent.resent, sent.ambiguous) = (at, true, true);
+    }
+
+    /// Segment `number` leaves once more by rule 4, which does not count as sent again (RFC 6675, Sec. 4: `HighRxt` is not
+    /// updated).
+    pub(super) fn push_rescue(&mut self, number: u64, at: Time) {
+        if let Some(sent) = Self::sent(&mut self.flight, self.first, number) {
+            (sent.at, sent.ambiguous) = (at, true);
+        }
+    }
+
+    /// A segment that is under way and not selectively acknowledged.
+    fn sent(flight: &mut VecDeque<Sent>, first: u64, number: u64) -> Option<&mut Sent> {
+        let place = usize::try_from(number.checked_sub(first)?).ok()?;
+        flight.get_mut(place).filter(|sent| !sent.sacked)
     }
 
     /// All before `next` is acknowledged.
@@ -116,10 +129,12 @@ impl Scoreboard {
 
     /// Segments are selectively acknowledged.
     pub(super) fn mark_sacked(&mut self, blocks: &SackBlocks) {
+        let next = self.next();
+        let blocks = SackBlocks::new(blocks.iter().map(|(begin, end)| (begin, end.min(next))));
         for (begin, end) in blocks.iter() {
             // A range grows at its end; what it was told to hold before need not be gone through again.
-            let known = self.told.iter().find(|(first, _)| *first == begin).map_or(begin, |(_, end)| end);
-            for number in known.max(self.first)..end.min(self.next()) {
+            let known = self.told.iter().find(|(first, _)| *first == begin).map_or(begin, |(_, end)| end.max(begin));
+            for number in known.max(self.first)..end {
                 let Some(sent) = self.flight.get_mut((number - self.first) as usize) else { break };
                 if !std::mem::replace(&mut sent.sacked, true) {
                     self.sacked += 1;
@@ -130,7 +145,7 @@ impl Scoreboard {
                 }
             }
         }
-        self.told = *blocks;
+        self.told = blocks;
         self.mark_lost();
     }
 
@@ -156,23 +171,41 @@ impl Scoreboard {
         }
     }
 
+    /// The first segment is lost, and nothing was sent again yet (RFC 6675, Sec. 5, step 4.3: `HighRxt` begins anew).
+    pub(super) fn begin_recovery(&mut self) {
+        if self.resent > 0 {
+            for sent in self.flight.iter_mut().filter(|sent| !sent.sacked) {
+                self.unrepaired += u64::from(sent.lost && sent.resent);
+                sent.resent = false;
+            }
+            self.resent = 0;
+        }
+        self.looked_at = self.first;
+        self.mark_first_lost();
+    }
+
     /// The first segment is lost.
     pub(super) fn mark_first_lost(&mut self) {
         self.mark_lost_one(self.first);
     }
 
     fn mark_lost_one(&mut self, number: u64) {
-        let Some(sent) = number.checked_sub(self.first).and_then(|place| self.flight.get_mut(place as usize)) else {
-            return;
-        };
-        if !sent.sacked && !std::mem::replace(&mut sent.lost, true) {
+        let Some(sent) = Self::sent(&mut self.flight, self.first, number) else { return };
+        if !std::mem::replace(&mut sent.lost, true) {
             self.lost += 1;
             self.unrepaired += u64::from(!sent.resent);
         }
     }
 
     /// All that was not selectively acknowledged is lost, also what was sent again.
+    ///
+    /// What was selectively acknowledged stays so, unless the first segment was: then the receiver has gone back on its word,
+    /// and none of it counts (RFC 2018, Sec. 8; RFC 6675, Sec. 5.1 on tests for this).
     pub(super) fn mark_all_lost(&mut self) {
+        if self.flight.front().is_some_and(|sent| sent.sacked) {
+            self.flight.iter_mut().for_each(|sent| sent.sacked = false);
+            (self.sacked, self.told, self.highest_sacked) = (0, SackBlocks::NONE, [None; DUP_THRESH]);
+        }
         for sent in self.flight.iter_mut().filter(|sent| !sent.sacked) {
             (sent.lost, sent.resent) = (true, false);
         }
@@ -181,7 +214,7 @@ impl Scoreboard {
         self.looked_at = self.first;
     }
 
-    /// The first segment that is lost and was not sent again since (RFC 6675, Sec. 4, NextSeg, rule 1).
+    /// The first segment that is lost and was not sent again since (RFC 6675, Sec. 4, `NextSeg`, rule 1).
     pub(super) fn next_lost(&mut self) -> Option<u64> {
         if self.unrepaired == 0 {
             return None;
@@ -196,9 +229,11 @@ impl Scoreboard {
     }
 
     /// The last segment that was not selectively acknowledged (rule 4).
+    ///
+    /// Ours: none where that was sent again in this recovery already. The rule would send it twice within a round trip.
     pub(super) fn last_unsacked(&self) -> Option<u64> {
         let place = self.flight.iter().rposition(|sent| !sent.sacked)?;
-        Some(self.first + place as u64)
+        self.flight.get(place).filter(|sent| !sent.resent).map(|_| self.first + place as u64)
     }
 
     /// The first that was neither selectively acknowledged nor sent again.

@@ -1,18 +1,19 @@
-use equipoise::control::window::{Acknowledged, BoxedWindowController, WindowSnapshot};
-use equipoise::measure::BandwidthEstimate;
-use equipoise::pace::{Pacer, Readiness};
+use equipoise::control::window::{Acknowledged, BoxedWindowController};
+use equipoise::measure::{BandwidthEstimate, InlineMeasurement};
 use equipoise::units::{Rate, Span};
 
+use super::departures::Departures;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::supply::Application;
 use super::timer::{RoundTrips, Timer};
-use super::{Ack, LossRecovery, Segment, SenderConfig, TcpError};
-use crate::{SimClock, Time};
+use super::{Ack, LossRecovery, Segment, SenderConfig, SenderStats, TcpError};
+use crate::Time;
 
 /// The end that sends data.
 ///
 /// Call [`on_segment`](Self::on_segment) or [`on_timer`](Self::on_timer), then [`poll`](Self::poll) until there is nothing to
 /// send, then ask for the next [`wake`](Self::wake).
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct Sender {
     config: SenderConfig,
     law: BoxedWindowController,
@@ -23,13 +24,13 @@ pub struct Sender {
     duplicates: u64,
     /// The first lost segment goes out whether or not the window has room.
     pressing: bool,
-    /// Where the timer has run out before: no fast retransmit on duplicate acknowledgements before more than this is
-    /// acknowledged (RFC 6582, Sec. 3.2, step 4).
+    /// Where the last loss left off: no fast retransmit on duplicate acknowledgements before more than this is
+    /// acknowledged, as they may be of segments that were sent again for nothing (RFC 6582, Sec. 3.2, steps 2 and 4).
     recover: Option<u64>,
     /// The timer has run out since the last progress.
     timed_out: bool,
-    /// No retransmission by rule 4 before this is acknowledged (RescueRxt).
-    rescued: u64,
+    /// No retransmission by rule 4 before more than this is acknowledged (`RescueRxt`).
+    rescued: Option<u64>,
     /// The timer was put off in this recovery already (RFC 6582, Sec. 4, the impatient variant).
     restarted: bool,
     /// The window held the sender back when it had sent last.
@@ -38,8 +39,7 @@ pub struct Sender {
     restart_window: f64,
     round_trips: RoundTrips,
     timer: Timer,
-    pacer: Pacer<SimClock>,
-    held: Option<Time>,
+    departures: Departures,
     last_sent: Option<Time>,
     sent: u64,
     resent_in_recovery: u64,
@@ -65,38 +65,28 @@ enum Phase {
     Loss { end: u64 },
 }
 
-/// A sender's state and its counters since its start; numbers of packets are of full segments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SenderStats {
-    /// Congestion window, in segments.
-    pub window: f64,
-    /// Slow start threshold, in segments; `None` before the first loss.
-    pub slow_start_threshold: Option<f64>,
-    /// Segments sent and not acknowledged in order.
-    pub in_flight: u64,
-    /// The last round trip that was measured.
-    pub round_trip: Option<Span>,
-    /// Smoothed round-trip time.
-    pub smoothed_round_trip: Option<Span>,
-    /// Least round-trip time.
-    pub min_round_trip: Option<Span>,
-    /// Segments sent, retransmissions among them.
-    pub sent: u64,
-    /// Segments acknowledged in order.
-    pub acknowledged: u64,
-    /// Retransmissions in fast recovery.
-    pub resent_in_recovery: u64,
-    /// Retransmissions after the timer had run out.
-    pub resent_after_timeout: u64,
-    /// Times that fast recovery began.
-    pub recoveries: u64,
-    /// Times that the retransmission timer ran out.
-    pub timeouts: u64,
-    /// When the last data of a finite transfer were acknowledged.
-    pub finished: Option<Time>,
-    /// The window law's own account.
-    pub law: WindowSnapshot,
+/// What to send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// A segment that was never sent.
+    New(u64),
+    /// A segment that was.
+    Again(u64),
+    /// The last one again, once in a recovery that began when `end` was the next to be sent.
+    Rescue { number: u64, end: u64 },
 }
+
+/// Segments that the first duplicate acknowledgements let out beyond the window (RFC 3042, Sec. 2).
+const LIMITED_TRANSMIT: u64 = 2;
+/// A closed window is probed with one segment as often as the retransmission timer says (RFC 9293, Sec. 3.8.6.1).
+const LEAST_PEER_WINDOW: u64 = 1;
+/// Initial window after a SYN was lost, in segments (RFC 5681, Sec. 3.1).
+const WINDOW_AFTER_LOST_SYN: f64 = 1.0;
+
+/// How much faster than a window a round trip measuring senders pace, so that the window is what limits them; in slow
+/// start, where it doubles, and after. Ours, as Linux has them.
+const SLOW_START_GAIN: f64 = 2.0;
+const PACING_GAIN: f64 = 1.2;
 
 impl Sender {
     /// A sender that opens its connection at the configured time.
@@ -108,7 +98,6 @@ impl Sender {
         Ok(Self {
             round_trips: RoundTrips::new(config.min_rto),
             restart_window: law.window(),
-            config,
             law,
             application,
             phase: Phase::Closed,
@@ -117,13 +106,12 @@ impl Sender {
             pressing: false,
             recover: None,
             timed_out: false,
-            rescued: 0,
+            rescued: None,
             restarted: false,
             window_limited: false,
             peer_window: u64::MAX,
             timer: Timer::default(),
-            pacer: Pacer::new(Rate::ZERO),
-            held: None,
+            departures: Departures::new(config.measurement.map(InlineMeasurement::new)),
             last_sent: None,
             sent: 0,
             resent_in_recovery: 0,
@@ -133,6 +121,7 @@ impl Sender {
             acknowledged: 0,
             last_round_trip: None,
             finished: None,
+            config,
         })
     }
 
@@ -147,27 +136,29 @@ impl Sender {
 
     /// It is [`wake`](Self::wake)'s time.
     pub fn on_timer(&mut self, now: Time) {
-        if self.held.is_some_and(|held| held <= now) {
-            self.held = None;
-        }
+        self.departures.on_timer(now);
         if self.config.stop.is_some_and(|stop| stop <= now) {
             self.stop(now);
         }
-        if self.phase == Phase::Closed {
-            self.phase = if self.config.start > now {
-                Phase::Closed
-            } else if self.config.handshake {
-                Phase::Opening { sent: None, again: false }
+        if self.opens_at().is_some_and(|start| start <= now) {
+            if self.config.handshake {
+                self.phase = Phase::Opening { sent: None, again: false };
             } else {
-                Phase::Open
-            };
+                self.phase = Phase::Open;
+                self.finish(now);
+            }
         }
         if self.timer.is_due(now) {
             self.on_timeout(now);
         }
     }
 
-    /// The application has no more to send.
+    /// When the connection opens, which it does not where there will never be anything to send.
+    fn opens_at(&self) -> Option<Time> {
+        (self.phase == Phase::Closed && self.finished.is_none()).then_some(self.config.start)
+    }
+
+    /// The application has no more to send; a connection that was not opened stays closed.
     pub fn stop(&mut self, now: Time) {
         self.config.stop = None;
         self.application.stop(self.board.next());
@@ -182,27 +173,25 @@ impl Sender {
     /// What is to be sent now; to be asked until there is nothing.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         match self.phase {
-            Phase::Closed => None,
-            Phase::Opening { sent: Some(_), .. } => None,
+            Phase::Closed | Phase::Opening { sent: Some(_), .. } => None,
             Phase::Opening { sent: None, again } => {
                 self.phase = Phase::Opening { sent: Some(now), again };
                 self.timer.set(Some(now + self.round_trips.timeout()));
                 Some(Segment::Syn)
             }
             Phase::Open | Phase::Recovery { .. } | Phase::Loss { .. } => {
-                let number = self.choose(now)?;
-                if !self.pressing && !self.may_leave(now) {
+                let next = self.choose(now)?;
+                if !self.pressing && !self.may_leave(now, next) {
                     return None;
                 }
-                Some(self.transmit(now, number))
+                Some(self.transmit(now, next))
             }
         }
     }
 
     /// When to call [`on_timer`](Self::on_timer).
     pub fn wake(&self) -> Option<Time> {
-        let start = (self.phase == Phase::Closed).then_some(self.config.start);
-        [start, self.config.stop, self.timer.wake(), self.held].into_iter().flatten().min()
+        [self.opens_at(), self.config.stop, self.timer.wake(), self.departures.wake()].into_iter().flatten().min()
     }
 
     /// State and counters.
@@ -227,12 +216,13 @@ impl Sender {
 
     fn open(&mut self, now: Time, window: u64) {
         let Phase::Opening { sent: Some(sent), again } = self.phase else { return };
-        (self.phase, self.peer_window) = (Phase::Open, window);
+        (self.phase, self.peer_window) = (Phase::Open, window.max(LEAST_PEER_WINDOW));
         self.timer.set(None);
         if again {
             // RFC 6298, Sec. 5.7; RFC 5681, Sec. 3.1: a lost SYN is a loss, too.
             self.round_trips.syn_was_lost();
-            self.law.on_restart(now.assume_clock(), 1.0);
+            self.restart_window = WINDOW_AFTER_LOST_SYN;
+            self.law.on_restart(now.assume_clock(), self.restart_window);
         } else {
             self.round_trip(now - sent);
         }
@@ -243,11 +233,16 @@ impl Sender {
         if ack.next > self.board.next() || matches!(self.phase, Phase::Closed | Phase::Opening { .. }) {
             return;
         }
-        self.peer_window = ack.window;
+        if ack.next >= self.board.first() {
+            self.peer_window = ack.window.max(LEAST_PEER_WINDOW);
+        }
         let in_flight = self.board.in_flight();
         let covered = self.board.advance(ack.next);
         if self.config.recovery == LossRecovery::Sack {
             self.board.mark_sacked(&ack.sacked);
+        }
+        if let Some(estimate) = self.departures.on_ack(now, ack.next) {
+            self.law.on_bandwidth(now.assume_clock(), &estimate);
         }
         if covered.segments > 0 {
             self.on_progress(now, covered.segments, covered.sent, in_flight);
@@ -261,7 +256,7 @@ impl Sender {
     fn on_progress(&mut self, now: Time, segments: u64, sent: Option<Time>, in_flight: u64) {
         self.acknowledged += segments;
         self.timed_out = false;
-        let sample = sent.map(|sent| now - sent);
+        let sample = sent.map(|sent| (now - sent).max(Span::ZERO));
         if let Some(sample) = sample {
             self.round_trip(sample);
         }
@@ -269,7 +264,8 @@ impl Sender {
         match self.phase {
             Phase::Recovery { end } if self.board.first() < end => {
                 if self.config.recovery == LossRecovery::NewReno {
-                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement.
+                    // RFC 6582, Sec. 3.2, step 3: a partial acknowledgement. The window is let down by what it covers but
+                    // one; ours: not below where recovery began, should duplicates have been lost.
                     self.duplicates = self.duplicates.saturating_sub(segments - 1);
                     self.board.mark_first_lost();
                     self.pressing = true;
@@ -304,6 +300,9 @@ impl Sender {
     }
 
     /// Begins fast recovery where the signs are there (RFC 6675, Sec. 5; RFC 6582, Sec. 3.2, step 2).
+    ///
+    /// Reading: what is known to be lost when one recovery ends begins the next at once, not with another duplicate. The
+    /// timer begins anew with the first retransmission (RFC 6675, Sec. 6), or it could run out before the answer to that.
     fn look_for_loss(&mut self, now: Time) {
         if self.phase != Phase::Open {
             return;
@@ -318,16 +317,24 @@ impl Sender {
         if !lost {
             return;
         }
-        self.phase = Phase::Recovery { end: self.board.next() };
+        let end = self.board.next();
+        (self.phase, self.recover) = (Phase::Recovery { end }, Some(end));
         (self.pressing, self.restarted) = (true, false);
         self.recoveries += 1;
-        self.board.mark_first_lost();
+        self.board.begin_recovery();
+        self.departures.on_loss();
+        self.timer.set(Some(now + self.round_trips.timeout()));
         self.law.on_loss(now.assume_clock(), self.flight_of_window());
     }
 
     /// Segments under way, without those that limited transmit let out beyond the window (RFC 5681, Sec. 3.2, step 2).
     fn flight_of_window(&self) -> u64 {
-        self.board.in_flight().min((self.law.window() as u64).max(1))
+        self.board.in_flight().min(self.window())
+    }
+
+    /// The congestion window in whole segments, whatever the law says.
+    fn window(&self) -> u64 {
+        (self.law.window() as u64).max(1)
     }
 
     fn on_timeout(&mut self, now: Time) {
@@ -346,54 +353,52 @@ impl Sender {
             self.law.on_timeout(now.assume_clock(), self.flight_of_window());
         }
         self.board.mark_all_lost();
+        self.departures.on_timeout();
         let end = self.board.next();
         (self.phase, self.recover) = (Phase::Loss { end }, Some(end));
         (self.duplicates, self.pressing) = (0, true);
     }
 
-    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, NextSeg).
-    fn choose(&mut self, now: Time) -> Option<u64> {
+    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
+    fn choose(&mut self, now: Time) -> Option<Next> {
         if self.pressing
             && let Some(number) = self.board.next_lost()
         {
-            return Some(number);
+            return Some(Next::Again(number));
         }
         self.pressing = false;
         self.restart_after_idleness(now);
-        let room = (self.law.window() as u64).saturating_sub(self.pipe());
-        if room == 0 {
+        if self.pipe() >= self.window() {
             self.window_limited = true;
             return None;
         }
         if let Some(number) = self.board.next_lost() {
-            return Some(number);
+            return Some(Next::Again(number));
         }
         let next = self.board.next();
         let fits = self.board.in_flight() < self.peer_window;
         if fits && self.application.has(next, now) {
-            return Some(next);
+            return Some(Next::New(next));
         }
         self.window_limited = false;
         if fits {
-            self.held = self.application.next_at(next).filter(|at| *at > now);
+            self.departures.hold(self.application.next_at(next).filter(|at| *at > now));
         }
         self.without_new_data()
     }
 
-    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, NextSeg, rules 3 and 4).
-    fn without_new_data(&mut self) -> Option<u64> {
+    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, `NextSeg`, rules 3 and 4).
+    fn without_new_data(&mut self) -> Option<Next> {
         let Phase::Recovery { end } = self.phase else { return None };
         if self.config.recovery != LossRecovery::Sack {
             return None;
         }
         if let Some(number) = self.board.next_below_highest() {
-            return Some(number);
+            return Some(Next::Again(number));
         }
-        if self.board.first() < self.rescued {
-            return None;
-        }
-        self.rescued = end;
-        self.board.last_unsacked()
+        let again = self.rescued.is_none_or(|rescued| self.board.first() > rescued);
+        let number = self.board.last_unsacked().filter(|_| again)?;
+        Some(Next::Rescue { number, end })
     }
 
     /// Segments on the path, as far as the sender can tell.
@@ -402,6 +407,7 @@ impl Sender {
             // Without limited transmit, duplicate acknowledgements make no room before recovery.
             (_, Phase::Open) if !self.config.limited_transmit => return self.board.in_flight(),
             (LossRecovery::Sack, _) => return self.board.pipe(),
+            (LossRecovery::NewReno, Phase::Open) => self.duplicates.min(LIMITED_TRANSMIT),
             (LossRecovery::NewReno, _) => self.duplicates,
         };
         self.board.pipe().saturating_sub(counted)
@@ -415,34 +421,55 @@ impl Sender {
         }
     }
 
-    /// Whether the pacer lets a segment out; where not, when it will.
-    fn may_leave(&mut self, now: Time) -> bool {
-        let Some(rate) = self.law.pacing_rate() else { return true };
-        self.pacer.set_rate(rate);
-        match self.pacer.poll(now) {
-            Readiness::Now => return true,
-            Readiness::At(at) => self.held = Some(at),
-            Readiness::Never => {}
-        }
-        false
+    /// Whether pace and measurement let a segment out.
+    fn may_leave(&mut self, now: Time, next: Next) -> bool {
+        let room = if let Next::New(number) = next {
+            let windows = (self.window() - self.pipe()).min(self.peer_window - self.board.in_flight());
+            Some(windows.min(self.application.available(number, now)))
+        } else {
+            None
+        };
+        self.departures.allow(now, self.pace(), room)
     }
 
-    fn transmit(&mut self, now: Time, number: u64) -> Segment {
-        let again = number < self.board.next();
-        if again {
-            self.board.push_again(number, now);
-            match self.phase {
-                Phase::Loss { .. } => self.resent_after_timeout += 1,
-                _ => self.resent_in_recovery += 1,
+    /// The pace of the window law; without one, of the measurement, which has to find the others' segments among its own
+    /// and not behind them.
+    fn pace(&self) -> Option<Rate> {
+        self.law.pacing_rate().or_else(|| {
+            let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
+            let window = self.law.window();
+            let slow_start = self.law.slow_start_threshold().is_none_or(|threshold| window < threshold);
+            let gain = if slow_start { SLOW_START_GAIN } else { PACING_GAIN };
+            Rate::from_bps_f64(gain * window * self.config.packet.as_bits() as f64 / round_trip_s)
+        })
+    }
+
+    fn transmit(&mut self, now: Time, next: Next) -> Segment {
+        let number = match next {
+            Next::New(number) => {
+                self.board.push(now);
+                number
             }
-        } else {
-            self.board.push(now);
+            Next::Again(number) => {
+                self.board.push_again(number, now);
+                number
+            }
+            Next::Rescue { number, end } => {
+                self.board.push_rescue(number, now);
+                self.rescued = Some(end);
+                number
+            }
+        };
+        match (next, self.phase) {
+            (Next::New(_), _) => {}
+            (_, Phase::Loss { .. }) => self.resent_after_timeout += 1,
+            _ => self.resent_in_recovery += 1,
         }
         let segment = Segment::Data { number, payload: self.application.payload(number) };
-        if self.law.pacing_rate().is_some() {
-            self.pacer.on_departure(now, segment.size());
-        }
-        if self.pressing || !self.timer.is_set() {
+        let again = !matches!(next, Next::New(_));
+        self.departures.on_sent(now, (number, again), segment.size(), self.pace());
+        // RFC 6298, Sec. 5.1 and 5.6: it has run out or was off; whatever else puts it off does so itself.
+        if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));
         }
         self.pressing = false;

@@ -33,6 +33,18 @@ impl Application {
         self.end.is_none_or(|end| number < end) && self.ready_at(number) <= now
     }
 
+    /// How many segments from `number` on can be sent at `now`.
+    pub(super) fn available(&self, number: u64, now: Time) -> u64 {
+        let ready = match self.supply {
+            Supply::Unlimited | Supply::Transfer(_) => u64::MAX,
+            Supply::Rate(rate) => {
+                let elapsed_s = (now - self.start).as_secs_f64().max(0.0);
+                (elapsed_s * rate.as_bps_f64() / self.payload.as_bits() as f64) as u64
+            }
+        };
+        ready.min(self.end.unwrap_or(u64::MAX)).saturating_sub(number)
+    }
+
     /// When segment `number` will be there, if it ever is.
     pub(super) fn next_at(&self, number: u64) -> Option<Time> {
         self.end.is_none_or(|end| number < end).then(|| self.ready_at(number))

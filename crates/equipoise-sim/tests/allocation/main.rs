@@ -1,34 +1,43 @@
 //! A world whose paths have been full once takes no more memory, and no allocation per packet.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::cell::Cell;
 
 use equipoise::control::Cbr;
+use equipoise::control::window::Reno;
 use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
 use equipoise::pace::{Source, Traffic};
 use equipoise::session::Event;
 use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
-use equipoise_sim::{FlowId, LinkId, Session, Side, Stream, Time, World};
+use equipoise_sim::tcp::{self, LossRecovery};
+use equipoise_sim::{Connection, FlowId, LinkId, Session, Side, Stream, Time, World};
 
-/// Counts every allocation of the process, and the bytes that are held.
+/// Counts every allocation of each thread, and the bytes that are held: a test is a thread, and so is a world.
 struct Counting;
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-static HELD_BYTES: AtomicI64 = AtomicI64::new(0);
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
+}
+
+fn hold(bytes: i64) {
+    // A thread that ends frees behind its counters' end.
+    let _ = HELD_BYTES.try_with(|held| held.set(held.get() + bytes));
+}
 
 // SAFETY: every call is passed on to the system's allocator unchanged.
 #[expect(unsafe_code, reason = "counting allocations takes an allocator, whose trait is unsafe")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        HELD_BYTES.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        hold(layout.size() as i64);
         // SAFETY: the caller's promise on `layout` is passed on.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD_BYTES.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        hold(-(layout.size() as i64));
         // SAFETY: the caller's promise on `pointer` and `layout` is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -88,11 +97,11 @@ impl Dumbbell {
     /// Runs until so many milliseconds; media packets and reports sent, and allocations made on the way.
     fn run(&mut self, millis: u64) -> (u64, u64, u64) {
         let mut media = 0;
-        let (sent, allocations) = (self.sent(), ALLOCATIONS.load(Ordering::Relaxed));
+        let (sent, allocations) = (self.sent(), ALLOCATIONS.get());
         self.world.run(Time::from_nanos(millis * 1_000_000), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
             media += u64::from(matches!(event, Event::MediaSent { .. }));
         });
-        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - allocations;
+        let allocations = ALLOCATIONS.get() - allocations;
         (media, self.sent() - sent - media, allocations)
     }
 
@@ -111,7 +120,7 @@ impl Dumbbell {
 fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     let mut dumbbell = Dumbbell::new();
     dumbbell.run(20_000);
-    let (held, dropped) = (HELD_BYTES.load(Ordering::Relaxed), dumbbell.dropped());
+    let (held, dropped) = (HELD_BYTES.get(), dumbbell.dropped());
     let (mut packets, mut quiet_packets, mut reports) = (0, 0, 0);
     for step in 1..=4_000 {
         let (media, sent_reports, allocations) = dumbbell.run(20_000 + 20 * step);
@@ -123,6 +132,31 @@ fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     assert!(reports > 160, "80 requests and their answers, and compounds: {reports}");
     assert!(packets > 165_000 && quiet_packets * 10 > packets * 9, "{quiet_packets} of {packets} beside no report");
     assert!(dumbbell.dropped() - dropped > 10_000, "this dumbbell is overloaded");
-    let growth = HELD_BYTES.load(Ordering::Relaxed) - held;
+    let growth = HELD_BYTES.get() - held;
     assert!(growth <= 0, "{growth} bytes more after 80 s than before them");
+}
+
+/// First windows that are larger than any later one fill all there is; recoveries and timeouts behind them find room.
+#[test]
+fn warm_connections_allocate_nothing_and_do_not_grow() {
+    let mut world = World::new();
+    let (there, back) = (add_link(&mut world, mbps(10), 50), add_link(&mut world, mbps(10), 1000));
+    let flows = [LossRecovery::Sack, LossRecovery::NewReno, LossRecovery::Sack].map(|recovery| {
+        let config = tcp::SenderConfig { recovery, ..tcp::SenderConfig::new(Size::from_bytes(1500)) };
+        let near = tcp::Sender::new(config, Box::new(Reno::new(100.0))).expect("a valid configuration");
+        let far = tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("a valid configuration");
+        let connection = Connection { near, far, forward: vec![there], backward: vec![back], known: None };
+        world.add_tcp(connection).expect("links of this world")
+    });
+    let mut run = |secs: i64| {
+        world.run(Time::ZERO + Span::from_secs(secs), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+        let stats = flows.map(|flow| world.tcp(flow).expect("a connection").0.stats());
+        stats.iter().fold((0, 0), |(sent, lost), stats| (sent + stats.sent, lost + stats.recoveries))
+    };
+    let before = run(20);
+    let (held, allocations) = (HELD_BYTES.get(), ALLOCATIONS.get());
+    let after = run(120);
+    assert_eq!(ALLOCATIONS.get() - allocations, 0);
+    assert_eq!(HELD_BYTES.get() - held, 0);
+    assert!(after.0 - before.0 > 80_000 && after.1 - before.1 > 100, "{before:?} {after:?}");
 }

@@ -1,6 +1,7 @@
-//! The simulated world against theory: conservation, M/D/1, determinism, the RTP loop.
+//! The simulated world against theory: conservation, M/D/1, determinism, the RTP loop, TCP.
 
 mod md1;
 mod session;
 mod support;
+mod tcp;
 mod traffic;

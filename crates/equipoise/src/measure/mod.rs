@@ -6,6 +6,7 @@
 mod bandwidth;
 mod clock_map;
 mod delay;
+mod inline;
 mod jitter;
 mod moments;
 mod path_clock;
@@ -14,6 +15,7 @@ mod sequence;
 pub use bandwidth::{BandwidthEstimate, Measured, WhiteNoise};
 pub use clock_map::ClockMap;
 pub use delay::{DelayMeter, DelaySummary};
+pub use inline::{InlineConfig, InlineMeasurement};
 pub use jitter::InterarrivalJitter;
 pub use moments::Moments;
 pub use path_clock::{Drift, Notice, Offset, PathClock};

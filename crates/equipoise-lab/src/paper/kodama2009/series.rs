@@ -32,6 +32,26 @@ pub(super) fn mean_of_link(run: &Run, name: &str, stretch: Stretch, of: impl Fn(
     mean(samples.iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
 }
 
+/// How often a connection's timer ran out within a stretch.
+pub(super) fn timeouts_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
+    grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.timeouts)), stretch)
+}
+
+/// Packets that the queue of the link called `name` dropped within a stretch.
+pub(super) fn dropped_within(run: &Run, name: &str, stretch: Stretch) -> u64 {
+    let link = run.links.iter().find(|link| link.name == name);
+    let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
+    grown(samples.iter().map(|sample| (sample.at_s, sample.packets_dropped)), stretch)
+}
+
+/// How much a counter that never falls has grown within a stretch.
+fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
+    let (before, at_end) = counter
+        .filter(|(at_s, _)| *at_s <= stretch.1 + 1e-6)
+        .fold((0, 0), |(before, _), (at_s, count)| (if within(at_s, stretch) { before } else { count }, count));
+    at_end - before
+}
+
 /// Packets that the queues of all links dropped.
 pub(super) fn dropped(run: &Run) -> u64 {
     run.links.iter().map(|link| link.packets_dropped).sum()
@@ -57,6 +77,13 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counter_has_grown_by_what_came_behind_the_beginning_and_up_to_the_end() {
+        let counter = [(1.0, 2), (2.0, 2), (3.0, 5), (4.0, 9)];
+        let within = |stretch| grown(counter.into_iter(), stretch);
+        assert_eq!([within((0.0, 4.0)), within((2.0, 3.0)), within((3.0, 9.0)), within((4.0, 9.0))], [9, 3, 4, 0]);
+    }
 
     #[test]
     fn jain_is_one_for_equal_shares_and_their_share_for_one_that_has_all() {

@@ -1,6 +1,8 @@
 use super::criteria::Outcome;
 use super::*;
+use crate::paper::Verdict;
 use crate::scenario::Scenario;
+use crate::statistics::Estimate;
 
 /// All scenarios of the folder, which the program parses without asking.
 #[test]

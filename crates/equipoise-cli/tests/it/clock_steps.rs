@@ -1,0 +1,153 @@
+//! Clocks that are set in the middle of a session, in real time and across namespaces: by 3 s either way, at either end.
+
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use equipoise::units::Span;
+use equipoise_net::{Clock, Watchdog};
+
+use crate::clocks::Which;
+use crate::faults::{Bench, Told};
+use crate::middle::Passing;
+
+/// What is done to whom, one after the other: the side, and by how many seconds its clock is set.
+const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
+const NAMES: [&str; 2] = ["sender", "receiver"];
+/// Half seconds that the rate is watched for after a step, and those before it that it is compared with.
+const WATCHED: usize = 8;
+/// A machine that stands still for longer says nothing of sessions on it: a third of three report intervals.
+const STANDSTILL: Span = Span::from_millis(250);
+
+/// What the rate was before the half second `at`, and the least that it was soon after, in bit/s.
+fn around(rates: &[f64], at: usize) -> (f64, f64) {
+    let before = &rates[at - WATCHED..at];
+    let least = rates[at..].iter().take(WATCHED).copied().fold(f64::MAX, f64::min);
+    (before.iter().sum::<f64>() / WATCHED as f64, least)
+}
+
+/// A whole session, in which `act` does what it wants once it began; `None`, with the reason printed, where the machine had
+/// better things to do.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+fn session(bench: &Bench, seconds: u32, act: impl FnOnce(Instant, &Child, &Child)) -> Option<Told> {
+    let watchdog = Watchdog::start(&Clock::new()).expect("a thread");
+    let mut receiver = bench.receiver("receiver.json", &["--one-off"]);
+    let mut sender = bench.sender(seconds, &[]);
+    act(Instant::now(), &sender, &receiver);
+    assert!(sender.wait().expect("it ends").success());
+    assert!(receiver.wait().expect("it ends").success());
+    let told = bench.told();
+    let longest = watchdog.stop().expect("it ran").list.iter().map(|stall| stall.end - stall.start).max();
+    let longest = longest.unwrap_or(Span::ZERO);
+    let late = told.sender["end"]["duration_s"].as_f64().expect("a number") - f64::from(seconds);
+    if longest > STANDSTILL || late > STANDSTILL.as_secs_f64() {
+        println!("skipped: this machine stood still for {longest}, and the sender ended {late:.1} s late");
+        return None;
+    }
+    Some(told)
+}
+
+fn wait_until(start: Instant, seconds: u64) {
+    thread::sleep((start + Duration::from_secs(seconds)).saturating_duration_since(Instant::now()));
+}
+
+fn signal(name: &str, process: &Child) {
+    let status = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status();
+    assert!(status.expect("kill").success());
+}
+
+/// How often each end noticed that its wall clock and its monotonic clock moved against each other.
+fn noticed(told: &Told) -> [Option<u64>; 2] {
+    [&told.sender["end"], &told.receiver].map(|end| end["wall_clock_steps"].as_u64())
+}
+
+/// If it fails, an administrator or a time server that sets a host's clock moves delays, and with them the rate.
+#[test]
+fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
+    const FIRST_S: u64 = 8;
+    const EVERY_S: u64 = 5;
+    let Some(mut bench) = Bench::new(|_: &Passing| vec![0]) else { return };
+    if !bench.give_clocks() {
+        return;
+    }
+    let at = |number: usize| FIRST_S + EVERY_S * number as u64;
+    let told = session(&bench, 30, |start, _, _| {
+        for (number, (side, by)) in STEPS.into_iter().enumerate() {
+            wait_until(start, at(number));
+            bench.clocks().set(side, Which::Wall, by);
+        }
+    });
+    let Some(told) = told else { return };
+    told.hold("wall clocks set by +-3 s");
+    assert_eq!(noticed(&told), [Some(2), Some(2)]);
+    assert_eq!(told.sender["end"]["clock_steps"].as_array().map(Vec::len), Some(0), "{}", told.sender["end"]);
+    for (number, (side, by)) in STEPS.into_iter().enumerate() {
+        let (before, least) = around(&told.rates(), 2 * at(number) as usize);
+        println!("wall clock of the {} set by {by:+} s: from {before:.0} to {least:.0} bit/s at least", NAMES[side]);
+        assert!(least > 0.4 * before, "at most one halving, where a busy machine adds a queue: {:?}", told.rates());
+    }
+}
+
+/// The clock that a session lives by jumps where a virtual machine is moved, and stands still while one is suspended.
+///
+/// If it fails, the time that the peer did not see pass is taken for delay.
+#[test]
+fn a_session_clock_that_jumps_or_stood_still_is_noticed_and_the_rate_comes_back() {
+    const FIRST_S: u64 = 8;
+    const EVERY_S: u64 = 9;
+    let cut = Arc::new(AtomicBool::new(false));
+    let is_cut = cut.clone();
+    let fate = move |_: &Passing| if is_cut.load(Ordering::Relaxed) { vec![] } else { vec![0] };
+    let Some(mut bench) = Bench::new(fate) else { return };
+    if !bench.give_clocks() {
+        return;
+    }
+    let at = |number: usize| FIRST_S + EVERY_S * number as u64;
+    let told = session(&bench, 42, |start, sender, receiver| {
+        for (number, (side, by)) in STEPS.into_iter().enumerate() {
+            wait_until(start, at(number));
+            if by > 0 {
+                bench.clocks().set(side, Which::Monotonic, by);
+                continue;
+            }
+            // A suspended machine hears nothing, and its monotonic clock does not count the time.
+            let process = [sender, receiver][side];
+            signal("STOP", process);
+            cut.store(true, Ordering::Relaxed);
+            thread::sleep(Duration::from_secs(by.unsigned_abs()));
+            bench.clocks().set(side, Which::Monotonic, by);
+            cut.store(false, Ordering::Relaxed);
+            signal("CONT", process);
+        }
+    });
+    let Some(told) = told else { return };
+    told.hold("session clocks set by +-3 s");
+    assert_eq!(noticed(&told), [Some(2), Some(2)], "the wall clock did not go along");
+    let found = told.sender["end"]["clock_steps"].as_array().expect("a list");
+    let found: Vec<f64> = found.iter().filter_map(serde_json::Value::as_f64).collect();
+    // As the receiver's clock went on against the sender's.
+    let made = STEPS.map(|(side, by)| if side == 0 { -by as f64 } else { by as f64 });
+    assert_eq!(found.len(), made.len(), "{found:?}");
+    assert!(found.iter().zip(made).all(|(found, made)| (found - made).abs() < 0.1), "{found:?}");
+    // Results are by the sender's clock.
+    let mut sender_ahead = 0;
+    for (number, (side, by)) in STEPS.into_iter().enumerate() {
+        let from = 2 * (at(number) as i64 + sender_ahead) as usize;
+        sender_ahead += if side == 0 { by } else { 0 };
+        // A jump of the sender's clock makes half seconds without content; a receiver that is suspended is an outage.
+        let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
+        let (before, least) = around(&told.rates(), from);
+        let rates = told.rates();
+        let back = rates[until..].iter().position(|rate| *rate > 0.6 * before);
+        println!(
+            "session clock of the {} set by {by:+} s: from {before:.0} to {least:.0} bit/s at least, back after {:.1} s",
+            NAMES[side],
+            back.map_or(f64::NAN, |back| back as f64 / 2.0)
+        );
+        let is_outage = side == 1 && by < 0;
+        assert!(is_outage || least > 0.2 * before, "at most two halvings: {rates:?}");
+        assert!(back.is_some_and(|back| back <= 8), "within 16 report intervals: {rates:?}");
+    }
+}

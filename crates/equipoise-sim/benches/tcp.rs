@@ -1,0 +1,69 @@
+//! How fast simulated TCP passes.
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use equipoise::control::window::Reno;
+use equipoise::link::{LinkConfig, QueueLimit};
+use equipoise::session::Event;
+use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
+use equipoise_sim::{Connection, FlowId, Side, Time, World};
+
+fn main() {
+    divan::main();
+}
+
+/// A number of SACK Reno flows over one bottleneck.
+struct Dumbbell {
+    flows: u32,
+    rate: Rate,
+    round_trip: Span,
+    queue: u32,
+    length: Span,
+}
+
+impl Dumbbell {
+    /// Packets that the bottleneck forwarded.
+    fn run(&self) -> u64 {
+        let mut world = World::new();
+        let propagation_delay = Span::from_nanos(self.round_trip.as_nanos() / 2);
+        let link = |queue| LinkConfig {
+            rate: Schedule::constant(self.rate),
+            propagation_delay,
+            queue: QueueLimit::Packets(queue),
+        };
+        let there = world.add_link(link(self.queue)).expect("valid");
+        let back = world.add_link(link(u32::MAX)).expect("valid");
+        for flow in 0..self.flows {
+            // Not all at once: a millisecond apart.
+            let start = Time::ZERO + Span::from_millis(i64::from(flow) % 100);
+            let config = SenderConfig { start, ..SenderConfig::new(Size::from_bytes(1500)) };
+            let near = Sender::new(config, Box::new(Reno::new(10.0))).expect("valid");
+            let far = Receiver::new(ReceiverConfig::new()).expect("valid");
+            let connection = Connection { near, far, forward: vec![there], backward: vec![back], known: None };
+            world.add_tcp(connection).expect("links of this world");
+        }
+        world.run(Time::ZERO + self.length, &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+        world.link_stats(there).expect("a link of this world").forwarded
+    }
+
+    fn bench(&self, bencher: Bencher<'_, '_>) {
+        bencher.counter(ItemsCount::new(self.run())).bench_local(|| self.run());
+    }
+}
+
+/// 100 Mbit/s and 120 ms, a bandwidth-delay product of 1000 packets, with as large a queue.
+#[divan::bench(sample_size = 1)]
+fn one_flow_10_s(bencher: Bencher<'_, '_>) {
+    let rate = Rate::from_bps(100_000_000);
+    let (round_trip, length) = (Span::from_millis(120), Span::from_secs(10));
+    Dumbbell { flows: 1, rate, round_trip, queue: 1000, length }.bench(bencher);
+}
+
+/// 10 Gbit/s and 20 ms, with half a bandwidth-delay product of queue.
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn thousand_flows_1_s(bencher: Bencher<'_, '_>) {
+    let rate = Rate::from_bps(10_000_000_000);
+    let (round_trip, length) = (Span::from_millis(20), Span::from_secs(1));
+    Dumbbell { flows: 1000, rate, round_trip, queue: 8000, length }.bench(bencher);
+}

@@ -1,0 +1,88 @@
+use equipoise::measure::{BandwidthEstimate, InlineMeasurement};
+use equipoise::pace::{Pacer, Readiness};
+use equipoise::units::{Rate, Size};
+
+use crate::{SimClock, Time};
+
+/// When segments leave that the windows let go: the pacer's gaps and the measurement's streams.
+pub(super) struct Departures {
+    pacer: Pacer<SimClock>,
+    measurement: Option<InlineMeasurement>,
+    held: Option<Time>,
+}
+
+impl Departures {
+    pub(super) const fn new(measurement: Option<InlineMeasurement>) -> Self {
+        Self { pacer: Pacer::new(Rate::ZERO), measurement, held: None }
+    }
+
+    /// Nothing before `at`, which is asked for as a time to wake.
+    pub(super) const fn hold(&mut self, at: Option<Time>) {
+        self.held = at;
+    }
+
+    /// When to ask again.
+    pub(super) const fn wake(&self) -> Option<Time> {
+        self.held
+    }
+
+    /// The time has come.
+    pub(super) fn on_timer(&mut self, now: Time) {
+        self.held = self.held.filter(|held| *held > now);
+    }
+
+    /// Whether a segment may leave at a pace of `rate`; of new ones, windows and application would let `room` go.
+    pub(super) fn allow(&mut self, now: Time, rate: Option<Rate>, room: Option<u64>) -> bool {
+        if let (Some(measurement), Some(room)) = (&mut self.measurement, room) {
+            let at: Time = measurement.next_departure(now.assume_clock(), room).assume_clock();
+            if at > now {
+                self.held = Some(at);
+                return false;
+            }
+            if measurement.is_streaming() {
+                return true;
+            }
+        }
+        let Some(rate) = rate else { return true };
+        self.pacer.set_rate(rate);
+        match self.pacer.poll(now) {
+            Readiness::Now => return true,
+            Readiness::At(at) => self.held = Some(at),
+            Readiness::Never => {}
+        }
+        false
+    }
+
+    /// Segment `number` left, for the first time or once more.
+    pub(super) fn on_sent(&mut self, now: Time, (number, again): (u64, bool), size: Size, rate: Option<Rate>) {
+        if rate.is_some() {
+            // Late is only what had nothing to send: nothing is to be made up for.
+            self.pacer.rested_until(now);
+            self.pacer.on_departure(now, size);
+        }
+        if let Some(measurement) = &mut self.measurement {
+            measurement.on_sent(now.assume_clock(), number, again);
+        }
+    }
+
+    /// All segments below `next` are acknowledged; what was found out, if anything.
+    pub(super) fn on_ack(&mut self, now: Time, next: u64) -> Option<BandwidthEstimate> {
+        let measurement = self.measurement.as_mut()?;
+        measurement.on_ack(now.assume_clock(), next);
+        measurement.take_estimate()
+    }
+
+    /// A segment was lost.
+    pub(super) fn on_loss(&mut self) {
+        if let Some(measurement) = &mut self.measurement {
+            measurement.on_loss();
+        }
+    }
+
+    /// The retransmission timer ran out.
+    pub(super) fn on_timeout(&mut self) {
+        if let Some(measurement) = &mut self.measurement {
+            measurement.on_timeout();
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What holds on any path.
+
+use proptest::prelude::*;
+
+use super::path::{Faults, Path};
+use super::*;
+use crate::tcp::{DelayedAcks, ReceiverConfig, Supply};
+
+fn recoveries() -> impl Strategy<Value = LossRecovery> {
+    prop_oneof![Just(LossRecovery::NewReno), Just(LossRecovery::Sack)]
+}
+
+fn faults(lost: u64, doubled: u64, jitter: u64) -> impl Strategy<Value = Faults> {
+    (0..=lost, 0..=lost, 0..=doubled, 0..=jitter, any::<u64>()).prop_map(
+        |(data_lost, acks_lost, doubled, jitter, seed)| Faults { data_lost, acks_lost, doubled, jitter, seed },
+    )
+}
+
+/// The path itself has no bottleneck: without a receive window a window would grow without end.
+fn receivers() -> impl Strategy<Value = ReceiverConfig> {
+    (1u64..60, any::<bool>()).prop_map(|(window, delayed)| {
+        let delayed_acks = delayed.then_some(DelayedAcks::STANDARD);
+        ReceiverConfig { window, delayed_acks, sack: true }
+    })
+}
+
+proptest! {
+    /// Each byte of a transfer is delivered once, and the sender knows in the end. Within 100 000 s: 150 segments of which
+    /// every one would need five attempts, each after a minute, take half of that.
+    #[test]
+    fn a_transfer_ends_on_any_path(
+        faults in faults(300, 100, 200),
+        recovery in recoveries(),
+        far in receivers(),
+        bytes in 0u64..150 * FULL,
+        (limited_transmit, handshake, window) in (any::<bool>(), any::<bool>(), 1.0f64..30.0),
+    ) {
+        let supply = Supply::Transfer(Size::from_bytes(bytes));
+        let config = SenderConfig { supply, limited_transmit, handshake, ..bulk(recovery) };
+        let mut path = Path::new(config, Reno::new(window), far, faults);
+        let until = Time::ZERO + Span::from_secs(100_000);
+        let mut steps = 0;
+        while path.step(until) {
+            steps += 1;
+            prop_assert!(steps < 100_000, "150 segments do not take so much");
+        }
+        let stats = path.sender.stats();
+        prop_assert!(stats.finished.is_some(), "{:?}", stats);
+        prop_assert_eq!(path.receiver.delivered(), Size::from_bytes(bytes));
+        let segments = bytes.div_ceil(FULL);
+        prop_assert_eq!((stats.acknowledged, stats.in_flight), (segments, 0));
+        // Every segment has one size, whenever it is sent.
+        prop_assert_eq!(path.came.len() as u64, segments);
+        prop_assert_eq!(path.came.iter().map(|(_, payload)| payload).sum::<u64>(), bytes);
+        let (received, duplicates) = path.receiver.received();
+        prop_assert!(received - duplicates >= segments);
+        prop_assert_eq!(path.sender.wake(), None, "nothing is left to wait for");
+    }
+
+    /// On a path that keeps the order, what is taken for lost is lost: then never more is under way than the window holds,
+    /// but for the segment that opens a recovery and the one that RFC 6675, Sec. 4, rule 4 does not count.
+    #[test]
+    fn never_more_than_a_window_is_on_the_path(
+        faults in faults(200, 0, 0),
+        recovery in recoveries(),
+        far in receivers(),
+        limited_transmit in any::<bool>(),
+        window in 1.0f64..60.0,
+    ) {
+        // Without a handshake the first window would not know what the receiver has room for.
+        let config = SenderConfig { limited_transmit, handshake: true, ..bulk(recovery) };
+        let mut path = Path::new(config, Reno::new(window), far, faults);
+        let until = Time::ZERO + Span::from_secs(60);
+        while path.step(until) {}
+        prop_assert_eq!(path.excess, None);
+    }
+
+    /// The same path gives the same connection.
+    #[test]
+    fn the_same_path_gives_the_same_connection(faults in faults(100, 100, 100), recovery in recoveries(), far in receivers()) {
+        let run = || {
+            let mut path = Path::new(bulk(recovery), Reno::new(10.0), far, faults);
+            while path.step(Time::ZERO + Span::from_secs(10)) {}
+            (path.sender.stats(), path.receiver.delivered())
+        };
+        prop_assert_eq!(run(), run());
+    }
+}
+
+/// Without any fault a window of 20 on a round trip of 100 ms is a rate.
+#[test]
+fn a_window_each_round_trip() {
+    let faults = Faults { data_lost: 0, acks_lost: 0, doubled: 0, jitter: 0, seed: 1 };
+    for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
+        let mut path = Path::new(bulk(recovery), Fixed::new(20.0, 10.0), ReceiverConfig::new(), faults);
+        while path.step(Time::ZERO + Span::from_secs(10)) {}
+        // The last acknowledgement is 50 ms old, and covers what was sent before.
+        assert_eq!(path.sender.stats().acknowledged, 2000);
+        let stats = path.sender.stats();
+        assert_eq!((stats.recoveries, stats.timeouts, stats.sent), (0, 0, 2020));
+    }
+}

@@ -1,0 +1,248 @@
+//! The scoreboard against a recount by the words of RFC 6675, and the sender against a peer that says anything.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::tcp::Supply;
+use crate::tcp::scoreboard::Scoreboard;
+
+/// What RFC 6675, Sec. 2 to 4 calls the scoreboard, counted anew at every question.
+///
+/// Beyond the text: a segment may be given up for lost by the timer or by a duplicate acknowledgement.
+#[derive(Debug, Default)]
+struct Recount {
+    /// First octet that is not acknowledged, in segments: `HighACK` + 1.
+    first: u64,
+    /// Behind `HighData`.
+    next: u64,
+    sacked: Vec<u64>,
+    given_up: Vec<u64>,
+    /// Behind `HighRxt`.
+    resent_before: u64,
+}
+
+impl Recount {
+    fn flight(&self) -> impl DoubleEndedIterator<Item = u64> + use<> {
+        self.first..self.next
+    }
+    fn is_sacked(&self, number: u64) -> bool {
+        self.sacked.contains(&number)
+    }
+    /// `IsLost`: `DupThresh` segments behind it were selectively acknowledged.
+    fn is_lost(&self, number: u64) -> bool {
+        self.given_up.contains(&number) || self.sacked.iter().filter(|sacked| **sacked > number).count() >= 3
+    }
+    /// `SetPipe`.
+    fn pipe(&self) -> u64 {
+        let unsacked = self.flight().filter(|number| !self.is_sacked(*number));
+        unsacked.map(|number| u64::from(!self.is_lost(number)) + u64::from(number < self.resent_before)).sum()
+    }
+    /// `NextSeg`, conditions 1.a to 1.c.
+    fn rule_1(&self) -> Option<u64> {
+        self.flight().find(|number| !self.is_sacked(*number) && *number >= self.resent_before && self.is_lost(*number))
+    }
+    /// `NextSeg`, conditions 1.a and 1.b.
+    fn rule_3(&self) -> Option<u64> {
+        let highest = self.sacked.iter().max()?;
+        self.flight().find(|number| !self.is_sacked(*number) && *number >= self.resent_before && number < highest)
+    }
+    /// The same for what this recovery has not sent again yet.
+    fn rule_4(&self) -> Option<u64> {
+        self.flight().rfind(|number| !self.is_sacked(*number)).filter(|number| *number >= self.resent_before)
+    }
+    fn advance(&mut self, next: u64) {
+        self.first = self.first.max(next.min(self.next));
+        self.sacked.retain(|number| *number >= self.first);
+    }
+    fn sack(&mut self, blocks: &[(u64, u64)]) {
+        for number in self.flight() {
+            if blocks.iter().any(|(begin, end)| (*begin..*end).contains(&number)) && !self.is_sacked(number) {
+                self.sacked.push(number);
+            }
+        }
+    }
+    fn give_up_first(&mut self) {
+        if self.first < self.next && !self.is_sacked(self.first) {
+            self.given_up.push(self.first);
+        }
+    }
+    fn time_out(&mut self) {
+        if self.is_sacked(self.first) {
+            self.sacked.clear();
+        }
+        self.given_up = self.flight().collect();
+        self.resent_before = self.first;
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    New(u64),
+    Rule1,
+    Rule3,
+    Rule4,
+    Advance(u64),
+    Sack(Vec<(u64, u64)>),
+    GiveUpFirst,
+    BeginRecovery,
+    TimeOut,
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    // Blocks are told from the first segment on; those of a peer that lies reach anywhere.
+    let near = proptest::collection::vec((0u64..40, 0u64..12), 0..4);
+    prop_oneof![
+        4 => (1u64..8).prop_map(Step::New),
+        4 => Just(Step::Rule1),
+        1 => Just(Step::Rule3),
+        1 => Just(Step::Rule4),
+        4 => (0u64..12).prop_map(Step::Advance),
+        8 => near.prop_map(Step::Sack),
+        1 => Just(Step::GiveUpFirst),
+        1 => Just(Step::BeginRecovery),
+        1 => Just(Step::TimeOut),
+    ]
+}
+
+fn take(step: &Step, board: &mut Scoreboard, recount: &mut Recount) {
+    let at = Time::ZERO;
+    match step {
+        Step::New(count) => {
+            (0..*count).for_each(|_| board.push(at));
+            recount.next += count;
+        }
+        Step::Rule1 | Step::Rule3 => {
+            let number = if matches!(step, Step::Rule1) { recount.rule_1() } else { recount.rule_3() };
+            if let Some(number) = number {
+                board.push_again(number, at);
+                recount.resent_before = number + 1;
+            }
+        }
+        Step::Rule4 => {
+            if let Some(number) = recount.rule_4() {
+                board.push_rescue(number, at);
+            }
+        }
+        Step::Advance(by) => {
+            board.advance(recount.first + by);
+            recount.advance(recount.first + by);
+        }
+        Step::Sack(blocks) => {
+            let blocks: Vec<_> =
+                blocks.iter().map(|(from, len)| (recount.first + from, recount.first + from + len)).collect();
+            board.mark_sacked(&SackBlocks::new(blocks.iter().copied()));
+            recount.sack(&blocks[..blocks.len().min(SackBlocks::MOST)]);
+        }
+        Step::GiveUpFirst => {
+            board.mark_first_lost();
+            recount.give_up_first();
+        }
+        Step::BeginRecovery => {
+            board.begin_recovery();
+            recount.give_up_first();
+            recount.resent_before = recount.first;
+        }
+        Step::TimeOut => {
+            board.mark_all_lost();
+            recount.time_out();
+        }
+    }
+}
+
+/// A number that a peer may say: a likely one, or any.
+fn said() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0u64..60, 1 => any::<u64>(), 1 => (0u64..3).prop_map(|less| u64::MAX - less)]
+}
+
+fn segments() -> impl Strategy<Value = Segment> {
+    let acks = (said(), said(), proptest::collection::vec((said(), said()), 0..4))
+        .prop_map(|(next, window, blocks)| Segment::Ack(Ack { next, window, sacked: SackBlocks::new(blocks) }));
+    let data =
+        (said(), said()).prop_map(|(number, payload)| Segment::Data { number, payload: Size::from_bytes(payload) });
+    prop_oneof![
+        12 => acks,
+        1 => Just(Segment::Syn),
+        1 => said().prop_map(|window| Segment::SynAck { window }),
+        1 => data,
+    ]
+}
+
+proptest! {
+    #[test]
+    fn the_scoreboard_counts_what_a_recount_finds(steps in proptest::collection::vec(steps(), 1..120)) {
+        let (mut board, mut recount) = (Scoreboard::default(), Recount::default());
+        for step in &steps {
+            take(step, &mut board, &mut recount);
+            prop_assert_eq!((board.first(), board.next()), (recount.first, recount.next), "{:?}", step);
+            prop_assert_eq!(board.in_flight(), recount.next - recount.first);
+            prop_assert_eq!(board.pipe(), recount.pipe(), "{:?}", step);
+            prop_assert_eq!(board.next_lost(), recount.rule_1(), "{:?}", step);
+            prop_assert_eq!(board.last_unsacked(), recount.rule_4());
+            if recount.rule_1().is_none() {
+                prop_assert_eq!(board.next_below_highest(), recount.rule_3(), "{:?}", step);
+            }
+            let first_is_lost = recount.first < recount.next
+                && !recount.is_sacked(recount.first) && recount.is_lost(recount.first);
+            // One that a peer took back its word on is of no interest before the timer runs out.
+            if !recount.is_sacked(recount.first) {
+                prop_assert_eq!(board.first_is_lost(), first_is_lost, "{:?}", step);
+            }
+        }
+    }
+
+    /// A peer that lies harms itself only: no panic, no endless loop, no timer that stands still, and with an end of the
+    /// lies the transfer ends.
+    #[test]
+    fn no_acknowledgement_harms_a_sender(
+        steps in proptest::collection::vec((0i64..1500, segments()), 1..60),
+        (sack, handshake, transfer, window) in (any::<bool>(), any::<bool>(), 0u64..100 * FULL, 1.0f64..20.0),
+    ) {
+        let recovery = if sack { LossRecovery::Sack } else { LossRecovery::NewReno };
+        let supply = Supply::Transfer(Size::from_bytes(transfer));
+        let mut talk = Talk::new(SenderConfig { supply, handshake, ..bulk(recovery) }, Reno::new(window));
+        for (pause, segment) in steps {
+            talk.after(pause).hears(segment);
+            talk.out.clear();
+        }
+        talk.hears(Segment::SynAck { window: 1 << 30 });
+        for _ in 0..2000 {
+            let stats = talk.stats();
+            let next = stats.acknowledged + stats.in_flight;
+            talk.ack(next).after(100).out.clear();
+        }
+        talk.hears(Segment::SynAck { window: 1 << 30 }).after(100);
+        let stats = talk.stats();
+        let next = stats.acknowledged + stats.in_flight;
+        talk.ack(next);
+        prop_assert!(talk.stats().finished.is_some(), "{:?}", talk.stats());
+    }
+
+    /// Nor does any segment a receiver.
+    #[test]
+    fn no_segment_harms_a_receiver(steps in proptest::collection::vec((0i64..300, segments()), 1..60), window in said()) {
+        let config = crate::tcp::ReceiverConfig { window: window.max(1), ..crate::tcp::ReceiverConfig::new() };
+        let mut receiver = crate::tcp::Receiver::new(config).unwrap();
+        let mut now = Time::ZERO;
+        for (pause, segment) in steps {
+            now = now + ms(pause);
+            if receiver.wake().is_some_and(|wake| wake <= now) {
+                receiver.on_timer(now);
+                prop_assert!(receiver.wake().is_none_or(|wake| wake > now));
+            }
+            receiver.on_segment(now, segment);
+        }
+    }
+}
+
+/// A block as long as there are numbers costs no more than what is under way.
+#[test]
+fn a_block_of_everything_is_clipped_to_what_is_under_way() {
+    let mut talk = Talk::new(bulk(LossRecovery::Sack), Fixed::new(5.0, 3.0));
+    talk.sends(0..5).after(100).sack(0, &[(1, u64::MAX), (u64::MAX, 0), (0, 0)]);
+    // 1 to 4 count as come; of the window of three, one is taken by what is sent again.
+    talk.sends([0, 5, 6]);
+    // Segments that had not been sent yet are not acknowledged by it.
+    talk.sack(0, &[(1, 5)]).is_quiet();
+    talk.ack(u64::MAX).is_quiet();
+    assert_eq!(talk.stats().acknowledged, 0);
+}

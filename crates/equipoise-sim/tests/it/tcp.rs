@@ -1,0 +1,234 @@
+//! TCP over links: packets conserved, links filled, shares even, nothing left to chance.
+
+use equipoise::control::window::Reno;
+use equipoise::link::{LinkConfig, LinkStats, QueueLimit};
+use equipoise::pace::Traffic;
+use equipoise::session::Event;
+use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_sim::tcp::{LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, Supply};
+use equipoise_sim::{Connection, FlowError, FlowId, LinkId, Side, Time, World};
+
+use crate::support::{Seen, at, constant, link, mbps, stream};
+
+const BOTH: [LossRecovery; 2] = [LossRecovery::NewReno, LossRecovery::Sack];
+const SEGMENT: Size = Size::from_bytes(1500);
+/// Data of a segment.
+const PAYLOAD: u64 = 1460;
+
+fn bulk(recovery: LossRecovery) -> SenderConfig {
+    SenderConfig { recovery, ..SenderConfig::new(SEGMENT) }
+}
+
+fn connection(config: SenderConfig, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Connection {
+    let near = Sender::new(config, Box::new(Reno::new(10.0))).expect("a valid configuration");
+    let far = Receiver::new(ReceiverConfig::new()).expect("a valid configuration");
+    Connection { near, far, forward, backward, known: None }
+}
+
+/// A bottleneck in the middle of a round trip, a wide way back, and connections over both.
+struct Dumbbell {
+    world: World,
+    there: LinkId,
+    flows: Vec<FlowId>,
+}
+
+impl Dumbbell {
+    fn new(rate: Rate, round_trip_ms: i64, queue: u32, configs: impl IntoIterator<Item = SenderConfig>) -> Self {
+        let mut world = World::new();
+        let propagation_delay = Span::from_micros(500 * round_trip_ms);
+        let mut add = |rate, queue| {
+            let queue = QueueLimit::Packets(queue);
+            world.add_link(LinkConfig { rate: Schedule::constant(rate), propagation_delay, queue }).expect("valid")
+        };
+        let (there, back) = (add(rate, queue), add(mbps(1000.0), 100_000));
+        let mut add = |config| world.add_tcp(connection(config, vec![there], vec![back])).expect("links of this world");
+        let flows = configs.into_iter().map(&mut add).collect();
+        Self { world, there, flows }
+    }
+
+    fn run(&mut self, secs: f64) {
+        self.world.run(at(secs), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+    }
+
+    fn link(&self) -> LinkStats {
+        self.world.link_stats(self.there).expect("a link of this world")
+    }
+
+    fn stats(&self, flow: usize) -> SenderStats {
+        self.world.tcp(self.flows[flow]).expect("a connection").0.stats()
+    }
+
+    fn delivered(&self, flow: usize) -> f64 {
+        self.world.tcp(self.flows[flow]).expect("a connection").1.delivered().as_bits() as f64
+    }
+}
+
+/// What was sent was received or dropped, once nothing is under way any more.
+#[test]
+fn segments_are_conserved() {
+    for recovery in BOTH {
+        let configs = [0, 700].map(|start| SenderConfig {
+            start: Time::ZERO + Span::from_millis(start),
+            handshake: false,
+            stop: Some(at(20.0)),
+            ..bulk(recovery)
+        });
+        let mut dumbbell = Dumbbell::new(mbps(5.0), 40, 15, configs);
+        for (secs, over) in [(3.0, false), (11.1, false), (60.0, true)] {
+            dumbbell.run(secs);
+            let link = dumbbell.link();
+            let sent: u64 = (0..2).map(|flow| dumbbell.stats(flow).sent).sum();
+            let received: u64 =
+                (0..2).map(|flow| dumbbell.world.tcp(dumbbell.flows[flow]).expect("a connection").1.received().0).sum();
+            assert_eq!(sent, link.forwarded + link.dropped, "{recovery:?} at {secs} s");
+            // 20 ms of 5 Mbit/s, the queue, and one that is being sent.
+            let under_way = link.forwarded - received;
+            assert!(if over { under_way == 0 } else { under_way <= 9 + 15 + 1 }, "{under_way} at {secs} s");
+            for flow in 0..2 {
+                let stats = dumbbell.stats(flow);
+                assert!(dumbbell.delivered(flow) as u64 >= stats.acknowledged * PAYLOAD * 8);
+                assert_eq!(stats.finished.is_some(), over, "{recovery:?} at {secs} s: {stats:?}");
+            }
+        }
+        assert!(dumbbell.link().dropped > 50, "{:?}", dumbbell.link());
+    }
+}
+
+/// Halving a window of twice the bandwidth-delay product leaves just what fills the link; halving one of a single product
+/// leaves three quarters of it on average.
+#[test]
+fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
+    for recovery in BOTH {
+        // 10 Mbit/s for 48 ms are 40 segments.
+        let mut full = Dumbbell::new(mbps(10.0), 48, 40, [bulk(recovery)]);
+        full.run(100.0);
+        let utilisation = full.link().utilisation.expect("time has passed");
+        assert!(utilisation > 0.98, "{recovery:?}: {utilisation}, {:?}", full.stats(0));
+        assert!(full.delivered(0) / 100.0 > 0.97 * 10e6 * PAYLOAD as f64 / 1500.0);
+
+        // Room for the two segments that each acknowledgement lets out at once, and the one by which the window grows.
+        let mut bare = Dumbbell::new(mbps(10.0), 48, 3, [bulk(recovery)]);
+        bare.run(100.0);
+        let utilisation = bare.link().utilisation.expect("time has passed");
+        assert!((0.7..0.85).contains(&utilisation), "{recovery:?}: {utilisation}, {:?}", bare.stats(0));
+    }
+}
+
+/// Between losses a window grows from half to full.
+#[test]
+fn the_saw_tooth_has_the_period_of_its_height() {
+    // 80 segments at the top, 40 below: 40 increases of two round trips each, as every second segment is acknowledged. The
+    // mean round trip is that of a mean window of 60: 72 ms.
+    let mut dumbbell = Dumbbell::new(mbps(10.0), 48, 40, [bulk(LossRecovery::Sack)]);
+    dumbbell.run(50.0);
+    let before = dumbbell.stats(0).recoveries;
+    dumbbell.run(450.0);
+    let period = 400.0 / (dumbbell.stats(0).recoveries - before) as f64;
+    assert!((period / (40.0 * 2.0 * 0.072) - 1.0).abs() < 0.15, "{period} s");
+    assert_eq!(dumbbell.stats(0).timeouts, 0);
+}
+
+#[test]
+fn two_flows_share_evenly_in_the_long_run() {
+    for recovery in BOTH {
+        let configs = [0, 5].map(|start| SenderConfig { start: at(f64::from(start)), ..bulk(recovery) });
+        let mut dumbbell = Dumbbell::new(mbps(10.0), 40, 25, configs);
+        dumbbell.run(20.0);
+        let before = [0, 1].map(|flow| dumbbell.delivered(flow));
+        dumbbell.run(420.0);
+        let [first, second] = [0, 1].map(|flow| dumbbell.delivered(flow) - before[flow]);
+        let jain = (first + second) * (first + second) / (2.0 * (first * first + second * second));
+        assert!(jain > 0.95, "{recovery:?}: {first} and {second} bits, {jain}");
+    }
+}
+
+#[test]
+fn a_flow_gives_way_to_another_and_takes_its_share_back() {
+    let guest = SenderConfig { start: at(30.0), stop: Some(at(90.0)), ..bulk(LossRecovery::Sack) };
+    let mut dumbbell = Dumbbell::new(mbps(10.0), 40, 40, [bulk(LossRecovery::Sack), guest]);
+    let mut rate = |from: f64, to: f64| {
+        dumbbell.run(from);
+        let before = dumbbell.delivered(0);
+        dumbbell.run(to);
+        (dumbbell.delivered(0) - before) / (to - from) / 1e6
+    };
+    let (alone, beside, again) = (rate(10.0, 30.0), rate(40.0, 90.0), rate(95.0, 120.0));
+    assert!(alone > 9.0 && again > 9.0, "{alone} and {again} Mbit/s alone");
+    assert!((2.5..7.5).contains(&beside), "{beside} Mbit/s beside another");
+    assert!(dumbbell.stats(1).finished.is_some_and(|at| at < crate::support::at(95.0)));
+}
+
+/// A connection, an RTP session and a stream over one link, run in so many steps.
+fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
+    let mut world = World::new();
+    let mut add = || world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
+    let (there, back) = (add(), add());
+    world.add_session(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
+    world.add_stream(stream(Traffic::Poisson, Schedule::constant(mbps(4.0)), 3, vec![there])).expect("links");
+    let tcp = world.add_tcp(connection(bulk(LossRecovery::Sack), vec![there], vec![back])).expect("links");
+    let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
+    (1..=steps).for_each(|step| world.run(at(20.0 * f64::from(step) / f64::from(steps)), &mut seen));
+    // A stream's events may come early; each line begins with its time.
+    let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
+    lines.sort();
+    seen.log = Some(lines.join("\n"));
+    let (near, far) = world.tcp(tcp).expect("a connection");
+    let state = format!("{:?} {:?} {:?}", near.stats(), far.delivered(), far.received());
+    (seen, state, world.links().filter_map(|link| world.link_stats(link)).collect())
+}
+
+#[test]
+fn tcp_takes_what_session_and_background_leave() {
+    let (seen, state, links) = together(1);
+    assert!(links[0].utilisation.expect("time has passed") > 0.97, "{links:?}");
+    // 3 and 4 of 15 Mbit/s of packets of 1000 bytes, for 20 s; who loses what is the queue's choice.
+    assert!((seen.sent as f64 / 17_500.0 - 1.0).abs() < 0.03, "{}", seen.sent);
+    assert!(seen.received as f64 / seen.sent as f64 > 0.95, "{} of {}", seen.received, seen.sent);
+    assert!(state.contains("timeouts: 0"), "{state}");
+}
+
+/// The same bytes twice, and in however many steps.
+#[test]
+fn the_same_world_gives_the_same_connection() {
+    let (once, twice, often) = (together(1), together(1), together(700));
+    assert!(once.0.log == twice.0.log && once.0.log == often.0.log);
+    assert_eq!((&once.1, &once.2), (&twice.1, &twice.2));
+    assert_eq!((once.1, once.2), (often.1, often.2));
+}
+
+/// 100 segments from a window of ten in slow start without delayed acknowledgements: bursts of 10, 20, 40 and 30.
+#[test]
+fn a_short_transfer_takes_the_round_trips_of_slow_start() {
+    let supply = Supply::Transfer(Size::from_bytes(100 * PAYLOAD));
+    let mut world = World::new();
+    let wide = LinkConfig {
+        rate: Schedule::constant(mbps(1000.0)),
+        propagation_delay: Span::from_millis(50),
+        queue: QueueLimit::Packets(1000),
+    };
+    let (there, back) = (world.add_link(wide.clone()).expect("valid"), world.add_link(wide).expect("valid"));
+    let config = SenderConfig { supply, ..bulk(LossRecovery::Sack) };
+    let far = Receiver::new(ReceiverConfig { delayed_acks: None, ..ReceiverConfig::new() }).expect("valid");
+    let flow = world.add_tcp(Connection { far, ..connection(config, vec![there], vec![back]) }).expect("links");
+    world.run(at(10.0), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+    let (near, far) = world.tcp(flow).expect("a connection");
+    let took = (near.stats().finished.expect("an end") - Time::ZERO).as_secs_f64();
+    // The handshake and four bursts, and some time on the links.
+    assert!((0.5..0.502).contains(&took), "{took} s");
+    assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
+}
+
+#[test]
+fn a_connection_that_cannot_be_is_refused() {
+    let mut world = World::new();
+    let free = LinkConfig { propagation_delay: Span::ZERO, ..link(Schedule::constant(mbps(1.0)), 9) };
+    let (one, two) = (world.add_link(free.clone()).expect("valid"), world.add_link(free).expect("valid"));
+    let new = |forward, backward| connection(bulk(LossRecovery::Sack), forward, backward);
+    assert_eq!(world.add_tcp(new(vec![], vec![one])), Err(FlowError::NoLink));
+    assert_eq!(world.add_tcp(new(vec![one], vec![])), Err(FlowError::NoLink));
+    let mut other = World::new();
+    assert_eq!(other.add_tcp(new(vec![two], vec![one])), Err(FlowError::UnknownLink { link: 1, links: 0 }));
+    assert!(matches!(world.add_tcp(new(vec![one, two, one], vec![two])), Err(FlowError::Ring { .. })));
+    other.run(at(1.0), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+    assert_eq!(other.add_tcp(new(vec![one], vec![one])), Err(FlowError::Running));
+}

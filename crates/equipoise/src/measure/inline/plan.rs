@@ -1,0 +1,120 @@
+use crate::units::Span;
+
+/// How a stream is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Plan {
+    /// Segments at the head that leave back to back.
+    pub(super) burst: usize,
+    /// All segments, the burst's among them.
+    pub(super) total: usize,
+    /// Time from one segment to the next behind the burst, at the beginning and at the end of the stream.
+    pub(super) intervals: (Span, Span),
+}
+
+/// Most segments of a stream (ours): longer ones average more of the others' noise and hold up more of the window.
+pub(super) const MOST_SEGMENTS: usize = 40;
+/// Least stream (ours): two acknowledgements of two segments each behind the burst.
+const LEAST_SEGMENTS: usize = 8;
+/// A stream takes this part of the window (ours): a larger one is more precise and holds up more of the connection.
+const WINDOW_SHARE: (u64, u64) = (2, 5);
+/// A stream of no more than sixteen segments may take this part (ours), so that small windows measure at all.
+const SMALL_SHARE: (u64, u64) = (3, 4);
+const SMALL_SEGMENTS: u64 = 16;
+/// Segments of the burst at least and at most (ours): enough that acknowledgements of two segments each have an interval,
+/// few enough for any queue; a new connection may send ten at once.
+const LEAST_BURST: usize = 4;
+const MOST_BURST: usize = 8;
+/// The burst's part of a stream (ours).
+const BURST_SHARE: usize = 5;
+/// Segments acknowledged in a hold before the hold's rate is believed (ours).
+const LEAST_ARRIVED: u64 = 4;
+
+impl Plan {
+    /// A burst, to learn the capacity from; `None` where the window is too small.
+    pub(super) fn burst(window: u64) -> Option<Self> {
+        let total = segments(window).min(MOST_BURST);
+        (total >= LEAST_BURST).then_some(Self { burst: total, total, intervals: (Span::ZERO, Span::ZERO) })
+    }
+
+    /// A stream that covers the rates from `low` to `high`, in segments per nanosecond; `None` where the window is too
+    /// small.
+    pub(super) fn spaced(window: u64, (low, high): (f64, f64)) -> Option<Self> {
+        let total = segments(window);
+        if total < LEAST_SEGMENTS {
+            return None;
+        }
+        let burst = (total / BURST_SHARE).clamp(LEAST_BURST, MOST_BURST);
+        // The burst takes no time: the others take the more, so that the stream as a whole has the rate.
+        let stretch = (total - 1) as f64 / (total - burst) as f64;
+        let interval = |rate: f64| Span::from_nanos((stretch / rate) as i64);
+        Some(Self { burst, total, intervals: (interval(low), interval(high)) })
+    }
+
+    /// Whether anything follows the burst.
+    pub(super) const fn is_spaced(&self) -> bool {
+        self.total > self.burst
+    }
+
+    /// Time from segment `index - 1` to segment `index`.
+    pub(super) fn interval_before(&self, index: usize) -> Span {
+        let Some(step) = index.checked_sub(self.burst) else { return Span::ZERO };
+        let (from, to) = (self.intervals.0.as_nanos(), self.intervals.1.as_nanos());
+        let steps = self.total.saturating_sub(self.burst + 1).max(1);
+        Span::from_nanos(from - (from - to) / steps as i64 * step.min(steps) as i64)
+    }
+
+    /// Whether the stream can be sent to its end: with `room` gathered, the segments that lack come in within the time
+    /// the stream takes, if they go on coming as they did in the hold.
+    pub(super) fn suffices(&self, room: u64, arrived: u64, held: Span) -> bool {
+        let lack = (self.total as u64).saturating_sub(room);
+        if lack == 0 {
+            return true;
+        }
+        if room < self.burst as u64 || arrived < LEAST_ARRIVED {
+            return false;
+        }
+        let takes = self.intervals.1.as_nanos() as f64 * (self.total - self.burst) as f64;
+        lack as f64 * held.as_nanos() as f64 <= arrived as f64 * takes
+    }
+}
+
+/// The length of a stream in a window of so many segments.
+fn segments(window: u64) -> usize {
+    let share = |(part, whole): (u64, u64)| window.saturating_mul(part) / whole;
+    let small = share(SMALL_SHARE).min(SMALL_SEGMENTS);
+    share(WINDOW_SHARE).max(small).min(MOST_SEGMENTS as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_as_a_whole_has_the_middle_of_its_rates() {
+        let plan = Plan::spaced(100, (0.9e-5, 1.1e-5)).unwrap();
+        let takes: i64 = (1..plan.total).map(|index| plan.interval_before(index).as_nanos()).sum();
+        let rate = (plan.total - 1) as f64 / takes as f64;
+        assert!((rate / 1e-5 - 1.0).abs() < 0.02, "{rate}");
+        assert_eq!(plan.interval_before(plan.burst - 1), Span::ZERO, "the burst leaves at once");
+        assert!(plan.interval_before(plan.burst) > plan.interval_before(plan.total - 1), "the rate rises");
+    }
+
+    #[test]
+    fn a_small_window_has_no_stream_and_a_large_one_is_not_taken_whole() {
+        assert_eq!(Plan::spaced(10, (1e-5, 1e-5)), None);
+        assert_eq!(Plan::spaced(11, (1e-5, 1e-5)).map(|plan| plan.total), Some(8));
+        assert_eq!(Plan::spaced(u64::MAX, (1e-5, 1e-5)).map(|plan| plan.total), Some(MOST_SEGMENTS));
+        assert_eq!(Plan::burst(5), None);
+    }
+
+    #[test]
+    fn a_stream_begins_when_what_lacks_comes_in_while_it_is_sent() {
+        // 32 segments of 1 ms follow the burst; ten came in 10 ms, so that 32 more come in the meantime.
+        let plan = Plan { burst: 8, total: 40, intervals: (Span::from_millis(1), Span::from_millis(1)) };
+        let held = Span::from_millis(10);
+        assert!(plan.suffices(8, 10, held));
+        assert!(!plan.suffices(8, 5, held), "half as fast: sixteen come, 32 lack");
+        assert!(plan.suffices(24, 5, held));
+        assert!(!plan.suffices(7, 100, held), "the burst has to be there");
+    }
+}

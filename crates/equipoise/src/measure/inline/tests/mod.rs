@@ -1,0 +1,266 @@
+mod path;
+mod table;
+
+use proptest::prelude::*;
+
+use path::{Run, SEGMENT, Setup, run};
+
+use super::*;
+use crate::measure::Moments;
+use crate::pace::Traffic;
+use crate::units::{Rate, Schedule};
+
+fn mbps(mbps: u64) -> Rate {
+    Rate::from_bps(mbps * 1_000_000)
+}
+
+/// 30 of 100 Mbit/s go to others and half of the rest to the connection, over 120 ms.
+fn setup() -> Setup {
+    Setup {
+        capacity: mbps(100),
+        access: 10,
+        round_trip: Span::from_millis(120),
+        traffic: Traffic::Constant,
+        others: Schedule::constant(mbps(30)),
+        others_packet: Size::from_bytes(1500),
+        delayed_acks: false,
+        own: mbps(35),
+        measures: true,
+        lasts: Span::from_secs(30),
+        seed: 1,
+    }
+}
+
+/// Mean and standard deviation of what `of` reads from the results after the first tenth, in parts of the capacity.
+fn moments(setup: &Setup, run: &Run, of: impl Fn(&BandwidthEstimate) -> Rate) -> (f64, f64) {
+    let from = setup.lasts.as_secs_f64() / 10.0;
+    let settled = run.results.iter().filter(|(at, _)| *at > from);
+    let moments: Moments = settled.map(|(_, e)| of(e).as_bps_f64() / setup.capacity.as_bps_f64()).collect();
+    (moments.mean().unwrap(), moments.standard_deviation().unwrap())
+}
+
+#[test]
+fn even_traffic_is_found_at_every_rate_with_acknowledgements_of_each_or_every_second_segment() {
+    for (rate, round_trip, secs) in [(10, 120, 30), (100, 30, 15), (100, 120, 30), (1000, 20, 4)] {
+        for load in [30, 70] {
+            for delayed_acks in [false, true] {
+                let setup = Setup {
+                    capacity: mbps(rate),
+                    others: Schedule::constant(mbps(rate * load / 100)),
+                    own: mbps(rate * (100 - load) / 100),
+                    round_trip: Span::from_millis(round_trip),
+                    lasts: Span::from_secs(secs),
+                    delayed_acks,
+                    ..setup()
+                };
+                let run = run(&setup);
+                let (k, k_spread) = moments(&setup, &run, |estimate| estimate.capacity.rate);
+                let (a, a_spread) = moments(&setup, &run, |estimate| estimate.available.rate);
+                let case = std::format!("{rate} Mbit/s, {round_trip} ms, {load} %, {delayed_acks}: {k} {a} {a_spread}");
+                assert!((k - 1.0).abs() < 0.01 && k_spread < 0.01, "{case}");
+                assert!((a + load as f64 / 100.0 - 1.0).abs() < 0.03 && a_spread < 0.03, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn random_traffic_is_found_on_the_mean() {
+    for (load, own, delayed_acks) in [(30, 20, false), (30, 70, true), (70, 10, true), (70, 30, false)] {
+        let setup = Setup {
+            traffic: Traffic::Poisson,
+            others: Schedule::constant(mbps(load)),
+            own: mbps(own),
+            lasts: Span::from_secs(60),
+            delayed_acks,
+            ..setup()
+        };
+        let run = run(&setup);
+        let (k, _) = moments(&setup, &run, |estimate| estimate.capacity.rate);
+        let (a, a_spread) = moments(&setup, &run, |estimate| estimate.available.rate);
+        assert!((k - 1.0).abs() < 0.01, "{load} %, own {own}: {k}");
+        assert!((a + load as f64 / 100.0 - 1.0).abs() < 0.05, "{load} %, own {own}: {a}");
+        assert!(a_spread < 0.08, "{load} %, own {own}: {a_spread}");
+    }
+}
+
+#[test]
+fn an_idle_path_offers_its_capacity() {
+    let setup = Setup { others: Schedule::constant(Rate::ZERO), own: mbps(50), ..setup() };
+    let (a, spread) = moments(&setup, &run(&setup), |estimate| estimate.available.rate);
+    assert!((a - 1.0).abs() < 0.03 && spread < 0.02, "{a} {spread}");
+}
+
+#[test]
+fn a_sender_whose_wire_is_no_faster_than_the_bottleneck_finds_the_same() {
+    let setup = Setup { access: 1, ..setup() };
+    let run = run(&setup);
+    let (k, _) = moments(&setup, &run, |estimate| estimate.capacity.rate);
+    let (a, _) = moments(&setup, &run, |estimate| estimate.available.rate);
+    assert!((k - 1.0).abs() < 0.01 && (a - 0.7).abs() < 0.03, "{k} {a}");
+}
+
+#[test]
+fn a_step_of_the_others_is_found_in_a_few_measurements() {
+    let steps = std::vec![(Span::from_secs(10), mbps(70)), (Span::from_secs(20), mbps(30))];
+    for traffic in [Traffic::Constant, Traffic::Poisson] {
+        let others = Schedule::new(mbps(30), steps.clone());
+        let run = run(&Setup { others, traffic, own: mbps(25), ..setup() });
+        for (at, available) in [(10.0, 30.0), (20.0, 70.0)] {
+            let near = |(when, estimate): &&(f64, BandwidthEstimate)| {
+                *when > at && (estimate.available.rate.as_mbps_f64() - available).abs() < 15.0
+            };
+            let (found, _) = run.results.iter().find(near).unwrap();
+            assert!(found - at < 30.0 * 0.12, "thirty round trips at most, took {} s", found - at);
+        }
+    }
+}
+
+#[test]
+fn a_result_comes_every_four_round_trips_and_costs_a_hundredth_of_the_rate() {
+    let setup = Setup { traffic: Traffic::Poisson, own: mbps(70), ..setup() };
+    let (measured, plain) = (run(&setup), run(&Setup { measures: false, ..setup.clone() }));
+    let round_trips = setup.lasts.as_secs_f64() / setup.round_trip.as_secs_f64();
+    let slow_start = 10.0;
+    assert!(measured.results.len() as f64 > (round_trips - slow_start) / 4.0, "{}", measured.results.len());
+    let ratio = measured.sent_late as f64 / plain.sent_late as f64;
+    assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
+    assert!(measured.longest_hold < setup.round_trip.as_secs_f64(), "{}", measured.longest_hold);
+}
+
+#[test]
+fn a_window_too_small_for_a_stream_is_left_alone() {
+    let setup = Setup { capacity: mbps(10), others: Schedule::constant(mbps(3)), own: mbps(1), ..setup() };
+    let setup = Setup { round_trip: Span::from_millis(30), ..setup };
+    let (measured, plain) = (run(&setup), run(&Setup { measures: false, ..setup.clone() }));
+    assert_eq!((measured.sent, measured.results.len()), (plain.sent, 0));
+}
+
+/// A connection whose first ten segments came back at one a millisecond, from 20 ms on, and brought two more each.
+fn begun() -> InlineMeasurement {
+    let mut measurement = InlineMeasurement::new(InlineConfig::new(SEGMENT));
+    for number in 0..10 {
+        assert_eq!(measurement.next_departure(at(0), 10 - number), at(0), "the first window leaves at once");
+        measurement.on_sent(at(0), number, false);
+    }
+    for number in 0..10 {
+        measurement.on_ack(at(20 + number), number + 1);
+        (0..2).for_each(|more| measurement.on_sent(at(20 + number), 10 + 2 * number + more, false));
+    }
+    measurement
+}
+
+fn at(millis: u64) -> Instant<SenderClock> {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+#[test]
+fn segments_are_held_for_three_quarters_of_a_round_trip_at_most() {
+    let mut measurement = begun();
+    let until = measurement.next_departure(at(30), 5);
+    assert!(until > at(40) && until < at(48), "round trips were 20 to 22 ms: {until:?}");
+    assert_eq!(measurement.next_departure(until, 5), until, "it was given up");
+}
+
+#[test]
+fn a_stream_leaves_with_a_burst_at_its_head_and_spaced_behind_it() {
+    let mut measurement = begun();
+    let mut now = at(30);
+    let departures: std::vec::Vec<_> = (0..20)
+        .map(|index| {
+            now = measurement.next_departure(now, 20 - index);
+            measurement.on_sent(now, 30 + index, false);
+            now
+        })
+        .collect();
+    let at_once = departures.iter().filter(|departure| **departure == at(30)).count();
+    assert_eq!(at_once, 4, "{departures:?}");
+    // The link lets one segment a millisecond go, and no stream is faster than the link: what its head took too early
+    // the others give back.
+    let stream = departures.get(15).copied().unwrap() - at(30);
+    assert!(stream >= Span::from_millis(15), "{stream}");
+    assert_eq!(departures.get(16), departures.get(19), "what is behind the stream leaves at once");
+}
+
+#[test]
+fn a_retransmission_a_loss_and_a_timeout_end_the_hold() {
+    for event in 0..3 {
+        let mut measurement = begun();
+        assert!(measurement.next_departure(at(30), 5) > at(30));
+        match event {
+            0 => measurement.on_sent(at(30), 12, true),
+            1 => measurement.on_loss(),
+            _ => measurement.on_timeout(),
+        }
+        assert_eq!(measurement.next_departure(at(30), 5), at(30), "event {event}");
+    }
+}
+
+#[test]
+fn a_timeout_discards_all_results() {
+    let mut measurement = begun();
+    assert!(measurement.capacity_bps().is_some());
+    measurement.on_timeout();
+    assert!(measurement.capacity_bps().is_none());
+    assert_eq!(measurement.take_estimate(), None);
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    Depart(u64),
+    Send(u64, bool),
+    Ack(u64),
+    Loss,
+    Timeout,
+}
+
+fn call() -> impl Strategy<Value = (u64, Call)> {
+    let time = prop_oneof![0..1_000_000_u64, 0..100_000_000_u64, any::<u64>()];
+    let number = prop_oneof![0..3_u64, 0..100_u64, any::<u64>()];
+    let call = prop_oneof![
+        6 => number.clone().prop_map(Call::Depart),
+        6 => (number.clone(), prop::bool::weighted(0.05)).prop_map(|(number, again)| Call::Send(number, again)),
+        6 => number.prop_map(Call::Ack),
+        1 => Just(Call::Loss),
+        1 => Just(Call::Timeout),
+    ];
+    (time, call)
+}
+
+proptest! {
+    /// What breaks otherwise: a sender that is handed a hostile acknowledgement, or that skips a call, stops or panics.
+    #[test]
+    fn any_calls_in_any_order_are_safe_and_hold_nothing_for_ever(
+        calls in prop::collection::vec(call(), 0..400),
+        segment in any::<u64>(),
+        most_held in any::<f64>(),
+    ) {
+        let mut measurement = InlineMeasurement::new(InlineConfig { segment: Size::from_bytes(segment), most_held });
+        let mut now = Instant::ZERO;
+        for (time, call) in calls {
+            now = now + Span::from_nanos(time as i64);
+            match call {
+                Call::Depart(room) => prop_assert!(measurement.next_departure(now, room) >= now),
+                // Mostly the next number, now and then another.
+                Call::Send(skip @ 0..3, again) => {
+                    measurement.on_sent(now, measurement.next_number.saturating_add(skip / 2), again);
+                }
+                Call::Send(number, again) => measurement.on_sent(now, number, again),
+                Call::Ack(more @ 0..100) => measurement.on_ack(now, measurement.acknowledged.saturating_add(more)),
+                Call::Ack(up_to) => measurement.on_ack(now, up_to),
+                Call::Loss => measurement.on_loss(),
+                Call::Timeout => measurement.on_timeout(),
+            }
+            if let Some(estimate) = measurement.take_estimate() {
+                for measured in [estimate.capacity, estimate.available] {
+                    let (low, high) = measured.interval.unwrap_or((measured.rate, measured.rate));
+                    prop_assert!(low <= measured.rate && measured.rate <= high);
+                }
+            }
+        }
+        // Asked again when it said so, it lets a segment go, unless the clock has come to its end.
+        let asked = measurement.next_departure(now, 1);
+        let again = measurement.next_departure(asked, 1);
+        prop_assert!(measurement.next_departure(again, 1) == again || again == Instant::MAX);
+    }
+}
