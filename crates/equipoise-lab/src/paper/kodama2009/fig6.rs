@@ -117,7 +117,7 @@ fn of_gamma95(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
             "Fig. 6",
             "With γ = 0.95 the windows become unstable in large noise. Rule: in the last 100 s a window varies at least \
              twice as much, relative to its mean, as with γ = 0.5.",
-            "ratio of variations",
+            "ratio",
             gamma95,
         )
         .decide(over(variation(gamma95), variation(gamma50)), |ours| ours.ci95[0] > 2.0, ""),
@@ -138,7 +138,7 @@ fn of_gamma95(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
             "fig6.gamma95_utilisation",
             "Fig. 6",
             "With γ = 0.95 large noise leaves part of the link unused. Rule: below 99 % used in the last 100 s.",
-            "share of the capacity",
+            "share",
             gamma95,
         )
         .decide(last(gamma95, |stage| stage.utilisation), |ours| ours.ci95[1] < 0.99, ""),
@@ -166,7 +166,7 @@ fn of_gamma50(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
             "fig7.gamma50_utilisation",
             "Fig. 7",
             "With γ = 0.5 the link stays full. Rule: above 99 % used in the last 100 s.",
-            "share of the capacity",
+            "share",
             gamma50,
         )
         .decide(last(gamma50, |stage| stage.utilisation), |ours| ours.ci95[0] > 0.99, ""),
@@ -174,7 +174,7 @@ fn of_gamma50(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
             "fig7.gamma50_queue",
             "Fig. 7",
             "With γ = 0.5 the queue is longer than with γ = 0.95. Rule: at least twice as long while the noise is least.",
-            "ratio of mean queues",
+            "ratio",
             gamma50,
         )
         .decide(
@@ -199,7 +199,7 @@ fn of_aware(gamma95: &[Outcome], gamma50: &[Outcome], aware: &[Outcome]) -> [Cla
             "Fig. 8",
             "With a γ that heeds noise the windows are steady whatever the noise. Rule: in the last 100 s a window varies at \
              most half as much, relative to its mean, as with γ = 0.95.",
-            "ratio of variations",
+            "ratio",
             aware,
         )
         .decide(over(variation(aware), variation(gamma95)), |ours| ours.ci95[1] < 0.5, ""),
@@ -208,7 +208,7 @@ fn of_aware(gamma95: &[Outcome], gamma50: &[Outcome], aware: &[Outcome]) -> [Cla
             "Fig. 8, abstract",
             "With a γ that heeds noise the link stays full, close to 100 % whatever the noise. Rule: above 99 % used in each \
              stage; ours is the least of the five.",
-            "share of the capacity",
+            "share",
             aware,
         )
         .decide(mean_95(&least.collect::<Vec<_>>()), |ours| ours.ci95[0] > 0.99, ""),
@@ -216,7 +216,7 @@ fn of_aware(gamma95: &[Outcome], gamma50: &[Outcome], aware: &[Outcome]) -> [Cla
             "fig8.queue_below_fig7",
             "Fig. 8",
             "While the noise is small the queue is shorter than with γ = 0.5. Rule: in the first 200 s, 2.5 and 5 % of noise.",
-            "ratio of mean queues",
+            "ratio",
             aware,
         )
         .decide(over(queue(aware), queue(gamma50)), |ours| ours.ci95[1] < 1.0, ""),
@@ -224,7 +224,7 @@ fn of_aware(gamma95: &[Outcome], gamma50: &[Outcome], aware: &[Outcome]) -> [Cla
             "fig8.queue_below_fig7_large",
             "Fig. 8",
             "The queue is shorter than with γ = 0.5 whatever the noise. Rule: in the last 100 s, too.",
-            "ratio of mean queues",
+            "ratio",
             aware,
         )
         .decide(

@@ -50,12 +50,12 @@ impl Part {
     fn experiment(self) -> Experiment {
         match self {
             Self::Fig3 => (fig3::planned, fig3::run),
+            Self::Fig5 => (fig5::planned, fig5::run),
+            Self::Fig6 => (fig6::planned, fig6::run),
             Self::Fig10 => (fig10::planned, fig10::run),
             Self::Fig11 => (fig11::planned, fig11::run),
             Self::Fig12 => (fig12::planned, fig12::run),
             Self::Fig15 => (fig15::planned, fig15::run),
-            Self::Fig5 => (fig5::planned, fig5::run),
-            Self::Fig6 => (fig6::planned, fig6::run),
             Self::Beyond => (beyond::planned, beyond::run),
         }
     }
@@ -103,18 +103,18 @@ macro_rules! scenario {
 }
 
 const FIG3: &str = scenario!("fig3");
+const FIG5: &str = scenario!("fig5");
+const FIG6: &str = scenario!("fig6");
 const FIG10: &str = scenario!("fig10");
 const FIG11: &str = scenario!("fig11");
 const FIG12: &str = scenario!("fig12");
 const FIG15: &str = scenario!("fig15");
-
-/// m in Fig. 12 to 16.
-const STRENGTHS: [f64; 5] = [0.0, 0.05, 0.1, 0.3, 0.5];
-const FIG5: &str = scenario!("fig5");
-const FIG6: &str = scenario!("fig6");
 const BEYOND_STEP: &str = scenario!("beyond-step");
 const BEYOND_NOISE: &str = scenario!("beyond-noise");
 const BEYOND_RIVALS: &str = scenario!("beyond-rivals");
+
+/// m in Fig. 12 to 16.
+const STRENGTHS: [f64; 5] = [0.0, 0.05, 0.1, 0.3, 0.5];
 
 #[cfg(test)]
 mod tests;

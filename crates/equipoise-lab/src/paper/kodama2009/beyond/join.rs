@@ -69,7 +69,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         rows.push(vec![
             name.to_owned(),
             with_interval(mean(|outcome| outcome.goodput_mbps), 1),
-            with_interval(mean(|outcome| outcome.utilisation * 100.0), 1),
+            with_interval(mean(|outcome| outcome.utilisation * 100.0), 0),
             with_interval(mean(|outcome| outcome.queue), 0),
             with_interval(mean(|outcome| outcome.dropped), 0),
             with_interval(mean(|outcome| outcome.timeouts), 1),
@@ -81,15 +81,8 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 }
 
 fn figure(rows: Vec<Vec<String>>) -> Figure {
-    let columns = [
-        "law",
-        "goodput of both (Mbit/s)",
-        "utilisation (%)",
-        "mean queue (packets)",
-        "packets dropped",
-        "timeouts",
-        "Jain's index of goodputs",
-    ];
+    let columns =
+        ["law", "goodput of both (Mbit/s)", "used (%)", "queue (packets)", "dropped", "timeouts", "Jain's index"];
     Figure {
         name: "Second connection".to_owned(),
         title: "Other laws where a second connection joins, as in Fig. 3".to_owned(),

@@ -72,7 +72,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let statement = "What noise awareness does to the goodput of two Vegas connections in bursts of 40 Mbit/s, on 50 Mbit/s: with \
                      over without.";
     let ours = on.zip(off).and_then(|(on, off)| ratio(on, off));
-    found.claims.push(draft("beyond.noise_aware_vegas", statement, "ratio of goodputs", runs).beyond(ours, note));
+    found.claims.push(draft("beyond.noise_aware_vegas", statement, "ratio", runs).beyond(ours, note));
     found.figures.push(figure(rows));
     Ok(())
 }

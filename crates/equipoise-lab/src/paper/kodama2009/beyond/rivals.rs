@@ -93,7 +93,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
              bandwidth-delay product."
         );
         let note = format!("With a γ that heeds noise {} %. An equal share is 50 %.", with_interval(middle[1], 1));
-        found.claims.push(draft(id, &statement, "% of both goodputs", runs).beyond(middle[0], note));
+        found.claims.push(draft(id, &statement, "%", runs).beyond(middle[0], note));
         charts.push(chart(name, layers));
     }
     found.figures.push(figure(charts, rows));
