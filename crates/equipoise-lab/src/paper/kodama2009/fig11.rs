@@ -28,6 +28,9 @@ pub(super) fn planned(options: &Options) -> u32 {
     2 * options.runs(RUNS, 2)
 }
 
+/// A line of points (x, y) for each connection.
+type Lines = Vec<Vec<(f64, f64)>>;
+
 /// What counts of a run.
 struct Outcome {
     /// Fairness while one to ten connections are there.
@@ -36,8 +39,8 @@ struct Outcome {
     excess_ms: Vec<f64>,
     timeouts: u64,
     /// Window and minimum round trip of each connection over time.
-    windows: Vec<Vec<(f64, f64)>>,
-    round_trips: Vec<Vec<(f64, f64)>>,
+    windows: Lines,
+    round_trips: Lines,
 }
 
 impl Outcome {
@@ -107,6 +110,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of claims reads best in one piece")]
 fn claims(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
     let draft = |id, figure, statement: &str, paper, unit| Draft {
         id,
@@ -178,7 +182,7 @@ const WANDER: &str = "What is unfair is no longer the order of joining, it is ch
      m / √(2 · rate) of a window, which is as much as the window itself for two, and twice that for ten.";
 
 fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
-    let plot = |title: String, y, limits, of: fn(&Outcome) -> &Vec<Vec<(f64, f64)>>, outcomes: &[Outcome]| Plot {
+    let plot = |title: String, y, limits, of: fn(&Outcome) -> &Lines, outcomes: &[Outcome]| Plot {
         title,
         x: "time (s)",
         y,

@@ -1,8 +1,8 @@
 //! What Fig. 15 hangs on that the thesis does not say: each thing changed alone.
 
 use super::fig15::{BUFFER, Cell, DROPS, Outcome, scenario};
-use super::{Draft, Found, Lab};
-use crate::paper::experiment::{difference, with_interval};
+use super::{Found, Lab};
+use crate::paper::experiment::with_interval;
 use crate::paper::{Figure, Table};
 use crate::sim::SimError;
 use crate::statistics::Estimate;
@@ -17,8 +17,6 @@ const CHANGES: [Change; 4] = [
     ("SACK, least timeout 1 s", &[("\"newreno\"", "\"sack\""), ("\"200 ms\"", "\"1 s\"")]),
 ];
 const STRENGTHS: [f64; 3] = [0.0, 0.3, 0.5];
-/// The change and the drop of the claim.
-const SLOW: (usize, u32) = (0, 30);
 
 pub(super) fn planned(runs: u32) -> u32 {
     (CHANGES.len() * DROPS.len() * STRENGTHS.len()) as u32 * runs
@@ -27,8 +25,7 @@ pub(super) fn planned(runs: u32) -> u32 {
 /// Fig. 15 with each change.
 pub(super) fn run(lab: &Lab<'_>, runs: u32, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
-    let mut slow = Vec::new();
-    for (number, (name, replaced)) in CHANGES.into_iter().enumerate() {
+    for (name, replaced) in CHANGES {
         for available_mbps in DROPS {
             let mut shares = Vec::new();
             for strength in STRENGTHS {
@@ -36,29 +33,9 @@ pub(super) fn run(lab: &Lab<'_>, runs: u32, found: &mut Found) -> Result<(), Sim
                 let outcomes = lab.each((0..runs).map(|run| (of(run), run)), Outcome::of)?;
                 shares.push(Cell { available_mbps, strength, buffer: BUFFER, outcomes }.timed_out());
             }
-            rows.push((name, available_mbps, shares.clone()));
-            if (number, available_mbps) == SLOW {
-                slow = shares;
-            }
+            rows.push((name, available_mbps, shares));
         }
     }
-    let gain = match slow.as_slice() {
-        [Some(without), Some(with), _] => Some(difference(*without, *with)),
-        _ => None,
-    };
-    found.claims.push(
-        Draft {
-            id: "fig15.slow_measurement",
-            figure: "Fig. 15",
-            statement: "Beyond the thesis: what m = 0.3 takes off the probability of a timeout from 80 to 30 Mbit/s where a \
-                        measurement comes every 1260 ms only."
-                .to_owned(),
-            paper: None,
-            unit: "less of the runs",
-            runs,
-        }
-        .beyond(gain, "The thesis says that ImTCP needs a few measurements where the available bandwidth leaves its search range."),
-    );
     found.figures.push(figure(&rows));
     Ok(())
 }
