@@ -203,6 +203,8 @@ pub(crate) enum WakiPart {
 pub(crate) enum KodamaPart {
     /// Two connections, the second joins
     Fig3,
+    /// Bandwidth measured by the connection's own segments, and Fig. 3 with it
+    Inline,
     /// All of these
     All,
 }

@@ -62,6 +62,7 @@ fn kodama_parts(asked: &KodamaPart) -> Vec<kodama2009::Part> {
     use kodama2009::Part;
     match asked {
         KodamaPart::Fig3 => vec![Part::Fig3],
+        KodamaPart::Inline => vec![Part::Inline],
         KodamaPart::All => Part::ALL.to_vec(),
     }
 }

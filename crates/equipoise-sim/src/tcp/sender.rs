@@ -197,6 +197,9 @@ impl Sender {
 
     /// State and counters.
     pub fn stats(&self) -> SenderStats {
+        // A law that asks for no measurement does not show one; the connection may measure all the same.
+        let mut law = self.law.snapshot();
+        law.bandwidth = law.bandwidth.or(self.departures.measured());
         SenderStats {
             window: self.law.window(),
             slow_start_threshold: self.law.slow_start_threshold(),
@@ -211,7 +214,7 @@ impl Sender {
             recoveries: self.recoveries,
             timeouts: self.timeouts,
             finished: self.finished,
-            law: self.law.snapshot(),
+            law,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Kodama 2009: every experiment of Sec. 2.2.3, 3 and 4, and what we found beyond them.
 
 mod fig3;
+mod inline;
 mod series;
 
 use super::Results;
@@ -12,11 +13,13 @@ use crate::sim::SimError;
 pub enum Part {
     /// Fig. 3: two connections, the second joins.
     Fig3,
+    /// Sec. 2.2.1: the measurement by the connection's own segments, and Fig. 3 with it.
+    Inline,
 }
 
 impl Part {
     /// All of it.
-    pub const ALL: [Self; 1] = [Self::Fig3];
+    pub const ALL: [Self; 2] = [Self::Fig3, Self::Inline];
 }
 
 /// What runs a part, and how many runs it takes.
@@ -26,6 +29,7 @@ impl Part {
     fn experiment(self) -> Experiment {
         match self {
             Self::Fig3 => (fig3::planned, fig3::run),
+            Self::Inline => (inline::planned, inline::run),
         }
     }
 }
@@ -64,3 +68,4 @@ macro_rules! scenario {
 }
 
 const FIG3: &str = scenario!("fig3");
+const INLINE: &str = scenario!("inline");
