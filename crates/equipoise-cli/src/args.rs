@@ -220,6 +220,8 @@ pub(crate) enum KodamaPart {
     /// How often a drop ends in a timeout, with Fig. 16
     #[value(alias = "fig16")]
     Fig15,
+    /// Bandwidth measured by the connection's own segments, and Fig. 3 with it
+    Inline,
     /// Beyond the thesis: its mechanisms on other laws, and other laws in its scenarios and beside its own
     Beyond,
     /// All of these

@@ -68,6 +68,7 @@ fn kodama_parts(asked: KodamaPart) -> Vec<kodama2009::Part> {
         KodamaPart::Fig15 => vec![Part::Fig15],
         KodamaPart::Fig5 => vec![Part::Fig5],
         KodamaPart::Fig6 => vec![Part::Fig6],
+        KodamaPart::Inline => vec![Part::Inline],
         KodamaPart::Beyond => vec![Part::Beyond],
         KodamaPart::All => Part::ALL.to_vec(),
     }

@@ -8,12 +8,13 @@ use crate::{SimClock, Time};
 pub(super) struct Departures {
     pacer: Pacer<SimClock>,
     measurement: Option<InlineMeasurement>,
+    measured: Option<BandwidthEstimate>,
     held: Option<Time>,
 }
 
 impl Departures {
     pub(super) const fn new(measurement: Option<InlineMeasurement>) -> Self {
-        Self { pacer: Pacer::new(Rate::ZERO), measurement, held: None }
+        Self { pacer: Pacer::new(Rate::ZERO), measurement, measured: None, held: None }
     }
 
     /// Nothing before `at`, which is asked for as a time to wake.
@@ -69,7 +70,14 @@ impl Departures {
     pub(super) fn on_ack(&mut self, now: Time, next: u64) -> Option<BandwidthEstimate> {
         let measurement = self.measurement.as_mut()?;
         measurement.on_ack(now.assume_clock(), next);
-        measurement.take_estimate()
+        let estimate = measurement.take_estimate();
+        self.measured = estimate.or(self.measured);
+        estimate
+    }
+
+    /// The newest of these.
+    pub(super) const fn measured(&self) -> Option<BandwidthEstimate> {
+        self.measured
     }
 
     /// A segment was lost.
@@ -83,6 +91,7 @@ impl Departures {
     pub(super) fn on_timeout(&mut self) {
         if let Some(measurement) = &mut self.measurement {
             measurement.on_timeout();
+            self.measured = None;
         }
     }
 }

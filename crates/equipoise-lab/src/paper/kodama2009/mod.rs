@@ -9,6 +9,7 @@ mod fig16;
 mod fig3;
 mod fig5;
 mod fig6;
+mod inline;
 mod sensitivity;
 mod series;
 
@@ -33,14 +34,25 @@ pub enum Part {
     Fig12,
     /// Fig. 15 and 16: how often a drop ends in a timeout, over m and over the buffer.
     Fig15,
+    /// Sec. 2.2.1: the measurement by the connection's own segments, and Fig. 3 with it.
+    Inline,
     /// Beyond the thesis: its mechanisms on other laws, other laws in its scenarios, and other laws beside its own.
     Beyond,
 }
 
 impl Part {
     /// All of it.
-    pub const ALL: [Self; 8] =
-        [Self::Fig3, Self::Fig5, Self::Fig6, Self::Fig10, Self::Fig11, Self::Fig12, Self::Fig15, Self::Beyond];
+    pub const ALL: [Self; 9] = [
+        Self::Fig3,
+        Self::Fig5,
+        Self::Fig6,
+        Self::Fig10,
+        Self::Fig11,
+        Self::Fig12,
+        Self::Fig15,
+        Self::Inline,
+        Self::Beyond,
+    ];
 }
 
 /// What runs a part, and how many runs it takes.
@@ -56,6 +68,7 @@ impl Part {
             Self::Fig11 => (fig11::planned, fig11::run),
             Self::Fig12 => (fig12::planned, fig12::run),
             Self::Fig15 => (fig15::planned, fig15::run),
+            Self::Inline => (inline::planned, inline::run),
             Self::Beyond => (beyond::planned, beyond::run),
         }
     }
@@ -118,3 +131,4 @@ const STRENGTHS: [f64; 5] = [0.0, 0.05, 0.1, 0.3, 0.5];
 
 #[cfg(test)]
 mod tests;
+const INLINE: &str = scenario!("inline");

@@ -6,11 +6,19 @@ use super::stream::Gap;
 /// between them, or late acknowledgements, make a gap longer; acknowledgements that queued on their own way back make
 /// it shorter. So the gaps crowd at `L / K` and at that plus whole packets of others: the crowd with the shortest gaps
 /// is the link's.
+///
+/// Others that send as evenly as the own connection may come between every two segments for many bursts. So a crowd at
+/// shorter gaps counts at once, one at longer gaps only when no gap as short as before came among the last ones: others
+/// who leave no gap free are rarer than those who leave a few.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
     ns_per_segment: [u64; KEPT],
     count: usize,
     next: usize,
+    /// The link's time for a segment.
+    service_ns: Option<f64>,
+    /// Gaps since the last that was as short.
+    longer: u32,
 }
 
 /// Gaps that are kept: five bursts' or so. More are steadier, fewer follow a new path sooner (ours).
@@ -24,18 +32,37 @@ const LEAST_CROWD: usize = 3;
 /// Gaps of one crowd differ by this part of the shortest at most (ours): more than a microsecond clock's rounding at
 /// 1 Gbit/s and 1500 bytes, less than one small packet of others.
 const CROWD_WIDTH: u64 = 10;
+/// So many longer gaps in a row are another link's (ours): twice as many as are kept. More withstand others who send
+/// evenly for longer, fewer find a slower link sooner.
+const PATIENCE: u32 = 64;
 
 impl Gaps {
     /// Takes the interval of two acknowledgements.
     pub(super) fn push(&mut self, gap: Gap) {
         let Some(slot) = self.ns_per_segment.get_mut(self.next) else { return };
-        *slot = gap.nanos / gap.segments.max(1);
+        let ns_per_segment = gap.nanos / gap.segments.max(1);
+        *slot = ns_per_segment;
         self.next = (self.next + 1) % KEPT;
         self.count = KEPT.min(self.count + 1);
+        let longest = |service: f64| service + service / CROWD_WIDTH as f64;
+        let as_short = self.service_ns.is_some_and(|service| ns_per_segment as f64 <= longest(service));
+        self.longer = if as_short { 0 } else { self.longer.saturating_add(1) };
+        let Some(crowd) = self.shortest_crowd() else { return };
+        if self.longer > PATIENCE {
+            self.longer = 0;
+            self.service_ns = Some(crowd);
+        } else if self.service_ns.is_none_or(|service| crowd <= longest(service)) {
+            self.service_ns = Some(crowd);
+        }
     }
 
     /// The link's time for a segment, in nanoseconds; `None` while there are too few gaps.
-    pub(super) fn service_time(&self) -> Option<f64> {
+    pub(super) const fn service_time(&self) -> Option<f64> {
+        self.service_ns
+    }
+
+    /// The mean of the crowd at the shortest of the gaps that are kept.
+    fn shortest_crowd(&self) -> Option<f64> {
         let mut sorted = self.ns_per_segment;
         let sorted = sorted.get_mut(..self.count).filter(|gaps| gaps.len() >= LEAST)?;
         sorted.sort_unstable();
@@ -84,11 +111,26 @@ mod tests {
     }
 
     #[test]
-    fn a_new_link_is_seen_when_its_gaps_have_replaced_the_old_ones() {
+    fn a_slower_link_is_seen_when_patience_ends_and_a_faster_one_with_its_first_crowd() {
         let mut gaps = Gaps::default();
-        for nanos in [100; KEPT].into_iter().chain([300; KEPT]) {
-            gaps.push(Gap { nanos: 2 * nanos, segments: 2 });
+        let mut push = |nanos: u64, count: u32| {
+            (0..count).for_each(|_| gaps.push(Gap { nanos: 2 * nanos, segments: 2 }));
+            gaps.service_time().map(|service| service as u64)
+        };
+        assert_eq!(push(100, 32), Some(100));
+        assert_eq!(push(300, PATIENCE), Some(100), "one in so many may still be as short");
+        assert_eq!(push(300, 1), Some(300));
+        assert_eq!(push(100, KEPT as u32 / 4), Some(100));
+    }
+
+    #[test]
+    fn others_between_every_two_segments_for_a_while_do_not_make_the_link_slower() {
+        let mut gaps = Gaps::default();
+        (0..10).for_each(|_| gaps.push(Gap { nanos: 240, segments: 2 }));
+        for _ in 0..20 {
+            (0..30).for_each(|_| gaps.push(Gap { nanos: 360, segments: 2 }));
+            gaps.push(Gap { nanos: 241, segments: 2 });
         }
-        assert_eq!(gaps.service_time().map(|service| service as u64), Some(300));
+        assert_eq!(gaps.service_time(), Some(120.0));
     }
 }

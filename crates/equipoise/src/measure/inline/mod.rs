@@ -22,13 +22,15 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// Source: Kodama 2009, Sec. 2.2.1, steps 1 to 5. The text leaves the judge and the spacing open; what follows is ours.
 ///
 /// 1. **Hold.** New segments are held back until a stream can be sent without a break: as many as would not come in
-///    while it is sent. The hold begins as the last stream comes back in a bunch, which makes it short, and is given up
-///    after three quarters of a round trip.
+///    while it is sent. The hold begins between the last stream's return and a quarter of a window later, at another place each
+///    time: two connections that measure would else meet each other at the same place in every round trip, and take what
+///    is there for the whole. It is given up after three quarters of a round trip.
 /// 2. **Stream.** Eight segments leave back to back, thirty-two follow at rising rates; fewer in small windows. As a
 ///    whole the stream has the rate of its sub-range; its head keeps the link's queue from running empty while others
 ///    pause, without which random traffic would look like more than it is.
 /// 3. **Capacity** `K`: the shortest interval at which the acknowledgements of bursts crowd is the link's time for a
-///    segment. Others' packets in between only make more, longer crowds.
+///    segment. Others' packets in between only make more, longer crowds. `K` rises at once and falls when no interval as
+///    short was seen for some ten streams.
 /// 4. **Judge.** From the first acknowledgement of the stream to its last ones: `R` is the rate of sending, `g` the growth
 ///    of the delay per time. While the link is busy `A = K - c = R - K g`, whatever `R`; where `g` is next to zero the
 ///    stream was slower than what is available and gives a lower bound.
@@ -40,11 +42,12 @@ use crate::units::{Instant, SenderClock, Size, Span};
 /// receiver may delay its acknowledgements. `A` is what the others leave: the connection's own traffic is not taken off.
 ///
 /// Limits. A window below eleven segments measures nothing. Holds, and the queue of the connection's own streams, cost it
-/// a part of its rate: in simulation 0 to 2 %, and up to 4 % where it already sends all that is available. Held segments
-/// are kept to [`InlineConfig::most_held`] on average, so that a result takes three to four round trips in windows above
-/// some 150 segments and up to 25 in small ones. Where the sender's own wire is as slow as the bottleneck, acknowledgements
-/// are delayed and others send evenly at 70 %, no interval is free of them: `K` comes out a third low and `A` 5 % of it
-/// high.
+/// a part of its rate: in simulation 0 to 3 %, and up to 4 % where the window is small. Held segments are kept to
+/// [`InlineConfig::most_held`] on average, so that a result takes three to four round trips in windows above some 300
+/// segments and up to 25 in small ones. A link that became slower is believed after some ten streams and not at once.
+/// Where the sender's own wire is as slow as the bottleneck, acknowledgements are delayed and others send evenly at 70 %
+/// from the beginning, no interval is ever free of them: `K` comes out a third low and `A` 5 % of it high.
+/// Acknowledgements that queue on their way back come in bunches, and a bunch is taken for a faster link.
 ///
 /// No extra packet, no allocation; a segment or an acknowledgement costs constant time and a stream the sorting of 32
 /// numbers. Any order of calls is safe.
@@ -65,6 +68,8 @@ pub struct InlineMeasurement {
     held: Held,
     /// Quarters of a segment that are gathered on top of what seems to suffice, because streams ran dry.
     margin: u64,
+    /// Where in that part of a window the next hold begins, in parts of 2^32.
+    place: u32,
     gaps: Gaps,
     capacity: Recent,
     search: Search,
@@ -132,6 +137,11 @@ const MARGIN_UP: u64 = 16;
 const MOST_PAUSE: i64 = 8;
 /// And before the first result and after a doubtful one (ours): a result is worth more than a hold then.
 const SEARCH_PAUSE: i64 = 1;
+/// The first part of so many of a window in which a hold begins (ours): with more parts others that measure are met less
+/// evenly, with fewer a result takes longer.
+const PLACES: u64 = 4;
+/// From one place of the hold to the next (ours): the golden section of 2^32, whose multiples spread evenly.
+const PLACE_STEP: u32 = 0x9E37_79B9;
 /// The part of a new round trip in the smoothed one (RFC 6298, Sec. 2).
 const ROUND_TRIP_GAIN: i64 = 8;
 /// A capacity so far from the recent ones, as a part of it, may be another link's (ours).
@@ -151,6 +161,7 @@ impl InlineMeasurement {
             round_trip: None,
             held: Held::default(),
             margin: 0,
+            place: 0,
             gaps: Gaps::default(),
             capacity: Recent::default(),
             search: Search::default(),
@@ -305,11 +316,13 @@ impl InlineMeasurement {
             self.judge(&older);
         }
         self.awaiting = self.sending.take();
-        // A spaced stream comes back as a bunch, and the next hold begins with it.
         let until = self.awaiting.as_ref().map_or(self.next_number, |stream| {
             if stream.plan().is_spaced() { stream.first().saturating_add(1) } else { stream.end() }
         });
-        self.rest(until);
+        self.place = self.place.wrapping_add(PLACE_STEP);
+        let most = self.next_number.saturating_sub(self.acknowledged) / PLACES;
+        let later = (u128::from(most) * u128::from(self.place)) >> u32::BITS;
+        self.rest(until.saturating_add(later as u64));
     }
 
     fn judge(&mut self, stream: &Stream) {
