@@ -15,10 +15,10 @@ use crate::table::Table;
 pub(crate) fn run(paper: &Paper) -> Result<Outcome, CliError> {
     match paper {
         Paper::Waki2013(asked) => carry_out(asked, |parts, how, progress| {
-            waki2013::run(&parts.iter().flat_map(waki_parts).collect::<Vec<_>>(), how, progress)
+            waki2013::run(&parts.iter().copied().flat_map(waki_parts).collect::<Vec<_>>(), how, progress)
         }),
         Paper::Kodama2009(asked) => carry_out(asked, |parts, how, progress| {
-            kodama2009::run(&parts.iter().flat_map(kodama_parts).collect::<Vec<_>>(), how, progress)
+            kodama2009::run(&parts.iter().copied().flat_map(kodama_parts).collect::<Vec<_>>(), how, progress)
         }),
     }
 }
@@ -43,7 +43,7 @@ fn carry_out<P: ValueEnum + Send + Sync>(
     Ok(Outcome::Complete)
 }
 
-fn waki_parts(asked: &WakiPart) -> Vec<waki2013::Part> {
+fn waki_parts(asked: WakiPart) -> Vec<waki2013::Part> {
     use waki2013::Part;
     match asked {
         WakiPart::Fig5 => vec![Part::Fig5],
@@ -58,7 +58,7 @@ fn waki_parts(asked: &WakiPart) -> Vec<waki2013::Part> {
     }
 }
 
-fn kodama_parts(asked: &KodamaPart) -> Vec<kodama2009::Part> {
+fn kodama_parts(asked: KodamaPart) -> Vec<kodama2009::Part> {
     use kodama2009::Part;
     match asked {
         KodamaPart::Fig3 => vec![Part::Fig3],
