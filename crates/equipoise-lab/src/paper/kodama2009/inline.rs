@@ -1,4 +1,4 @@
-use super::series::{dropped, jain, mean_of, mean_of_link, samples, tcp};
+use super::series::{dropped, goodput_mbps, jain, mean_of, mean_of_link, samples, tcp};
 use super::{Draft, FIG3, Found, INLINE, Lab, Options, parse};
 use crate::paper::{Figure, Table};
 use crate::result::{Run, TcpSample};
@@ -66,6 +66,7 @@ struct Outcome {
     available_bias: f64,
     spread: f64,
     round_trips: f64,
+    /// In Mbit/s.
     goodput: f64,
 }
 
@@ -165,7 +166,7 @@ impl Setting {
             available_bias: available - (100 - self.load) as f64,
             spread: mean(&|result| (result.1 - available).powi(2)).sqrt(),
             round_trips: round_trips / new as f64,
-            goodput: tcp(run, OWN).and_then(|tcp| tcp.goodput_bps).unwrap_or(0.0),
+            goodput: goodput_mbps(run, OWN, (from, self.path.duration_s as f64)),
         }
     }
 }
