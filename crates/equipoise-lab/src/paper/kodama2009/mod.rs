@@ -122,6 +122,7 @@ const FIG10: &str = scenario!("fig10");
 const FIG11: &str = scenario!("fig11");
 const FIG12: &str = scenario!("fig12");
 const FIG15: &str = scenario!("fig15");
+const INLINE: &str = scenario!("inline");
 const BEYOND_STEP: &str = scenario!("beyond-step");
 const BEYOND_NOISE: &str = scenario!("beyond-noise");
 const BEYOND_RIVALS: &str = scenario!("beyond-rivals");
@@ -131,4 +132,3 @@ const STRENGTHS: [f64; 5] = [0.0, 0.05, 0.1, 0.3, 0.5];
 
 #[cfg(test)]
 mod tests;
-const INLINE: &str = scenario!("inline");
