@@ -32,7 +32,9 @@ pub enum KernelError {
         missing: &'static str,
     },
     /// The hook has a form that no program here has.
-    #[error("this kernel calls a congestion control with {parameters} values, and the programs here take 4 or 2; a newer version of equipoise may know how")]
+    #[error(
+        "this kernel calls a congestion control with {parameters} values, and the programs here take 4 or 2; a newer version of equipoise may know how"
+    )]
     Hook {
         /// How many parameters the kernel's `cong_control` has.
         parameters: usize,

@@ -38,7 +38,7 @@ pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
         return Err(KernelError::Loaded);
     }
     // The library would print what the errors say anyway.
-    if std::env::var_os("EQ_DEBUG").is_none() { libbpf_rs::set_print(None); }
+    libbpf_rs::set_print(None);
     let mut open = open(PROGRAM)?;
     let (ours, other) = match hook {
         Hook::Four => ("symbiosis", "symbiosis_old"),

@@ -54,7 +54,8 @@ impl Parameters {
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut values = bytes.chunks_exact(8).map(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?) as f64 / ONE));
+        let mut values =
+            bytes.chunks_exact(8).map(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?) as f64 / ONE));
         let mut next = || values.next().flatten();
         Some(Self { gamma: next()?, epsilon_per_s: next()?, noise_weight: next()?, oscillation: next()? })
     }

@@ -66,7 +66,10 @@ pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelEr
     let ours = MapInfoIter::default().filter(|map| map.ty == kind && map.name == name);
     let opened = ours.map(|map| MapHandle::from_map_id(map.id));
     // Gone between the one call and the other.
-    opened.filter(|map| !matches!(map, Err(error) if error.kind() == ErrorKind::NotFound)).collect::<Result<_, _>>().map_err(failed)
+    opened
+        .filter(|map| !matches!(map, Err(error) if error.kind() == ErrorKind::NotFound))
+        .collect::<Result<_, _>>()
+        .map_err(failed)
 }
 
 /// Whether a BPF file system is mounted at `place`.

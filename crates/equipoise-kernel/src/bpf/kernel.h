@@ -32,6 +32,8 @@ enum bpf_map_type {
 
 /* include/net/sock.h, include/uapi/linux/tcp.h */
 #define SK_PACING_NEEDED 1
+/* For all users and network namespaces. */
+#define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CA_Open 0
 #define TCP_CA_Disorder 1
 #define TCP_CA_CWR 2
@@ -117,6 +119,7 @@ struct tcp_congestion_ops {
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	u32 (*undo_cwnd)(struct sock *sk);
 	char name[16];
+	u32 flags;
 	void (*init)(struct sock *sk);
 };
 

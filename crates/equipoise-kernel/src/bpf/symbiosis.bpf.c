@@ -171,7 +171,8 @@ static __always_inline void recover(struct flow *flow, struct tcp_sock *tp, u32 
 }
 
 /* Eq. 10, 15, 18 for the time since the last step. */
-static __always_inline void step(struct flow *flow, const struct parameters *set, u64 now, int limited)
+static __always_inline void step(struct flow *flow, const struct parameters *set, u64 now, u64 round_trip,
+				 int limited)
 {
 	struct path path = { flow->capacity, flow->available, flow->min_round_trip_us };
 	struct law law = { noise_gamma(&flow->noise, set->gamma, set->noise_weight), set->epsilon_per_s };
@@ -198,6 +199,13 @@ static __always_inline void step(struct flow *flow, const struct parameters *set
 			sum += (bits & 0xFFFF) + (bits >> 16);
 		}
 		next = oscillated(next, set->oscillation, elapsed, sum);
+	}
+	/* No train fits into a small window: what was measured is old, and Reno's growth takes the place of a slower one. */
+	if (limited && next > flow->window && flow->window < LEAST_TRAIN_WINDOW * WINDOW_ONE && path_checked(&path)) {
+		u64 reno = flow->window + elapsed * WINDOW_ONE / (round_trip | 1);
+
+		reno = least(reno, law_converged(&law, &path));
+		next = next < reno ? reno : next;
 	}
 	flow->window = next < LEAST_WINDOW * WINDOW_ONE ? LEAST_WINDOW * WINDOW_ONE : next;
 }
@@ -238,7 +246,7 @@ static __always_inline void control(struct sock *sk, const struct rate_sample *r
 			tp->snd_ssthresh = window < LEAST_THRESHOLD ? LEAST_THRESHOLD : window;
 	}
 	if (flow->window) {
-		step(flow, set, now, !rs->is_app_limited);
+		step(flow, set, now, round_trip, !rs->is_app_limited);
 		window = window_of(flow, tp, 0);
 	} else {
 		if (acked && !rs->is_app_limited) {
@@ -281,6 +289,7 @@ void BPF_PROG(symbiosis_control_old, struct sock *sk, const struct rate_sample *
 		.set_state = (void *)symbiosis_set_state,        \
 		.min_tso_segs = (void *)symbiosis_min_tso_segs,  \
 		.cong_control = (void *)control_program,         \
+		.flags = TCP_CONG_NON_RESTRICTED,                \
 		.name = "symbiosis",                             \
 	}
 
