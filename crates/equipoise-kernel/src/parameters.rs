@@ -1,7 +1,7 @@
 use libbpf_rs::{MapCore, MapFlags, MapType};
 
 use crate::error::KernelError;
-use crate::support::maps;
+use crate::support::{is_registered, maps};
 
 /// What can be set, for all connections and while they run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +72,7 @@ impl Parameters {
 /// # Errors
 /// [`KernelError::NotLoaded`], [`KernelError::Rights`].
 pub fn parameters() -> Result<Parameters, KernelError> {
+    // Of several the newest is last.
     let map = maps(MapType::Array, MAP)?.pop().ok_or(KernelError::NotLoaded)?;
     let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(KernelError::of("read the parameters"))?;
     bytes.as_deref().and_then(Parameters::from_bytes).ok_or(KernelError::Version)
@@ -84,7 +85,7 @@ pub fn parameters() -> Result<Parameters, KernelError> {
 pub fn set_parameters(parameters: Parameters) -> Result<(), KernelError> {
     parameters.check()?;
     let maps = maps(MapType::Array, MAP)?;
-    if maps.is_empty() {
+    if maps.is_empty() || !is_registered() {
         return Err(KernelError::NotLoaded);
     }
     maps.iter().try_for_each(|map| parameters.write(map))
