@@ -53,18 +53,20 @@ pub struct Flow {
 /// [`KernelError::Rights`]; [`KernelError::Version`] where another version's program is loaded.
 pub fn sockets() -> Result<Vec<Flow>, KernelError> {
     let mut found = Vec::new();
-    let maps = maps(MapType::SkStorage, MAP)?;
-    if maps.is_empty() {
-        return Ok(found);
+    let mut maps = maps(MapType::SkStorage, MAP)?;
+    let all = maps.len();
+    // Another version's, left over with a connection that still closes, is no reason not to tell of the others.
+    maps.retain(|map| libbpf_rs::MapCore::value_size(map) as usize == FLOW_BYTES);
+    match (all, maps.len()) {
+        (0, _) => return Ok(found),
+        (_, 0) => return Err(KernelError::Version),
+        _ => {}
     }
     libbpf_rs::set_print(None);
     let failed = KernelError::of("read the connections");
     let object = open(READER)?.load().map_err(&failed)?;
     let reader = object.progs_mut().next().ok_or(KernelError::Version)?;
     for map in maps {
-        if libbpf_rs::MapCore::value_size(&map) as usize != FLOW_BYTES {
-            return Err(KernelError::Version);
-        }
         let link = reader.attach_iter(map.as_fd()).map_err(&failed)?;
         let mut bytes = Vec::new();
         let mut reports = Iter::new(&link).map_err(&failed)?;
@@ -78,7 +80,7 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
 }
 
 /// `sizeof(struct flow)` and `sizeof(struct report)`.
-const FLOW_BYTES: usize = 264;
+const FLOW_BYTES: usize = 272;
 const REPORT_BYTES: usize = 56 + FLOW_BYTES;
 /// Q10 and Q20, as `symbiosis::fixed` has them.
 const RATE_ONE: f64 = 1024.0;

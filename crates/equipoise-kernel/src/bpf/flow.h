@@ -49,6 +49,8 @@ struct flow {
 	/* The connection's window while the train has a smaller one; 0 for none. */
 	u32 lent;
 	u64 spacing_bytes_per_s;
+	/* Of the whole train, in Q10 segments/s. */
+	u64 planned_rate;
 	u64 not_before_us;
 	/* Its first acknowledgement. */
 	u64 first_sent_us;

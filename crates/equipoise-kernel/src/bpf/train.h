@@ -37,6 +37,8 @@ enum {
 #define BURST_CLOSE 16
 /* The delay of a train that is slower than the available bandwidth grows by less than a thirty-second. Ours. */
 #define CLEAR_PART 32
+/* A train that came out with less than half of its rate tells nothing. Ours. */
+#define PLANNED_PART 2
 /* A result so far from the others may be a step: 1/6 of K. Ours. */
 #define FAR_PART 6
 /* How far a train is sent above what seems available: a tenth and a quarter of K in turn. Ours. */
@@ -128,13 +130,16 @@ static __always_inline void judge_clear(struct flow *flow, u64 rate)
 {
 	flow->set_aside = 0;
 	flow->clear++;
-	if (!flow->available)
-		measured(flow, rate);
-	else if (rate <= flow->available)
+	if (!flow->available) {
+		/* A bound next to nothing is no measurement: slow start goes on, and the next train is faster. */
+		if (rate * 2 >= flow->capacity)
+			measured(flow, rate);
+	} else if (rate <= flow->available) {
 		/* Says nothing new. */
 		flow->clear = 0;
-	else if (flow->clear > 1)
+	} else if (flow->clear > 1) {
 		measured(flow, rate);
+	}
 }
 
 /* The train met a queue that grew: one far from the others waits for the next one to agree. */
@@ -163,7 +168,8 @@ static __always_inline void train_judge(struct flow *flow)
 		rate = train_rate(flow->tail_bytes, flow->segment_bytes, flow->tail_sent_us);
 		if (flow->tail_acked_us > flow->tail_sent_us)
 			growth = flow->tail_acked_us - flow->tail_sent_us;
-		if (rate == 0)
+		/* Nothing, or held up on the way out: acknowledgements or segments did not come in time. */
+		if (rate * PLANNED_PART < flow->planned_rate || rate == 0)
 			return;
 		if (growth * CLEAR_PART < flow->tail_sent_us)
 			judge_clear(flow, least(rate, flow->capacity));
@@ -249,6 +255,7 @@ static __always_inline void train_plan(struct flow *flow, const struct tcp_sock 
 	if (rate > own && rate)
 		need += (total - burst) * (rate - own) / rate;
 	flow->need = need > window * 3 / 4 ? window * 3 / 4 : need;
+	flow->planned_rate = rate;
 	flow->segment_bytes = bytes;
 	flow->burst_end = burst;
 	flow->end = total;

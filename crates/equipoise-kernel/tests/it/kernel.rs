@@ -4,7 +4,6 @@ use equipoise_kernel::{KernelError, Parameters, load};
 
 /// The verifier's word, on this kernel. If it fails, no user of it can load the program.
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn the_kernel_takes_the_program_once_and_its_parameters() {
     let loaded = match load(Parameters::default()) {
         Ok(loaded) => loaded,

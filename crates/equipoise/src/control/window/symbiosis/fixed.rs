@@ -383,7 +383,9 @@ mod tests {
                 prop_assert!((window.min(end)..=window.max(end)).contains(&next) && next > 0);
             }
             let mut noise = FixedNoise::default();
-            samples.iter().for_each(|sample| noise.push(*sample));
+            for sample in samples {
+                noise.push(sample);
+            }
             prop_assert!(noise.gamma(gamma, weight) <= gamma);
             let moved = oscillated(window, gamma, u64::from(elapsed_us), random);
             prop_assert!(moved >= window.min(LARGEST_WINDOW) / 2 && moved <= LARGEST_WINDOW);
