@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use equipoise::units::{Rate, Span, UnitError};
 
+use crate::kernel::args::Kernel;
 use crate::link::args::Link;
 
 macro_rules! examples {
@@ -44,7 +45,7 @@ Exit codes:
   1    a run failed
   2    the command line is wrong
   3    the scenario, the capture or the file of rates cannot be read or is wrong
-  4    the network or a right to use it is missing
+  4    the network, the kernel's part, or a right to use it is missing
   5    an output file cannot be written
   130  interrupted; the report of what was run is written"
 );
@@ -107,6 +108,15 @@ pub(crate) enum Command {
   equipoise link --tun here there --rate 20M --delay 25ms
   equipoise link --between veth0 veth1 --rate-trace lte-down.trace --back-rate-trace lte-up.trace --aqm codel")]
     Link(Box<Link>),
+    /// TCP Symbiosis as a congestion control of this machine's kernel, for any program; needs root and Linux 6.4 or newer
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  equipoise kernel load --pin
+  equipoise kernel status
+  equipoise kernel unload"
+    )]
+    Kernel(Kernel),
     /// Parse a scenario and say what it would do, without running it
     #[command(after_help = "Example:
   equipoise check scenarios/demo.toml")]

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use equipoise::control::ConfigError;
+use equipoise_kernel::KernelError;
 use equipoise_lab::capture::CaptureError;
 use equipoise_lab::link::{CapacityError, NetError};
 use equipoise_lab::live::LiveError;
@@ -99,6 +100,9 @@ pub(crate) enum CliError {
     /// There is no such path, or it broke.
     #[error("the link failed")]
     Link(#[source] NetError),
+    /// The kernel's congestion control cannot be had.
+    #[error("the kernel's part failed")]
+    Kernel(#[from] KernelError),
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
@@ -126,6 +130,7 @@ impl CliError {
             Self::Controller { .. }
             | Self::UnknownController { .. }
             | Self::NoEnds
+            | Self::Kernel(KernelError::Parameter { .. })
             | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. } | NetError::InterfaceName { .. }) => 2,
             Self::Scenario { .. }
             | Self::Capture { .. }
@@ -134,7 +139,7 @@ impl CliError {
             | Self::KeyFile { .. }
             | Self::Key { .. }
             | Self::Input { .. } => 3,
-            Self::Live(_) | Self::Link(_) | Self::Host { .. } | Self::Net(_) => 4,
+            Self::Live(_) | Self::Link(_) | Self::Kernel(_) | Self::Host { .. } | Self::Net(_) => 4,
             Self::Output { .. } => 5,
         }
     }
@@ -173,6 +178,7 @@ impl CliError {
             Self::Sim(_)
             | Self::Signal(_)
             | Self::Link(_)
+            | Self::Kernel(_)
             | Self::NoEnds
             | Self::KeyFile { .. }
             | Self::Input { .. }

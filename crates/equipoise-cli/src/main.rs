@@ -5,6 +5,7 @@ mod capture;
 mod commands;
 mod error;
 mod hosts;
+mod kernel;
 mod link;
 mod output;
 mod paper;
@@ -42,6 +43,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Paper(paper) => paper::run(paper),
         Command::Capture(Capture::Rtt(rtt)) => capture::rtt(rtt),
         Command::Link(options) => link::link(options),
+        Command::Kernel(command) => kernel::run(command),
         Command::Check { file } => commands::check(file),
         Command::Controllers => Ok(commands::controllers()),
         Command::Completions { shell } => Ok(commands::completions(*shell)),

@@ -7,6 +7,7 @@ mod faults;
 mod files;
 mod hosts;
 mod interrupt;
+mod kernel;
 mod link;
 mod middle;
 mod paper;

@@ -3,7 +3,8 @@
 use alloc::boxed::Box;
 
 use super::super::window::{
-    BoxedWindowController, Cubic, Oscillating, Reno, Symbiosis, SymbiosisConfig, Vegas, VegasConfig, WindowController,
+    BoxedWindowController, Cubic, FixedSymbiosis, Oscillating, Reno, Symbiosis, SymbiosisConfig, Vegas, VegasConfig,
+    WindowController,
 };
 use super::{ConfigError, Entry, Kind, Parameter, Parameters};
 use crate::units::Size;
@@ -112,6 +113,15 @@ const NOISE_WEIGHT: Parameter = Parameter {
     source: "Kodama 2009, Sec. 3.3",
 };
 
+const ARITHMETIC: Parameter = Parameter {
+    name: "arithmetic",
+    kind: Kind::Choice(&["float", "fixed"]),
+    default: Some("float"),
+    range: None,
+    meaning: "floating point, or the integers of the Linux kernel's form of the law",
+    source: "ours",
+};
+
 pub(super) static ENTRIES: &[WindowEntry] = &[
     Entry {
         name: "reno",
@@ -146,16 +156,19 @@ pub(super) static ENTRIES: &[WindowEntry] = &[
         name: "symbiosis",
         summary: "the growth of competing species, by measured capacity and available bandwidth; Reno until measured",
         source: "Kodama 2009, Eq. 10, 15",
-        parameters: &[GAMMA, EPSILON, NOISE_AWARE, NOISE_WEIGHT, INITIAL_WINDOW, OSCILLATION],
+        parameters: &[GAMMA, EPSILON, NOISE_AWARE, NOISE_WEIGHT, INITIAL_WINDOW, OSCILLATION, ARITHMETIC],
         make: |given, context| {
-            let law = Symbiosis::new(SymbiosisConfig {
+            let config = SymbiosisConfig {
                 gamma: given.number(&GAMMA)?,
                 epsilon_per_s: given.number(&EPSILON)?,
                 noise_weight: given.noise_weight(&NOISE_AWARE)?,
                 initial_window: given.number(&INITIAL_WINDOW)?,
                 packet: context.packet,
-            });
-            given.oscillating(law, context)
+            };
+            if given.choice(&ARITHMETIC)? == "fixed" {
+                return Ok(Box::new(FixedSymbiosis::new(config, given.number(&OSCILLATION)?, context.seed)));
+            }
+            given.oscillating(Symbiosis::new(config), context)
         },
     },
 ];

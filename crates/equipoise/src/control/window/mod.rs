@@ -17,7 +17,7 @@ pub use cubic::Cubic;
 pub use noise::NoiseAwareness;
 pub use oscillation::Oscillating;
 pub use reno::Reno;
-pub use symbiosis::{Symbiosis, SymbiosisConfig};
+pub use symbiosis::{FixedSymbiosis, Symbiosis, SymbiosisConfig};
 pub use vegas::{Vegas, VegasConfig};
 
 pub use super::catalogue::{WindowContext, WindowEntry, find_window as find, window_entries as entries};

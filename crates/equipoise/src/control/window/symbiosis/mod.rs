@@ -6,8 +6,11 @@
 //! Source: Kodama 2009, Sec. 2.2.2 (the law, [`Law`]) and Sec. 3.2 (γ under noise, [`NoiseAwareness`]). The oscillation
 //! of Sec. 4 is [`Oscillating`](super::Oscillating), around this law or another.
 
+pub mod fixed;
+mod integer;
 mod law;
 
+pub use integer::FixedSymbiosis;
 pub use law::{Law, Path};
 
 use super::{Acknowledged, NoiseAwareness, Reno, WindowController, WindowSnapshot};

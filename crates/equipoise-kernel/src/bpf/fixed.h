@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * The law in integers (Kodama 2009, Eq. 10, 15, 18), bit by bit what `equipoise::control::window::symbiosis::fixed`
+ * computes; a test compares the two. Forms, largest values and how it differs from floating point are listed there.
+ *
+ * Plain C without a kernel: `u64` and `u32` have to be there. No 128-bit integer, no signed division, and every divisor is
+ * above zero.
+ */
+#ifndef EQUIPOISE_FIXED_H
+#define EQUIPOISE_FIXED_H
+
+#define WINDOW_ONE (1ULL << 20)
+#define LARGEST_WINDOW (1ULL << 40)
+#define LARGEST_RATE (1ULL << 35)
+#define LONGEST_ROUND_TRIP_US (1ULL << 24)
+#define PARAMETER_ONE (1ULL << 20)
+#define LARGEST_PARAMETER (100ULL << 20)
+#define LEAST_STEP_US 500
+
+#define FIXED_ONE (1ULL << 30)
+#define FIXED_LOW ((1ULL << 20) - 1)
+#define FIXED_LN_2 744261118ULL
+#define FIXED_LARGEST_EXPONENT (31ULL << 30)
+#define FIXED_LONGEST_STEP_US 1000000ULL
+#define FIXED_MEAN_SUM (6 * 0xFFFFULL)
+
+/* Parameters, in Q20. */
+struct law {
+	u64 gamma;
+	u64 epsilon_per_s;
+};
+
+/* K and A in Q10 segments/s, tau in us. */
+struct path {
+	u64 capacity;
+	u64 available;
+	u64 min_round_trip_us;
+};
+
+/* Mean and mean deviation of K - A in Q10 segments/s; `any` is zero before a sample. */
+struct noise {
+	u64 mean;
+	u64 deviation;
+	u64 any;
+};
+
+static inline __attribute__((always_inline)) u64 least(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static inline __attribute__((always_inline)) u64 apart(u64 a, u64 b)
+{
+	return a < b ? b - a : a - b;
+}
+
+/* Within bounds; 0 without capacity or round-trip time. */
+static inline __attribute__((always_inline)) int path_checked(struct path *path)
+{
+	path->capacity = least(path->capacity, LARGEST_RATE);
+	path->available = least(path->available, path->capacity);
+	path->min_round_trip_us = least(path->min_round_trip_us, LONGEST_ROUND_TRIP_US);
+	return path->capacity > 0 && path->min_round_trip_us > 0;
+}
+
+static inline __attribute__((always_inline)) u64 law_gamma(const struct law *law)
+{
+	return least(law->gamma, PARAMETER_ONE - 1);
+}
+
+/* w* = tau {K - gamma (K - A)} of a checked path, in Q20 segments. */
+static inline __attribute__((always_inline)) u64 law_converged(const struct law *law, const struct path *path)
+{
+	u64 others = (path->capacity - path->available) * path->min_round_trip_us;
+	u64 gamma = law_gamma(law);
+	u64 heeded = (others >> 20) * gamma + (((others & FIXED_LOW) * gamma) >> 20);
+	u64 converged = (path->capacity * path->min_round_trip_us - heeded) * 16 / 15625;
+
+	return converged < 1 ? 1 : least(converged, LARGEST_WINDOW);
+}
+
+/* value * share, rounded to nearest: a value up to 2^40, a share in Q30 up to one. */
+static inline __attribute__((always_inline)) u64 scaled(u64 value, u64 share)
+{
+	u64 high = (value >> 20) * share, low = (value & FIXED_LOW) * share;
+
+	return (high + (low >> 20) + (1 << 9)) >> 10;
+}
+
+/* value * moved / whole, rounded down: each up to 2^41, `moved` no more than `whole`. */
+static inline __attribute__((always_inline)) u64 part(u64 value, u64 moved, u64 whole)
+{
+	u64 high = moved * (value >> 20);
+
+	if (whole == 0)
+		return 0;
+	return ((high / whole) << 20) + (((high % whole) << 20) + moved * (value & FIXED_LOW)) / whole;
+}
+
+/* 1 - x (1 - x/2 (1 - x/3 (1 - ...))) of x in Q30, below ln 2. */
+static inline __attribute__((always_inline)) u64 decay_series(u64 x)
+{
+	u64 sum = FIXED_ONE;
+
+#define FIXED_TERM(inverse) sum = FIXED_ONE - ((((x * sum) >> 30) * (inverse)) >> 30)
+	FIXED_TERM(97612893ULL);
+	FIXED_TERM(107374182ULL);
+	FIXED_TERM(119304647ULL);
+	FIXED_TERM(134217728ULL);
+	FIXED_TERM(153391689ULL);
+	FIXED_TERM(178956971ULL);
+	FIXED_TERM(214748365ULL);
+	FIXED_TERM(268435456ULL);
+	FIXED_TERM(357913941ULL);
+	FIXED_TERM(536870912ULL);
+#undef FIXED_TERM
+	return FIXED_ONE - ((x * sum) >> 30);
+}
+
+/* Eq. 10: the window, in Q20 segments, so many microseconds after it was `window`; 0 without a path or a window. */
+static inline __attribute__((always_inline)) u64 law_window(const struct law *law, struct path path, u64 window,
+							    u32 elapsed_us)
+{
+	u64 epsilon = least(law->epsilon_per_s, LARGEST_PARAMETER);
+	u64 converged, growth, exponent, remains = 0, halvings = 0, moved, whole;
+
+	if (!path_checked(&path) || window == 0)
+		return 0;
+	window = least(window, LARGEST_WINDOW);
+	converged = law_converged(law, &path);
+	growth = epsilon - ((epsilon * law_gamma(law)) >> 20) * (path.capacity - path.available) / path.capacity;
+	exponent = growth * elapsed_us * 16 / 15625;
+	if (exponent < FIXED_LARGEST_EXPONENT) {
+		halvings = exponent / FIXED_LN_2;
+		remains = decay_series(exponent % FIXED_LN_2);
+	}
+	moved = scaled(window, FIXED_ONE - (remains >> halvings));
+	whole = (scaled(converged, remains) >> halvings) + moved;
+	if (converged >= window)
+		return window + part(converged - window, moved, whole);
+	return window - part(window - converged, moved, whole);
+}
+
+/* `value` moved by 1 / 2^shift of the way to `to`, rounded to nearest. */
+static inline __attribute__((always_inline)) u64 toward(u64 value, u64 to, u32 shift)
+{
+	u64 way = (apart(value, to) + (1ULL << (shift - 1))) >> shift;
+
+	return to >= value ? value + way : value - way;
+}
+
+/* Eq. 15: takes a sample of K - A. */
+static inline __attribute__((always_inline)) void noise_push(struct noise *noise, u64 sample)
+{
+	u64 mean, deviation;
+
+	sample = least(sample, LARGEST_RATE);
+	mean = noise->any ? noise->mean : sample;
+	deviation = noise->any ? noise->deviation : 0;
+	noise->deviation = toward(deviation, apart(mean, sample), 2);
+	noise->mean = toward(mean, sample, 3);
+	noise->any = 1;
+}
+
+/* Eq. 15: gamma under noise, in Q20. */
+static inline __attribute__((always_inline)) u64 noise_gamma(const struct noise *noise, u64 gamma, u64 weight)
+{
+	gamma = least(gamma, PARAMETER_ONE - 1);
+	if (!noise->any || noise->mean == 0)
+		return gamma;
+	return gamma * noise->mean /
+	       (noise->mean + ((least(weight, LARGEST_PARAMETER) * noise->deviation) >> 20));
+}
+
+/* The square root of a number up to 2^40, rounded down. */
+static inline __attribute__((always_inline)) u64 square_root(u64 rest)
+{
+	u64 root = 0, bit = 1ULL << 40, take;
+	int i;
+
+	for (i = 0; i < 21; i++) {
+		/* 1 or 0 without a branch: the verifier would follow 2^21 ways. */
+		take = 1 - ((rest - root - bit) >> 63);
+		rest -= take * (root + bit);
+		root = (root >> 1) + take * bit;
+		bit >>= 2;
+	}
+	return root;
+}
+
+/* Eq. 18: w + m w dB, of a sum of twelve numbers of 16 random bits each. */
+static inline __attribute__((always_inline)) u64 oscillated(u64 window, u64 strength, u64 elapsed_us, u64 sum)
+{
+	u64 deviation, share, step;
+
+	window = least(window, LARGEST_WINDOW);
+	deviation = square_root(least(elapsed_us, FIXED_LONGEST_STEP_US) << 20) * 128 / 125;
+	share = (((least(strength, PARAMETER_ONE) * deviation) >> 20) * apart(sum, FIXED_MEAN_SUM)) >> 16;
+	step = (window * least(share, PARAMETER_ONE / 2)) >> 20;
+	return sum >= FIXED_MEAN_SUM ? least(window + step, LARGEST_WINDOW) : window - step;
+}
+
+/*
+ * A train of segments on its way: sums over its last acknowledgements, each counted from its first one. Segments in bytes,
+ * times in us. A fluid link that is never idle in between carries K; what came in is the train and the others' A' = K - A:
+ * A = (segments - K (growth of the delay)) / (time of sending), in Q10 segments/s; at most K, at least a hundredth of it.
+ * 0 where the sums tell nothing.
+ */
+static inline __attribute__((always_inline)) u64 train_available(u64 capacity, u64 bytes, u64 segment_bytes,
+								 u64 sent_us, u64 acked_us)
+{
+	u64 came, queued = 0, found;
+
+	if (segment_bytes == 0 || sent_us == 0 || bytes >= 1ULL << 32 || (sent_us | acked_us) >= 1ULL << 28)
+		return 0;
+	capacity = least(capacity, LARGEST_RATE);
+	/* Q10 segments, times 10^6 for the microseconds. */
+	came = bytes * 1024 / segment_bytes * 1000000;
+	if (acked_us > sent_us)
+		queued = capacity * (acked_us - sent_us);
+	found = came > queued ? (came - queued) / sent_us : 0;
+	found = found < capacity / 100 ? capacity / 100 : found;
+	return least(found, capacity);
+}
+
+/* The rate at which the train was sent, from the same sums, in Q10 segments/s. */
+static inline __attribute__((always_inline)) u64 train_rate(u64 bytes, u64 segment_bytes, u64 sent_us)
+{
+	if (segment_bytes == 0 || sent_us == 0 || bytes >= 1ULL << 32)
+		return 0;
+	return bytes * 1024 / segment_bytes * 1000000 / sent_us;
+}
+
+#endif

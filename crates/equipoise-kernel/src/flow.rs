@@ -1,0 +1,150 @@
+use std::io::Read as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+use libbpf_rs::{Iter, MapType};
+
+use crate::error::KernelError;
+use crate::load::open;
+use crate::support::maps;
+
+/// The compiled reader.
+const READER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reader.o"));
+/// Name of the map that has the program's state of each socket.
+const MAP: &str = "symb_flows";
+
+/// A connection that uses the congestion control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// Congestion window, in segments.
+    pub window: u32,
+    /// Bytes of a segment's payload.
+    pub segment_bytes: u16,
+    /// K, in segments/s; `None` before it is measured.
+    pub capacity: Option<f64>,
+    /// A, in segments/s; `None` before it is measured.
+    pub available: Option<f64>,
+    /// γ as noise leaves it; `None` while Reno has the window.
+    pub gamma: Option<f64>,
+    /// Least round-trip time; `None` before one is measured.
+    pub min_round_trip: Option<Duration>,
+    /// Smoothed round-trip time; zero before one is measured.
+    pub smoothed_round_trip: Duration,
+    /// Trains of segments that were sent to measure, and how many of them told something.
+    pub trains: u32,
+    /// Those that told something.
+    pub trains_judged: u32,
+    /// Losses that halved the window.
+    pub losses: u32,
+    /// Timeouts, each of which discarded what was measured.
+    pub timeouts: u32,
+}
+
+/// The connections that use the congestion control, in all network namespaces.
+///
+/// Those that were left over when it was unloaded are among them.
+///
+/// # Errors
+/// [`KernelError::Rights`]; [`KernelError::Version`] where another version's program is loaded.
+pub fn sockets() -> Result<Vec<Flow>, KernelError> {
+    let mut found = Vec::new();
+    let mut maps = maps(MapType::SkStorage, MAP)?;
+    let all = maps.len();
+    // Another version's, left over with a connection that still closes, is no reason not to tell of the others.
+    maps.retain(|map| libbpf_rs::MapCore::value_size(map) as usize == FLOW_BYTES);
+    match (all, maps.len()) {
+        (0, _) => return Ok(found),
+        (_, 0) => return Err(KernelError::Version),
+        _ => {}
+    }
+    libbpf_rs::set_print(None);
+    let failed = KernelError::of("read the connections");
+    let object = open(READER)?.load().map_err(&failed)?;
+    let reader = object.progs_mut().next().ok_or(KernelError::Version)?;
+    for map in maps {
+        let link = reader.attach_iter(map.as_fd()).map_err(&failed)?;
+        let mut bytes = Vec::new();
+        let mut reports = Iter::new(&link).map_err(&failed)?;
+        reports.read_to_end(&mut bytes).map_err(|error| failed(error.into()))?;
+        for report in bytes.chunks_exact(REPORT_BYTES) {
+            found.push(Flow::read(report).ok_or(KernelError::Version)?);
+        }
+    }
+    found.sort_by_key(|flow| (flow.local, flow.peer));
+    Ok(found)
+}
+
+/// `sizeof(struct flow)` and `sizeof(struct report)`.
+const FLOW_BYTES: usize = 272;
+const REPORT_BYTES: usize = 56 + FLOW_BYTES;
+/// Q10 and Q20, as `symbiosis::fixed` has them.
+const RATE_ONE: f64 = 1024.0;
+const PARAMETER_ONE: f64 = 1_048_576.0;
+/// `AF_INET`.
+const IPV4: u16 = 2;
+
+impl Flow {
+    /// From a `struct report` of the program.
+    fn read(report: &[u8]) -> Option<Self> {
+        let mut fields = Fields(report);
+        let [family, port, peer_port, segment_bytes] = [fields.u16()?, fields.u16()?, fields.u16()?, fields.u16()?];
+        let (address, peer_address) = (fields.bytes::<16>()?, fields.bytes::<16>()?);
+        let [window, _threshold, smoothed_us, _unused] = [fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?];
+        let [law_window, capacity, available, gamma] = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
+        let _noise_and_last_step = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
+        let min_round_trip = fields.u64()?;
+        let rate = |rate: u64| (rate > 0).then_some(rate as f64 / RATE_ONE);
+        Some(Self {
+            local: SocketAddr::new(ip(family, address), port),
+            peer: SocketAddr::new(ip(family, peer_address), peer_port),
+            window,
+            segment_bytes,
+            capacity: rate(capacity),
+            available: rate(available),
+            gamma: (law_window > 0).then_some(gamma as f64 / PARAMETER_ONE),
+            min_round_trip: (min_round_trip > 0).then(|| Duration::from_micros(min_round_trip)),
+            smoothed_round_trip: Duration::from_micros(smoothed_us.into()),
+            trains_judged: fields.u32()?,
+            trains: fields.u32()?,
+            losses: fields.u32()?,
+            timeouts: fields.u32()?,
+        })
+    }
+}
+
+fn ip(family: u16, address: [u8; 16]) -> IpAddr {
+    if family == IPV4 {
+        let [a, b, c, d, ..] = address;
+        return Ipv4Addr::new(a, b, c, d).into();
+    }
+    // An IPv4 connection of an IPv6 socket says so in its address.
+    Ipv6Addr::from(address).to_canonical()
+}
+
+/// The fields of a structure, one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.bytes().map(u16::from_ne_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.bytes().map(u32::from_ne_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.bytes().map(u64::from_ne_bytes)
+    }
+}

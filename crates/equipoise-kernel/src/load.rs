@@ -1,0 +1,136 @@
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use libbpf_rs::{ErrorKind, Link, Object, ObjectBuilder, OpenObject};
+
+use crate::error::KernelError;
+use crate::parameters::{self, Parameters};
+use crate::support::{Hook, hook, is_bpf_file_system, is_registered};
+
+/// The compiled program.
+const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/symbiosis.o"));
+/// Where pins are.
+const FILE_SYSTEM: &str = "/sys/fs/bpf";
+/// The pin.
+const PIN: &str = "equipoise-symbiosis";
+/// The kernel takes a congestion control away a moment after its last holder has let go.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The congestion control, registered for as long as this lives.
+#[derive(Debug)]
+pub struct Loaded {
+    link: Link,
+    _object: Object,
+}
+
+/// Registers the congestion control `symbiosis`, for all network namespaces.
+///
+/// Everything that this process holds of it goes with the [`Loaded`], and with the process, however that ends.
+///
+/// # Errors
+/// [`KernelError`]: out-of-range parameters, what the kernel lacks, a missing right, and [`KernelError::Loaded`].
+pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
+    parameters.check()?;
+    let hook = hook()?;
+    if is_registered() {
+        return Err(KernelError::Loaded);
+    }
+    // The library would print what the errors say anyway.
+    libbpf_rs::set_print(None);
+    let mut open = open(PROGRAM)?;
+    let (ours, other) = match hook {
+        Hook::Four => ("symbiosis", "symbiosis_old"),
+        Hook::Two => ("symbiosis_old", "symbiosis"),
+    };
+    choose(&mut open, hook, other)?;
+    let mut object = open.load().map_err(KernelError::of("load the congestion control"))?;
+    let map = object.maps_mut().find(|map| libbpf_rs::MapCore::name(map) == parameters::MAP);
+    parameters.write(&map.ok_or(KernelError::Version)?)?;
+    let map = object.maps_mut().find(|map| libbpf_rs::MapCore::name(map) == ours);
+    let link = map.ok_or(KernelError::Version)?.attach_struct_ops().map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists => KernelError::Loaded,
+        _ => KernelError::of("register the congestion control")(source),
+    })?;
+    Ok(Loaded { link, _object: object })
+}
+
+pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
+    ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
+}
+
+/// Leaves out what is for other kernels.
+fn choose(open: &mut OpenObject, hook: Hook, other: &str) -> Result<(), KernelError> {
+    for mut map in open.maps_mut().filter(|map| map.name() == other) {
+        map.set_autocreate(false).map_err(KernelError::of("choose the program for this kernel"))?;
+    }
+    let left_out = match hook {
+        Hook::Four => "symbiosis_control_old",
+        Hook::Two => "symbiosis_control",
+    };
+    for mut program in open.progs_mut().filter(|program| program.name() == left_out) {
+        program.set_autoload(false);
+    }
+    Ok(())
+}
+
+impl Loaded {
+    /// Keeps it registered when this process has ended, until [`unload`] or the next boot.
+    ///
+    /// # Errors
+    /// [`KernelError::NoFileSystem`], [`KernelError::Pin`]; it is not registered any more then.
+    pub fn pin(mut self) -> Result<(), KernelError> {
+        let place = Path::new(FILE_SYSTEM);
+        if !is_bpf_file_system(place) {
+            return Err(KernelError::NoFileSystem { place: place.to_path_buf() });
+        }
+        let path = pin_path();
+        let failed = |source| KernelError::Pin { path: path.clone(), source };
+        // Left over from one that was taken away by other means: nothing is registered, or this would not be.
+        remove(&path).map_err(failed)?;
+        self.link.pin(&path).map_err(|error| failed(io::Error::other(error)))
+    }
+}
+
+/// Takes a pinned congestion control away; connections that use it keep it to their end.
+///
+/// # Errors
+/// [`KernelError::NotLoaded`]; [`KernelError::Held`] where a running process holds it; [`KernelError::Pin`].
+pub fn unload() -> Result<(), KernelError> {
+    let path = pin_path();
+    let there = match fs::symlink_metadata(&path) {
+        Ok(_) => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(source) => return Err(KernelError::Pin { path, source }),
+    };
+    if !there {
+        return Err(if is_registered() { KernelError::Held } else { KernelError::NotLoaded });
+    }
+    remove(&path).map_err(|source| KernelError::Pin { path, source })?;
+    let begin = Instant::now();
+    while is_registered() {
+        if begin.elapsed() > PATIENCE {
+            return Err(KernelError::Held);
+        }
+        sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Whether a congestion control of the name `symbiosis` is registered.
+pub fn is_loaded() -> bool {
+    is_registered()
+}
+
+fn pin_path() -> PathBuf {
+    Path::new(FILE_SYSTEM).join(PIN)
+}
+
+/// Removes a file that need not be there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

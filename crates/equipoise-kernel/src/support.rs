@@ -1,0 +1,82 @@
+//! What this kernel has.
+
+use std::fs;
+use std::path::Path;
+
+use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
+use libbpf_rs::btf::{Btf, BtfType};
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{ErrorKind, MapHandle, MapType, ReferencesType as _};
+
+use crate::error::KernelError;
+
+/// Where a kernel describes its types.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// Which congestion controls there are, in all network namespaces.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// How the kernel calls a congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// With socket, acknowledgement, flags and rate sample: Linux 6.10 and newer.
+    Four,
+    /// With socket and rate sample: before.
+    Two,
+}
+
+/// How this kernel calls a congestion control.
+pub(crate) fn hook() -> Result<Hook, KernelError> {
+    fs::metadata(BTF).map_err(|source| KernelError::NoBtf { source })?;
+    let btf = Btf::from_vmlinux().map_err(KernelError::of("read the kernel's types"))?;
+    let missing = |missing| KernelError::NoStructOps { missing };
+    // Only kernels that take congestion controls by BPF, and the link that holds one, have these.
+    if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
+        return Err(missing("bpf_struct_ops_tcp_congestion_ops"));
+    }
+    if btf.type_by_name::<Struct<'_>>("bpf_struct_ops_link").is_none() {
+        return Err(missing("bpf_struct_ops_link"));
+    }
+    let operations = btf.type_by_name::<Struct<'_>>("tcp_congestion_ops").ok_or(missing("tcp_congestion_ops"))?;
+    let control = operations.iter().find(|member| member.name.is_some_and(|name| name == "cong_control"));
+    let control = control.ok_or(missing("tcp_congestion_ops::cong_control"))?;
+    let pointer = btf.type_by_id::<BtfType<'_>>(control.ty).map(|found| found.skip_mods_and_typedefs());
+    let pointer = pointer.and_then(|found| Ptr::try_from(found).ok());
+    let function = pointer.and_then(|pointer| FuncProto::try_from(pointer.referenced_type()).ok());
+    match function.ok_or(missing("tcp_congestion_ops::cong_control"))?.len() {
+        4 => Ok(Hook::Four),
+        2 => Ok(Hook::Two),
+        parameters => Err(KernelError::Hook { parameters }),
+    }
+}
+
+/// Whether a congestion control of our name is registered.
+pub(crate) fn is_registered() -> bool {
+    fs::read_to_string(AVAILABLE).is_ok_and(|names| names.split_whitespace().any(|name| name == crate::NAME))
+}
+
+/// All maps of a name and type: one of the program that is loaded, and those of earlier ones that connections still use.
+pub(crate) fn maps(kind: MapType, name: &str) -> Result<Vec<MapHandle>, KernelError> {
+    let failed = KernelError::of("look at the loaded program");
+    // There is no map 0; without the right the kernel says so first.
+    if let Err(error) = MapHandle::from_map_id(0)
+        && error.kind() == ErrorKind::PermissionDenied
+    {
+        return Err(failed(error));
+    }
+    let ours = MapInfoIter::default().filter(|map| map.ty == kind && map.name == name);
+    let opened = ours.map(|map| MapHandle::from_map_id(map.id));
+    // Gone between the one call and the other.
+    opened
+        .filter(|map| !matches!(map, Err(error) if error.kind() == ErrorKind::NotFound))
+        .collect::<Result<_, _>>()
+        .map_err(failed)
+}
+
+/// Whether a BPF file system is mounted at `place`.
+pub(crate) fn is_bpf_file_system(place: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    mounts.lines().any(|line| {
+        let mut words = line.split(' ').skip(1);
+        words.next().is_some_and(|at| Path::new(at) == place) && words.next() == Some("bpf")
+    })
+}

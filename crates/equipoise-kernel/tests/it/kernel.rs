@@ -1,0 +1,36 @@
+//! The program in this machine's kernel; what needs network namespaces is in `equipoise-cli`'s tests.
+
+use equipoise_kernel::{KernelError, Parameters, load};
+
+/// The verifier's word, on this kernel. If it fails, no user of it can load the program.
+#[test]
+fn the_kernel_takes_the_program_once_and_its_parameters() {
+    let loaded = match load(Parameters::default()) {
+        Ok(loaded) => loaded,
+        Err(reason @ (KernelError::Rights { .. } | KernelError::NoBtf { .. } | KernelError::NoStructOps { .. })) => {
+            println!("skipped: {reason}");
+            return;
+        }
+        Err(KernelError::Loaded) => {
+            println!("skipped: somebody else has loaded it");
+            return;
+        }
+        Err(other) => panic!("{other}: {:?}", std::error::Error::source(&other)),
+    };
+    assert!(equipoise_kernel::is_loaded());
+    assert!(matches!(load(Parameters::default()), Err(KernelError::Loaded)));
+    let other = Parameters { gamma: 0.5, oscillation: 0.3, ..Parameters::default() };
+    equipoise_kernel::set_parameters(other).expect("it is loaded");
+    let read = equipoise_kernel::parameters().expect("it is loaded");
+    assert!((read.gamma - 0.5).abs() < 1e-5 && (read.oscillation - 0.3).abs() < 1e-5, "{read:?}");
+    // Connections of an earlier load may still be closing.
+    equipoise_kernel::sockets().expect("the reader loads too");
+    drop(loaded);
+    assert!(!equipoise_kernel::is_loaded());
+}
+
+#[test]
+fn wrong_parameters_are_refused_before_the_kernel_is_asked() {
+    let wrong = Parameters { gamma: 1.5, ..Parameters::default() };
+    assert!(matches!(load(wrong), Err(KernelError::Parameter { name: "gamma", .. })));
+}

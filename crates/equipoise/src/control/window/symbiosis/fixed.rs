@@ -1,0 +1,251 @@
+//! The law in integers: what a kernel can compute.
+//!
+//! An operating system's kernel has no floating point, its loadable programs neither 128-bit integers nor a signed
+//! division. What is here uses 64 bits, sign beside magnitude, and divides by nothing that can be zero. The congestion
+//! control program of `equipoise-kernel` has the same functions in C, equal bit by bit; [`FixedSymbiosis`] runs them in
+//! the simulator.
+//!
+//! Source: Kodama 2009, Eq. 10, 15, 18, as [`Law`](super::Law), [`NoiseAwareness`](crate::control::window::NoiseAwareness) and
+//! [`Oscillating`](crate::control::window::Oscillating) have them.
+//!
+//! | quantity | form | largest |
+//! | --- | --- | --- |
+//! | windows `w`, `w*` | Q20 segments | 2^20 segments |
+//! | rates `K`, `A`, their mean and deviation | Q10 segments/s | 2^25 segments/s |
+//! | `τ`, `t` | microseconds | 2^24 and 2^32 |
+//! | `γ`, `ε`, `l`, `m` | Q20 | 1, 100, 100, 1 |
+//! | `e^-x`, `x` | Q30 | 1, 2^37 |
+//!
+//! How the integer form differs from the float form:
+//! 1. A window above 2^20 segments does not exist (TCP's is below 2^30 bytes, RFC 7323, Sec. 2.3), nor does a rate above
+//!    2^25 segments/s, 400 Gbit/s in packets of 1500 bytes. A longer τ than 16 s counts as 16 s.
+//! 2. Quotients are rounded down, so a window creeps by up to 2^-20 segments a step. With steps of 500 µs or more a
+//!    converged window lies less than 0.1 segments lower.
+//! 3. Steps shorter than [`LEAST_STEP_US`] are gathered into one. Eq. 10 is exact for any step while the measurement stays,
+//!    so only Eq. 18 sees it: fewer, larger increments of the same variance, of the window behind the step of Eq. 10 and not before it.
+//! 4. `e^-x` is a polynomial of degree 11 below x = ln 2 and halved above: 2^-28 off at most. ε M / K is up to 2^-19 too large:
+//!    after a minute without an acknowledgement a growing window is off by a part in 10^4.
+//! 5. Normal numbers are sums of twelve uniform ones: none lies beyond six deviations, where the float form has one in 10^9.
+//! 6. The smallest capacity is 2^-10 segments/s; less is none. γ is at most 1 - 2^-20, w* and w are at least 2^-20 segments.
+//! 7. A kernel sends whole segments: the window in use is the next lower whole number, two at least.
+
+/// One segment, in Q20.
+pub const WINDOW_ONE: u64 = 1 << 20;
+/// Largest window, in Q20 segments.
+pub const LARGEST_WINDOW: u64 = 1 << 40;
+/// One segment a second, in Q10.
+pub const RATE_ONE: u64 = 1 << 10;
+/// Largest rate, in Q10 segments/s.
+pub const LARGEST_RATE: u64 = 1 << 35;
+/// Longest least round-trip time, in µs.
+pub const LONGEST_ROUND_TRIP_US: u64 = 1 << 24;
+/// A parameter of one, in Q20.
+pub const PARAMETER_ONE: u64 = 1 << 20;
+/// Largest ε and l, in Q20.
+pub const LARGEST_PARAMETER: u64 = 100 << 20;
+/// Steps are gathered until they last so long, in µs. Ours: long enough that a window of two segments grows by many
+/// units of 2^-20, short beside a round trip.
+pub const LEAST_STEP_US: u64 = 500;
+
+/// One, in Q30.
+const ONE: u64 = 1 << 30;
+/// The lower one of two digits of 20 bits.
+const LOW: u64 = (1 << 20) - 1;
+/// ln 2 in Q30, rounded.
+const LN_2: u64 = 744_261_118;
+/// Beyond this exponent, in Q30, nothing of Q30 is left.
+const LARGEST_EXPONENT: u64 = 31 << 30;
+/// 1/11, 1/10 and so on to 1/2, in Q30, rounded.
+const INVERSES: [u64; 10] = [
+    97_612_893,
+    107_374_182,
+    119_304_647,
+    134_217_728,
+    153_391_689,
+    178_956_971,
+    214_748_365,
+    268_435_456,
+    357_913_941,
+    536_870_912,
+];
+
+/// Eq. 10 in integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedLaw {
+    /// γ, in Q20; one and above count as the next lower number.
+    pub gamma: u64,
+    /// ε, in Q20 a second.
+    pub epsilon_per_s: u64,
+}
+
+/// A path in integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedPath {
+    /// K, in Q10 segments/s.
+    pub capacity: u64,
+    /// A, in Q10 segments/s; at most K counts.
+    pub available: u64,
+    /// τ, in µs.
+    pub min_round_trip_us: u64,
+}
+
+impl FixedPath {
+    /// Within bounds; `None` without capacity or round-trip time.
+    fn checked(self) -> Option<Self> {
+        let capacity = self.capacity.min(LARGEST_RATE);
+        let min_round_trip_us = self.min_round_trip_us.min(LONGEST_ROUND_TRIP_US);
+        (capacity > 0 && min_round_trip_us > 0).then(|| Self {
+            capacity,
+            available: self.available.min(capacity),
+            min_round_trip_us,
+        })
+    }
+}
+
+impl FixedLaw {
+    /// γ, below one.
+    fn gamma(&self) -> u64 {
+        self.gamma.min(PARAMETER_ONE - 1)
+    }
+
+    /// `w* = τ {K - γ (K - A)}`, in Q20 segments; `None` without capacity or round-trip time.
+    pub fn converged(&self, path: &FixedPath) -> Option<u64> {
+        let FixedPath { capacity, available, min_round_trip_us } = path.checked()?;
+        let others = (capacity - available) * min_round_trip_us;
+        // γ in two products of at most 2^60.
+        let heeded = (others >> 20) * self.gamma() + (((others & LOW) * self.gamma()) >> 20);
+        // Q10 · µs to Q20 · s: 2^10 / 10^6 = 16 / 15625.
+        Some(((capacity * min_round_trip_us - heeded) * 16 / 15_625).clamp(1, LARGEST_WINDOW))
+    }
+
+    /// `ε M / K`, in Q20 a second: what the window grows by at first.
+    fn growth(&self, path: &FixedPath) -> u64 {
+        let epsilon = self.epsilon_per_s.min(LARGEST_PARAMETER);
+        epsilon - ((epsilon * self.gamma()) >> 20) * (path.capacity - path.available) / path.capacity
+    }
+
+    /// The window, in Q20 segments, so many microseconds after it was `window`; `None` without a path or a window.
+    ///
+    /// It lies between `window` and [`converged`](Self::converged).
+    pub fn window(&self, window: u64, path: &FixedPath, elapsed_us: u32) -> Option<u64> {
+        let (path, converged) = (path.checked()?, self.converged(path)?);
+        if window == 0 {
+            return None;
+        }
+        let window = window.min(LARGEST_WINDOW);
+        // x = t ε M / K, from Q20 · µs to Q30 · s.
+        let (remains, halvings) = decay(self.growth(&path) * u64::from(elapsed_us) * 16 / 15_625);
+        // Eq. 10 as w + a (w* - w) / (e w* + a), with e = e^-x and a = (1 - e) w.
+        let moved = scaled(window, ONE - (remains >> halvings));
+        let whole = (scaled(converged, remains) >> halvings) + moved;
+        Some(if converged >= window {
+            window + part(converged - window, moved, whole)
+        } else {
+            window - part(window - converged, moved, whole)
+        })
+    }
+}
+
+/// `e^-x` of x in Q30: a number in Q30, to be halved so many times.
+fn decay(exponent: u64) -> (u64, u64) {
+    if exponent >= LARGEST_EXPONENT {
+        return (0, 0);
+    }
+    let (halvings, rest) = (exponent / LN_2, exponent % LN_2);
+    // 1 - x (1 - x/2 (1 - x/3 (1 - ...))).
+    let series = INVERSES.iter().fold(ONE, |sum, inverse| ONE - ((((rest * sum) >> 30) * inverse) >> 30));
+    (ONE - ((rest * series) >> 30), halvings)
+}
+
+/// `value · share`, rounded to nearest: a value up to 2^40, a share in Q30 up to one.
+fn scaled(value: u64, share: u64) -> u64 {
+    // Two products of at most 2^50: the whole would have 70 bits.
+    let (high, low) = ((value >> 20) * share, (value & LOW) * share);
+    (high + (low >> 20) + (1 << 9)) >> 10
+}
+
+/// `value · moved / whole`, rounded down: each up to 2^41, `moved` no more than `whole`. Nothing of nothing is nothing.
+fn part(value: u64, moved: u64, whole: u64) -> u64 {
+    if whole == 0 {
+        return 0;
+    }
+    // A long division in two digits of 20 bits: the product would have 80.
+    let high = moved * (value >> 20);
+    let (quotient, rest) = (high / whole, high % whole);
+    (quotient << 20) + ((rest << 20) + moved * (value & LOW)) / whole
+}
+
+/// Eq. 15 in integers: mean and mean deviation of `K - A`, in Q10 segments/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixedNoise {
+    moments: Option<(u64, u64)>,
+}
+
+impl FixedNoise {
+    /// Takes a sample, in Q10 segments/s.
+    pub fn push(&mut self, sample: u64) {
+        let sample = sample.min(LARGEST_RATE);
+        let (mean, deviation) = self.moments.unwrap_or((sample, 0));
+        let error = mean.abs_diff(sample);
+        // g = 1/8, h = 1/4, rounded to nearest (Kodama 2009, Sec. 3.3).
+        self.moments = Some((toward(mean, sample, 3), toward(deviation, error, 2)));
+    }
+
+    /// γ(t) in Q20, of γ and l in Q20: `γ / (1 + l σ / μ)`, written `γ μ / (μ + l σ)`. With a mean of zero, γ.
+    pub fn gamma(&self, gamma: u64, weight: u64) -> u64 {
+        let gamma = gamma.min(PARAMETER_ONE - 1);
+        let Some((mean, deviation)) = self.moments.filter(|(mean, _)| *mean > 0) else { return gamma };
+        gamma * mean / (mean + ((weight.min(LARGEST_PARAMETER) * deviation) >> 20))
+    }
+
+    /// Forgets all samples.
+    pub const fn reset(&mut self) {
+        self.moments = None;
+    }
+}
+
+/// `value` moved by `1 / 2^shift` of the way to `to`, rounded to nearest.
+const fn toward(value: u64, to: u64, shift: u32) -> u64 {
+    let way = (value.abs_diff(to) + (1 << (shift - 1))) >> shift;
+    if to >= value { value + way } else { value - way }
+}
+
+/// Longest dt of Eq. 18, in µs, as in the float form.
+const LONGEST_STEP_US: u64 = 1_000_000;
+
+/// The window, in Q20 segments, after a step of Eq. 18: `w + m w dB`, of m in Q20.
+///
+/// dB has the variance of the time that passed. It is made from 192 random bits: a sum of twelve uniform numbers has
+/// variance one. The step is half of the window at most, as in the float form.
+pub fn oscillated(window: u64, strength: u64, elapsed_us: u64, random: [u32; 6]) -> u64 {
+    let window = window.min(LARGEST_WINDOW);
+    let sum: u64 = random.iter().map(|bits| u64::from(bits & 0xFFFF) + u64::from(bits >> 16)).sum();
+    // Twelve times the mean of 0 to 2^16 - 1.
+    let normal = sum.abs_diff(MEAN_SUM);
+    // Q20 · √s: √µs in Q10, and 2^10 / 1000 = 128 / 125.
+    let deviation = square_root(elapsed_us.min(LONGEST_STEP_US) << 20) * 128 / 125;
+    let share = ((((strength.min(PARAMETER_ONE) * deviation) >> 20) * normal) >> 16).min(PARAMETER_ONE / 2);
+    let step = (window * share) >> 20;
+    if sum >= MEAN_SUM { (window + step).min(LARGEST_WINDOW) } else { window - step }
+}
+
+/// Mean of the sum of twelve numbers from 0 to 2^16 - 1.
+const MEAN_SUM: u64 = 6 * 0xFFFF;
+
+/// The square root of a number up to 2^40, rounded down: a digit at a time.
+fn square_root(value: u64) -> u64 {
+    let (mut rest, mut root, mut bit) = (value, 0, 1 << 40);
+    for _ in 0..21 {
+        if rest >= root + bit {
+            rest -= root + bit;
+            root = (root >> 1) + bit;
+        } else {
+            root >>= 1;
+        }
+        bit >>= 2;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests;
