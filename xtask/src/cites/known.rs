@@ -135,6 +135,8 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (6051, "Rapid Synchronisation of RTP Flows"),
     (6298, "Computing TCP's Retransmission Timer"),
     (6928, "Increasing TCP's Initial Window"),
+    (6937, "Proportional Rate Reduction for TCP"),
+    (7323, "TCP Extensions for High Performance"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
