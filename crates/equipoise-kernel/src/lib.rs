@@ -8,6 +8,8 @@
 //! where it was [pinned](Loaded::pin). [`sockets`] tells what it knows of each connection, [`Parameters`] are read and set while it runs.
 //! Connections that use it when it goes keep it to their end.
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod flow;
 mod load;
