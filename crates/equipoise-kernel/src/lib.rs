@@ -4,9 +4,11 @@
 //! (`equipoise::control::window::symbiosis::fixed`), in C; its measurement is a simpler form of what the simulator runs. The
 //! compiled program is part of this library, and finds its way about the kernel it meets by that kernel's BTF.
 //!
-//! [`load`] registers the congestion control `symbiosis`; it stays for as long as the [`Loaded`] lives, or until [`unload`]
+//! [`load()`] registers the congestion control `symbiosis`; it stays for as long as the [`Loaded`] lives, or until [`unload`]
 //! where it was [pinned](Loaded::pin). [`sockets`] tells what it knows of each connection, [`Parameters`] are read and set while it runs.
 //! Connections that use it when it goes keep it to their end.
+
+#![forbid(unsafe_code)]
 
 mod error;
 mod flow;

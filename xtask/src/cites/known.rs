@@ -148,6 +148,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm"),
     (6675, "A Conservative Loss Recovery Algorithm Based on Selective Acknowledgment (SACK) for TCP"),
     (6928, "Increasing TCP's Initial Window"),
+    (6937, "Proportional Rate Reduction for TCP"),
     (7323, "TCP Extensions for High Performance"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),

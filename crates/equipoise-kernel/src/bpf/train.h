@@ -155,7 +155,8 @@ static __always_inline void judge_queued(struct flow *flow, u64 found)
 	else if (apart(found, known) <= far)
 		measured(flow, toward(known, found, 2));
 	else if (aside && (aside > known) == (found > known))
-		measured(flow, (aside + found) / 2);
+		/* Of the two the one nearer to what was known: either may be the worse for a stall. */
+		measured(flow, apart(aside, known) < apart(found, known) ? aside : found);
 	else
 		flow->set_aside = found;
 }

@@ -2,7 +2,7 @@
 //!
 //! An operating system's kernel has no floating point, its loadable programs neither 128-bit integers nor a signed
 //! division. What is here uses 64 bits, sign beside magnitude, and divides by nothing that can be zero. The congestion
-//! control program of `equipoise-kernel` has the same functions in C, equal bit by bit; [`FixedSymbiosis`] runs them in
+//! control program of `equipoise-kernel` has the same functions in C, equal bit by bit; [`FixedSymbiosis`](super::FixedSymbiosis) runs them in
 //! the simulator.
 //!
 //! Source: Kodama 2009, Eq. 10, 15, 18, as [`Law`](super::Law), [`NoiseAwareness`](crate::control::window::NoiseAwareness) and
