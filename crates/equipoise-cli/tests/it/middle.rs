@@ -27,7 +27,7 @@ impl Hosts {
         let id = std::process::id() % 100_000;
         let hosts = Self { names: ["n", "f"].map(|side| format!("eq{side}{id}x{number}")), number };
         for (side, name) in hosts.names.iter().enumerate() {
-            let (subnet, outer) = (format!("10.77.{}", number * 2 + side as u32), format!("{name}o"));
+            let (subnet, outer) = (hosts.subnet(side as u32), format!("{name}o"));
             let commands = [
                 format!("ip netns add {name}"),
                 format!("ip link add {outer} type veth peer name eth0 netns {name}"),
@@ -45,14 +45,20 @@ impl Hosts {
         Some(hosts)
     }
 
+    /// The first three numbers of a side's addresses: other ones in each process, as a test that was killed leaves its
+    /// middle's behind.
+    fn subnet(&self, side: u32) -> String {
+        format!("10.{}.{}", 64 + std::process::id() % 128, (self.number * 2 + side) % 256)
+    }
+
     /// Address of the middle on the sender's side (0) or the receiver's (1).
     pub(crate) fn middle(&self, side: u32) -> String {
-        format!("10.77.{}.254", self.number * 2 + side)
+        format!("{}.254", self.subnet(side))
     }
 
     /// Address of the sender (0) or the receiver (1).
     pub(crate) fn address(&self, side: u32) -> String {
-        format!("10.77.{}.1", self.number * 2 + side)
+        format!("{}.1", self.subnet(side))
     }
 
     /// The built command on the sender's host (0) or the receiver's (1).
