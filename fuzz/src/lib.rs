@@ -11,6 +11,7 @@ pub mod seeds;
 
 mod capture;
 mod delay_report;
+mod flow_pair;
 mod rtcp;
 mod rtp;
 mod scenario;
@@ -18,6 +19,7 @@ mod session;
 
 pub use capture::capture;
 pub use delay_report::delay_report;
+pub use flow_pair::flow_pair;
 pub use rtcp::rtcp;
 pub use rtp::rtp;
 pub use scenario::scenario;
@@ -30,6 +32,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("capture", capture),
     ("delay_report", delay_report),
+    ("flow_pair", flow_pair),
     ("rtcp", rtcp),
     ("rtp", rtp),
     ("scenario", scenario),

@@ -66,8 +66,14 @@ fn check(packet: &RtcpPacket<'_>) {
             });
             assert!(found.flatten().eq(goodbye.ssrcs()));
         }
+        RtcpPacket::Subflows(reports) => {
+            for (_, packet) in reports.packets() {
+                assert!(!matches!(packet, RtcpPacket::Subflows(_)), "they do not nest");
+                check(&packet);
+            }
+        }
         RtcpPacket::Other { packet_type, count, .. } => {
-            assert!(*count <= 31 && !(200..=203).contains(packet_type));
+            assert!(*count <= 31 && !matches!(packet_type, 200..=203 | 211));
         }
     }
     assert!(again.is_empty() || is_rtcp(&again));

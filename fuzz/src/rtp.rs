@@ -1,16 +1,18 @@
-use equipoise::wire::rtp::RtpPacket;
+use equipoise::wire::rtp::{RtpPacket, Subflow};
 use equipoise::wire::{NtpTime, relay};
 
-/// Any bytes as a media packet, and as another program's packet that is stamped with its sending time.
+/// Any bytes as a media packet, and as another program's packet that is stamped with its sending time and its sub-flow.
 ///
 /// # Panics
 /// Where a packet that was stamped does not come back as it was, where the payload is not a part of the datagram behind the fixed header, or where header and payload, written anew,
 /// are not read as the same.
 pub fn rtp(datagram: &[u8]) {
-    let (mut stamped, mut back) = (Vec::new(), Vec::new());
-    if relay::stamp(datagram, NtpTime::from_bits(7), &mut stamped).is_ok() {
-        relay::unstamp(&stamped, &mut back).expect("it was stamped");
-        assert_eq!(back, datagram);
+    for subflow in [None, Some(Subflow { id: 1, sequence: 2 })] {
+        let (mut stamped, mut back) = (Vec::new(), Vec::new());
+        if relay::stamp(datagram, NtpTime::from_bits(7), subflow, &mut stamped).is_ok() {
+            relay::unstamp(&stamped, &mut back).expect("it was stamped");
+            assert_eq!(back, datagram);
+        }
     }
     let Ok(packet) = RtpPacket::parse(datagram) else { return };
     let behind = &datagram[12..];

@@ -1,9 +1,11 @@
 //! The seeds in `corpus/`: what Equipoise itself sends, and what parsers like to stumble over.
 
 use equipoise::measure::DelaySummary;
-use equipoise::wire::rtcp::{ReportBlock, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report};
-use equipoise::wire::rtp::RtpHeader;
-use equipoise::wire::{DelayReport, NtpTime, ReportRequest};
+use equipoise::wire::rtcp::{
+    ReportBlock, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, encode_subflow,
+};
+use equipoise::wire::rtp::{RtpHeader, Subflow};
+use equipoise::wire::{AduHeader, AduPart, DelayReport, NtpTime, PairHello, ReportRequest};
 
 /// Every seed: its target, its name without the ending, its bytes.
 pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
@@ -14,7 +16,8 @@ pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let delay_report = delay_report().into_iter().map(of("delay_report"));
     let scenario = scenario().into_iter().map(of("scenario"));
     let session = session().into_iter().map(of("session"));
-    capture.chain(rtp).chain(rtcp).chain(delay_report).chain(scenario).chain(session).collect()
+    let flow_pair = flow_pair().into_iter().map(of("flow_pair"));
+    capture.chain(rtp).chain(rtcp).chain(delay_report).chain(scenario).chain(session).chain(flow_pair).collect()
 }
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
@@ -81,7 +84,15 @@ fn capture() -> Seeds {
 }
 
 fn rtp() -> Seeds {
-    let header = RtpHeader { marker: true, payload_type: 96, sequence: 1, timestamp: 2, ssrc: 3, send_time: None };
+    let header = RtpHeader {
+        marker: true,
+        payload_type: 96,
+        sequence: 1,
+        timestamp: 2,
+        ssrc: 3,
+        send_time: None,
+        subflow: None,
+    };
     let media = |header: RtpHeader, payload: &[u8]| {
         let mut out = written(|out| header.encode(out));
         out.extend_from_slice(payload);
@@ -90,6 +101,13 @@ fn rtp() -> Seeds {
     let crafted = |first: u8, tail: &[u8]| [&[first, 96], &FIXED[..], tail].concat();
     vec![
         ("plain", media(header, &[0xAB; 32])),
+        (
+            "on_a_sub_flow",
+            media(
+                RtpHeader { send_time: Some(NOW), subflow: Some(Subflow { id: 1, sequence: 2 }), ..header },
+                &[0xAB; 32],
+            ),
+        ),
         ("with_time", media(RtpHeader { send_time: Some(NOW), ..header }, &[0xAB; 32])),
         ("contributors", crafted(0x82, &[0, 0, 0, 1, 0, 0, 0, 2, 0xAB])),
         ("padding", crafted(0xA0, &[0xAB, 0, 0, 3])),
@@ -131,6 +149,8 @@ fn rtcp() -> Seeds {
     vec![
         ("request", written(|out| info().encode(&[], &request, out))),
         ("report", written(|out| encode_receiver_report(2, &[block()], &report, out))),
+        ("request_on_a_sub_flow", written(|out| encode_subflow(1, 1, 3, out, |out| info().encode(&[], &request, out)))),
+        ("sub_flow_block_too_long", vec![0x80, 211, 0, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 9, 0, 3]),
         ("extension_like_a_block", written(|out| encode_receiver_report(2, &[block()], &[0xEE; 24], out))),
         ("compound", compound),
         ("most_blocks", written(|out| encode_receiver_report(2, &[block(); 31], &[], out))),
@@ -199,5 +219,35 @@ fn session() -> Seeds {
         ("clock_jumps", clock_jumps),
         ("ended", ended),
         ("noise", vec![32, 8, 0x80, 201, 0, 1, 0, 0, 0, 9, 0xA0, 4, 0x80, 200, 0, 0]),
+    ]
+}
+
+fn flow_pair() -> Seeds {
+    const SENDER_TIMER: u8 = 0x90;
+    const RECEIVER_TIMER: u8 = 0x10;
+    const TO_RECEIVER: u8 = 48;
+    const TO_SENDER: u8 = 0xB0;
+    const DAMAGED_TO_RECEIVER: [u8; 2] = [64, 30];
+    // 60 bytes, with which an ADU ends; and as many that go on.
+    const ADU: [u8; 2] = [0xD3, 20];
+    const PART: [u8; 2] = [0x53, 20];
+    const WRITE: [u8; 2] = [96, 0xFF];
+    const READ: [u8; 2] = [104, 0xFF];
+    const STOP: [u8; 2] = [0xFF, 0xFF];
+    let turn = [&ADU[..], &[SENDER_TIMER], &WRITE, &READ, &[TO_RECEIVER, TO_SENDER]].concat();
+    let lossy =
+        [&ADU[..], &PART, &ADU, &[SENDER_TIMER], &WRITE, &READ, &DAMAGED_TO_RECEIVER, &[RECEIVER_TIMER]].concat();
+    let noise =
+        [&turn[..], &[112, 12], &AduHeader { number: 9, length: 1 }.to_bytes(), &[112, 4, 1, 2, 3, 4], &READ].concat();
+    let ended = [&turn.repeat(20)[..], &STOP, &WRITE, &READ, &[120, 0, RECEIVER_TIMER, RECEIVER_TIMER]].concat();
+    let part = AduPart { adu: AduHeader { number: 258, length: 5120 }, offset: 512, since_switch: 3 };
+    vec![
+        ("exchange", turn.repeat(40)),
+        ("lossy", lossy.repeat(20)),
+        ("noise", noise),
+        ("ended", ended),
+        ("hello", PairHello { port: 5004, ssrc: 7 }.to_bytes().to_vec()),
+        ("adu", AduHeader { number: 258, length: 5120 }.to_bytes().to_vec()),
+        ("part", written(|out| part.encode(out))),
     ]
 }

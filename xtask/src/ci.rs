@@ -4,16 +4,17 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::workspace::Workspace;
-use crate::{generate, lint, scenarios, smoke, test};
+use crate::{generate, library, lint, scenarios, smoke, test};
 
 type Step = fn(&Workspace) -> Result<Option<String>, Error>;
 
-const STEPS: [(&str, Step); 5] = [
+const STEPS: [(&str, Step); 6] = [
     ("lint", |workspace| lint(workspace).map(|()| None)),
     ("test", readme_test),
     ("generate --check", |workspace| generate::check(workspace).map(|()| None)),
     ("scenarios", |workspace| scenarios(workspace).map(|()| None)),
     ("smoke", |workspace| smoke::run(workspace).map(|()| None)),
+    ("library", |workspace| library::check(workspace).map(|()| None)),
 ];
 
 /// Runs all steps, stops at the first that fails, and ends with the times and the counts of the tests.

@@ -73,6 +73,34 @@ pub(crate) enum Error {
         /// What it lacks.
         missing: &'static str,
     },
+    /// C's header cannot be written.
+    #[error("cannot write the header of {}", path.display())]
+    Header {
+        /// What it is the header of.
+        path: PathBuf,
+        /// Why not.
+        source: Box<cbindgen::Error>,
+    },
+    /// What an example received is not what the other sent.
+    #[error("{sender} sent {} bytes, and {receiver} received {received} others", sent)]
+    Received {
+        /// Which example sent.
+        sender: &'static str,
+        /// Which example received.
+        receiver: &'static str,
+        /// Bytes that were sent.
+        sent: usize,
+        /// Bytes that came.
+        received: usize,
+    },
+    /// An example does not listen.
+    #[error("the {receiver} example does not listen at port {port}")]
+    Deaf {
+        /// Which example.
+        receiver: &'static str,
+        /// Where it should.
+        port: u16,
+    },
     /// Fuzzing wants a tool.
     #[error("fuzzing wants {tool}; install it with `{remedy}`")]
     Tool {

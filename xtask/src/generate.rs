@@ -1,10 +1,11 @@
-//! Pages of the book that are made from the code, so that they cannot drift from it.
+//! Pages of the book, and the header for C, that are made from the code, so that they cannot drift from it.
 
 use std::fs;
 use std::path::Path;
 
 use crate::cites;
 use crate::error::Error;
+use crate::library;
 use crate::process::Process;
 use crate::workspace::{self, Workspace};
 
@@ -40,11 +41,12 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
 }
 
 /// Every page with its content.
-fn pages(workspace: &Workspace) -> Result<[(&'static str, String); 3], Error> {
+fn pages(workspace: &Workspace) -> Result<[(&'static str, String); 4], Error> {
     let command = workspace.build_command()?;
     Ok([
         ("docs/src/command.md", command_page(&command)?),
         ("docs/src/controllers.md", controllers_page(&command)?),
+        (library::HEADER, library::header(workspace)?),
         ("docs/src/sources.md", format!("{NOTE}{}", cites::page())),
     ])
 }
@@ -60,7 +62,7 @@ fn command_page(command: &Path) -> Result<String, Error> {
 fn controllers_page(command: &Path) -> Result<String, Error> {
     Ok(format!(
         "{NOTE}# Controllers\n\nA scenario names a controller and sets its parameters; what it leaves out takes the \
-         default. Rate controllers drive media sessions, window laws drive TCP flows.\n\n{}",
+         default. Rate controllers drive media sessions, window laws drive TCP flows, splitters divide a media session among several paths.\n\n{}",
         fenced(command, &["controllers"])?
     ))
 }

@@ -7,15 +7,18 @@ mod cites;
 mod error;
 mod fuzz;
 mod generate;
+mod library;
 mod peers;
 mod process;
 mod smoke;
 mod test;
 mod workspace;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use error::Error;
+use library::Build;
 use workspace::Workspace;
 
 const HELP: &str = include_str!("../help.txt");
@@ -52,6 +55,8 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["generate", "--check"] => generate::check(&workspace),
         ["scenarios"] => scenarios(&workspace),
         ["smoke"] => smoke::run(&workspace),
+        ["library"] => library::check(&workspace),
+        ["library", prefix] => library::install(&workspace, Build::Release, Path::new(prefix)),
         ["bench"] => workspace.cargo(["bench", "--workspace"]).run(),
         ["peers", options @ ..] => peers::run(&workspace, options),
         ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),
@@ -76,15 +81,17 @@ fn lint(workspace: &Workspace) -> Result<(), Error> {
     workspace.cargo(["fmt", "--all", "--check"]).run()?;
     workspace.cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]).run()?;
     workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
-    // Libraries only: the command's documentation is its help, and it shares its name with the heart.
-    workspace.cargo(["doc", "--workspace", "--no-deps", "--lib"]).variable("RUSTDOCFLAGS", "-D warnings").run()?;
+    let bare = ["clippy", "-p", "equipoise-cli", "--all-targets", "--no-default-features", "--", "-D", "warnings"];
+    workspace.cargo(bare).run()?;
+    // Libraries for Rust only: the command's documentation is its help, C's its header, and both share their names with the heart.
+    let doc = ["doc", "--workspace", "--exclude", "equipoise-c", "--no-deps", "--lib"];
+    workspace.cargo(doc).variable("RUSTDOCFLAGS", "-D warnings").run()?;
     cites::run(workspace)
 }
 
 fn scenarios(workspace: &Workspace) -> Result<(), Error> {
     let command = workspace.build_command()?;
-    let mut files = workspace.files("scenarios", "toml")?;
-    files.extend(workspace.files("scenarios/waki2013", "toml")?);
+    let files = workspace.files("scenarios", "toml")?;
     if files.is_empty() {
         return Err(Error::NothingToCheck { folder: "scenarios" });
     }

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use equipoise::units::{Rate, Span, UnitError};
+use equipoise_net::Via;
 
+#[cfg(feature = "kernel")]
 use crate::kernel::args::Kernel;
 use crate::link::args::Link;
+use crate::paper::args::Paper;
 
 macro_rules! examples {
     () => {
@@ -68,7 +71,8 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:
   equipoise live scenarios/demo.toml
   equipoise live scenarios/demo.toml --report report.html --json report.json
-  equipoise live scenarios/waki2013/ap-robust.toml --namespaces --overlay --report overlay.html")]
+  equipoise live scenarios/waki2013/ap-robust.toml --namespaces --overlay --report overlay.html
+  equipoise live scenarios/kodama2009/fig5.toml --namespaces --overlay --report tcp.html")]
     Live(Live),
     /// Send to `equipoise receive` on another host, at the rate that the path takes (iperf3 -c)
     #[command(after_help = "Examples:
@@ -90,6 +94,8 @@ pub(crate) enum Command {
   equipoise paper waki2013 fig7 --report fig7.html
   equipoise paper waki2013 fig12 fig14 --runs 300 --json claims.json
   equipoise paper kodama2009 fig15 --report fig15.html
+  equipoise paper kodama2009 fig5 --live --report live.html   # 16 minutes, as root
+  equipoise paper tobe1999 fig10 --live --report live.html    # 160 s, as root
   equipoise paper waki2013 all --quick                 # shows that it works, too few runs to judge by")]
     #[command(subcommand)]
     Paper(Paper),
@@ -109,6 +115,7 @@ pub(crate) enum Command {
   equipoise link --between veth0 veth1 --rate-trace lte-down.trace --back-rate-trace lte-up.trace --aqm codel")]
     Link(Box<Link>),
     /// TCP Symbiosis as a congestion control of this machine's kernel, for any program; needs root and Linux 6.4 or newer
+    #[cfg(feature = "kernel")]
     #[command(
         subcommand,
         after_help = "Examples:
@@ -153,89 +160,6 @@ pub(crate) struct Demo {
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-/// The papers that can be run again.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Paper {
-    /// Attractor-perturbation rate control
-    Waki2013(PaperRun<WakiPart>),
-    /// TCP Symbiosis
-    Kodama2009(PaperRun<KodamaPart>),
-}
-
-/// What to run of a paper.
-#[derive(Debug, Args)]
-pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
-    /// Which of its figures, and what is beyond them
-    #[arg(value_name = "PART", default_value = "all")]
-    pub(crate) parts: Vec<P>,
-    /// Runs of every experiment [default: as many as in the paper, and up to 10000 for rare events]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
-    pub(crate) runs: Option<u32>,
-    /// Few runs: shows that it works, too few to judge by
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Seed of the first run of each experiment
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Threads; the results do not depend on it [default: all cores]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    #[command(flatten)]
-    pub(crate) results: Results,
-}
-
-/// A part of Waki 2013.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WakiPart {
-    /// b over the load
-    Fig5,
-    /// The linear relation of variance and response
-    Fig7,
-    /// Delay and rate over time, with Fig. 11
-    Fig10,
-    /// Criteria of AP and CBR
-    Fig12,
-    /// Criteria of AP and AIMD
-    Fig13,
-    /// Sending rates of AP and AIMD
-    Fig14,
-    /// Beyond the paper: how often the printed law runs away, and the robust law beside it
-    Runaway,
-    /// The paper's future work: b learned instead of given
-    Learning,
-    /// All of these
-    All,
-}
-
-/// A part of Kodama 2009.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KodamaPart {
-    /// Two connections, the second joins
-    Fig3,
-    /// Symbiosis and Reno where the available bandwidth changes, over a short and a long path
-    Fig5,
-    /// Noise in the measurement, and a γ that heeds it, with Fig. 7 and 8
-    #[value(aliases = ["fig7", "fig8"])]
-    Fig6,
-    /// A drop and a rise of the available bandwidth, with Fig. 14
-    #[value(alias = "fig14")]
-    Fig10,
-    /// Fairness of one to ten connections, with Fig. 17
-    #[value(alias = "fig17")]
-    Fig11,
-    /// What oscillation costs, with Fig. 13
-    #[value(alias = "fig13")]
-    Fig12,
-    /// How often a drop ends in a timeout, with Fig. 16
-    #[value(alias = "fig16")]
-    Fig15,
-    /// Bandwidth measured by the connection's own segments, and Fig. 3 with it
-    Inline,
-    /// Beyond the thesis: its mechanisms on other laws, and other laws in its scenarios and beside its own
-    Beyond,
-    /// All of these
-    All,
 }
 
 /// What can be had from a capture.
@@ -347,8 +271,14 @@ pub(crate) struct Send {
     #[arg(long, value_name = "PATH")]
     pub(crate) rate_socket: Option<PathBuf>,
     /// Local address to send from
-    #[arg(short = 'B', long, value_name = "ADDRESS")]
+    #[arg(short = 'B', long, value_name = "ADDRESS", conflicts_with = "path")]
     pub(crate) bind: Option<IpAddr>,
+    /// Network interface to send by, or the address of one; once for each path of a session over several
+    #[arg(long, value_name = "INTERFACE")]
+    pub(crate) path: Vec<Via>,
+    /// What divides the rate among the paths; `equipoise controllers` lists them
+    #[arg(long, value_name = "NAME", default_value = "ap", requires = "path")]
+    pub(crate) split: String,
     /// Only IPv4
     #[arg(short = '4', conflicts_with = "six")]
     pub(crate) four: bool,
@@ -417,7 +347,7 @@ fn local(text: &str) -> Result<SocketAddr, String> {
 pub(crate) struct Live {
     #[command(flatten)]
     pub(crate) run: Run,
-    /// Across three network namespaces instead of the loopback interface; needs root
+    /// Across three network namespaces instead of the loopback interface, which TCP flows need; needs root
     #[arg(long)]
     pub(crate) namespaces: bool,
     /// Simulate the same seeds too, and lay the two worlds over each other

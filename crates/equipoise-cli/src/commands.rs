@@ -11,6 +11,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 use equipoise::control::{self, Entry, Kind};
 use equipoise::session::Event;
+use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::live::Stage;
 use equipoise_lab::result::{Report, Run as RunResult};
@@ -62,7 +63,7 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
         let mut trace = outputs.tracer(&scenario);
         vec![sim_world::simulate(&scenario, seed, &mut |progress| match progress {
             Progress::Share(share) => table.progress(share),
-            Progress::Event { at, origin, flow, event } => trace.line(at, origin, flow, &event),
+            Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
             Progress::Interval(_) => {}
         })?]
     } else {
@@ -79,6 +80,11 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     let Live { run: options, namespaces, overlay } = options;
     let (scenario, mut outputs) = prepare(options)?;
     let seed = options.seed.unwrap_or(scenario.seed);
+    if *overlay {
+        sim_world::check(&scenario)?;
+    }
+    #[cfg(feature = "kernel")]
+    let _symbiosis = crate::kernel::lend(*namespaces && scenario.wants_of_kernel(equipoise_kernel::NAME))?;
     let stop = catch_interrupt()?;
     let mut runs = Vec::new();
     for number in 0..u64::from(options.runs) {
@@ -116,6 +122,10 @@ pub(crate) fn controllers() -> Outcome {
     }
     text.push_str("For TCP flows: window laws\n\n");
     for entry in control::window::entries() {
+        describe(&mut text, entry);
+    }
+    text.push_str("For media sessions with several paths: splitters\n\n");
+    for entry in control::split::entries() {
         describe(&mut text, entry);
     }
     say(false, text.trim_end_matches('\n'));
@@ -162,13 +172,15 @@ struct Outputs {
 /// Writes the events of a run to the trace, where one was asked for.
 struct Tracer<'a> {
     outputs: &'a mut Outputs,
-    flows: Vec<&'a str>,
+    /// Names of the flows, and of the paths of each that has several.
+    flows: Vec<(&'a str, Vec<&'a str>)>,
 }
 
 impl Tracer<'_> {
-    fn line(&mut self, at: Span, origin: Instant<SenderClock>, flow: usize, event: &Event) {
-        let (Some(file), Some(name)) = (&mut self.outputs.trace, self.flows.get(flow)) else { return };
-        if let Err(error) = file.append(trace::line(at, name, origin, event)) {
+    fn line(&mut self, at: Span, origin: Instant<SenderClock>, (flow, path): (usize, Option<PathId>), event: &Event) {
+        let (Some(file), Some((name, paths))) = (&mut self.outputs.trace, self.flows.get(flow)) else { return };
+        let path = path.and_then(|path| paths.get(usize::from(path.0))).copied();
+        if let Err(error) = file.append(trace::line(at, (name, path), origin, event)) {
             // The run goes on; the command fails for it in the end.
             self.outputs.trace = None;
             self.outputs.trace_error = Some(error);
@@ -178,7 +190,8 @@ impl Tracer<'_> {
 
 impl Outputs {
     fn tracer<'a>(&'a mut self, scenario: &'a Scenario) -> Tracer<'a> {
-        Tracer { outputs: self, flows: scenario.flows.iter().map(|flow| flow.name.as_str()).collect() }
+        let paths = |flow| scenario.paths_of(flow).map(|path| path.name.as_str()).collect();
+        Tracer { outputs: self, flows: scenario.flows.iter().map(|flow| (flow.name.as_str(), paths(flow))).collect() }
     }
 
     fn fulfil(self, results: &Report, quiet: bool) -> Result<(), CliError> {
@@ -230,7 +243,7 @@ fn run_live(
     let run = live_world::run(scenario, seed, stop, &mut |progress| match progress {
         Progress::Share(share) => table.progress(share),
         Progress::Interval(row) => table.row(&row),
-        Progress::Event { at, origin, flow, event } => trace.line(at, origin, flow, &event),
+        Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
     })?;
     table.finish();
     Ok(run)

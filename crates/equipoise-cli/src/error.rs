@@ -4,10 +4,13 @@ use std::io;
 use std::path::PathBuf;
 
 use equipoise::control::ConfigError;
+#[cfg(feature = "kernel")]
 use equipoise_kernel::KernelError;
 use equipoise_lab::capture::CaptureError;
 use equipoise_lab::link::{CapacityError, NetError};
 use equipoise_lab::live::LiveError;
+use equipoise_lab::paper::ExperimentError;
+use equipoise_lab::paper::asvarujanon2014::{AsvarujanonError, PairsError};
 use equipoise_lab::scenario::ScenarioError;
 use equipoise_lab::sim::SimError;
 use equipoise_net::KeyError;
@@ -75,6 +78,14 @@ pub(crate) enum CliError {
         /// All there are.
         known: String,
     },
+    /// There is no such splitter.
+    #[error("nothing of the name {name:?} divides a rate among paths; there are {known}")]
+    UnknownSplitter {
+        /// What was asked for.
+        name: String,
+        /// All there are.
+        known: String,
+    },
     /// Payload cannot be read.
     #[error("cannot read {what}")]
     Input {
@@ -94,13 +105,25 @@ pub(crate) enum CliError {
         /// What is wrong with it.
         source: CapacityError,
     },
+    /// Measured capacities cannot be used.
+    #[error("the pairs of paths")]
+    Pairs(#[source] PairsError),
     /// There is nothing to carry between.
     #[error("a path needs two ends: --listen and --to, --between, or --tun")]
     NoEnds,
+    /// The part has no live form.
+    #[error("{part} is simulated only; --live is for {live}")]
+    NotLive {
+        /// What was asked for.
+        part: String,
+        /// All that can be.
+        live: String,
+    },
     /// There is no such path, or it broke.
     #[error("the link failed")]
     Link(#[source] NetError),
     /// The kernel's congestion control cannot be had.
+    #[cfg(feature = "kernel")]
     #[error("the kernel's part failed")]
     Kernel(#[from] KernelError),
     /// The simulator refused the scenario.
@@ -129,17 +152,25 @@ impl CliError {
             Self::Sim(_) | Self::Signal(_) => 1,
             Self::Controller { .. }
             | Self::UnknownController { .. }
+            | Self::UnknownSplitter { .. }
             | Self::NoEnds
-            | Self::Kernel(KernelError::Parameter { .. })
+            | Self::NotLive { .. }
+            | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. })
+            | Self::Pairs(PairsError::NoFolder)
             | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. } | NetError::InterfaceName { .. }) => 2,
             Self::Scenario { .. }
             | Self::Capture { .. }
             | Self::Rates { .. }
+            | Self::Pairs(_)
             | Self::NoKey
             | Self::KeyFile { .. }
             | Self::Key { .. }
             | Self::Input { .. } => 3,
-            Self::Live(_) | Self::Link(_) | Self::Kernel(_) | Self::Host { .. } | Self::Net(_) => 4,
+            #[cfg(feature = "kernel")]
+            Self::Kernel(KernelError::Parameter { .. }) => 2,
+            #[cfg(feature = "kernel")]
+            Self::Kernel(_) => 4,
+            Self::Live(_) | Self::Link(_) | Self::Host { .. } | Self::Net(_) => 4,
             Self::Output { .. } => 5,
         }
     }
@@ -154,6 +185,18 @@ impl CliError {
             Self::Capture { .. } => {
                 Some("captures are written by `tcpdump -w FILE tcp`, beside the sender of the data")
             }
+            Self::Live(LiveError::TcpOnLoopback { .. } | LiveError::Net(NetError::TestBed { .. })) => {
+                Some("network namespaces take root and iproute2; `equipoise sim` needs neither")
+            }
+            #[cfg(feature = "kernel")]
+            Self::Live(LiveError::Net(NetError::NoCongestionControl { name, .. }))
+                if name == equipoise_kernel::NAME =>
+            {
+                Some("`equipoise kernel load` gives the kernel symbiosis")
+            }
+            Self::Live(LiveError::Net(NetError::NoCongestionControl { .. })) => {
+                Some("those of the kernel's own are modules: `modprobe tcp_NAME`, where it was built")
+            }
             Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
             Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
             Self::NoKey | Self::Key { .. } => Some(
@@ -163,6 +206,7 @@ impl CliError {
             Self::UnknownController { .. } | Self::Controller { .. } => {
                 Some("`equipoise controllers` lists them with their parameters, which --set NAME=VALUE sets")
             }
+            Self::UnknownSplitter { .. } => Some("`equipoise controllers` lists them at its end"),
             Self::Rates { .. } => Some(
                 "--rate-trace reads lines of milliseconds, one for each 1500 bytes; --rate-csv reads lines of time_s,rate_mbps",
             ),
@@ -175,15 +219,36 @@ impl CliError {
                 "it takes the right CAP_NET_ADMIN: run it as root, or in a namespace of `unshare --user --map-root-user --net`, \
                  or have root make both devices for you with `ip tuntap add dev NAME mode tun user YOU`",
             ),
+            #[cfg(feature = "kernel")]
+            Self::Kernel(_) => None,
             Self::Sim(_)
             | Self::Signal(_)
             | Self::Link(_)
-            | Self::Kernel(_)
             | Self::NoEnds
+            | Self::NotLive { .. }
+            | Self::Pairs(_)
             | Self::KeyFile { .. }
             | Self::Input { .. }
             | Self::Host { .. }
             | Self::Net(_) => None,
+        }
+    }
+}
+
+impl From<ExperimentError> for CliError {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Sim(error) => error.into(),
+            ExperimentError::Live(error) => error.into(),
+        }
+    }
+}
+
+impl From<AsvarujanonError> for CliError {
+    fn from(error: AsvarujanonError) -> Self {
+        match error {
+            AsvarujanonError::Sim(error) => error.into(),
+            AsvarujanonError::Pairs(error) => Self::Pairs(error),
         }
     }
 }

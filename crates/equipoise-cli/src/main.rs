@@ -5,6 +5,7 @@ mod capture;
 mod commands;
 mod error;
 mod hosts;
+#[cfg(feature = "kernel")]
 mod kernel;
 mod link;
 mod output;
@@ -43,6 +44,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Paper(paper) => paper::run(paper),
         Command::Capture(Capture::Rtt(rtt)) => capture::rtt(rtt),
         Command::Link(options) => link::link(options),
+        #[cfg(feature = "kernel")]
         Command::Kernel(command) => kernel::run(command),
         Command::Check { file } => commands::check(file),
         Command::Controllers => Ok(commands::controllers()),

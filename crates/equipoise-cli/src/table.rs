@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use equipoise_lab::record::IntervalRow;
-use equipoise_lab::result::{FlowResult, Run, TcpResult, World};
+use equipoise_lab::result::{FlowResult, PathResult, Run, TcpResult, World};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The live table: a line an interval on standard output, and a bar below them where standard error is a terminal.
@@ -87,6 +87,7 @@ pub(crate) fn summary(runs: &[Run]) -> String {
         };
         for flow in &run.flows {
             text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
+            text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
         }
         if !run.stalls.is_empty() {
             let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
@@ -119,16 +120,25 @@ fn flow_line(flow: &FlowResult) -> String {
     )
 }
 
+/// What of it a path carried.
+fn path_line(path: &PathResult) -> String {
+    let rate = path.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
+    let lost = if path.packets_sent == 0 { 0.0 } else { 100.0 * path.packets_lost as f64 / path.packets_sent as f64 };
+    let (mean, p95) = (millis(path.delay.mean_s), millis(path.delay.p95_s));
+    format!("  {:10} {rate}   {mean} {p95} {:>9} {:>9}  {lost:5.2} %", path.name, "", "")
+}
+
 /// A TCP connection has no one-way delays, and other things instead.
 fn tcp_line(flow: &FlowResult, tcp: &TcpResult) -> String {
     let goodput = tcp.goodput_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
-    let resent = (tcp.resent_in_recovery + tcp.resent_after_timeout) as f64;
+    let resent = tcp.retransmissions as f64;
+    let count = |count: Option<u64>, what: &str| count.map_or(String::new(), |count| format!("{count} {what}, "));
     let share = if flow.packets_sent == 0 { 0.0 } else { 100.0 * resent / flow.packets_sent as f64 };
     format!(
-        "{:12} {goodput}   of data; least round trip {}, {} fast recoveries, {} timeouts, {share:.2} % sent again",
+        "{:12} {goodput}   of data; least round trip {}, {}{}{share:.2} % sent again",
         flow.name,
         millis(tcp.min_round_trip_s).trim_start(),
-        tcp.recoveries,
-        tcp.timeouts,
+        count(tcp.recoveries, "fast recoveries"),
+        count(tcp.timeouts, "timeouts"),
     )
 }

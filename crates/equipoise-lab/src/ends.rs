@@ -3,13 +3,19 @@
 use equipoise::control::ConfigError;
 use equipoise::measure::{ClockMap, InlineConfig, WhiteNoise};
 use equipoise::pace::{Source, Traffic, stream_seed};
-use equipoise::session::rtp::{Background, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig};
+use equipoise::session::flow_pair::PairError;
+use equipoise::session::multipath;
+use equipoise::session::rtp::{
+    Background, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply,
+};
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Span};
 use equipoise_sim::KnownBandwidth;
 use equipoise_sim::tcp::{self, TcpError};
 use thiserror::Error;
 
-use crate::scenario::{BandwidthSource, ControllerChoice, Flow, TcpFlow};
+use crate::egress::SharedEgress;
+use crate::scenario::{BandwidthSource, ControllerChoice, Flow, MultipathFlow, TcpFlow};
+use crate::video::TraceError;
 
 /// Why a flow's ends cannot be made.
 #[derive(Debug, Error)]
@@ -20,6 +26,20 @@ pub enum EndsError {
     /// The session refuses its configuration.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The simulator has no congestion control of the kernel.
+    #[error(
+        "`kernel = {name:?}` alone is for `equipoise live`; for the simulator give it a law of its own, such as `window = {{ name = \"reno\" }}`"
+    )]
+    KernelOnly {
+        /// The congestion control that it names.
+        name: String,
+    },
+    /// There is no such content.
+    #[error(transparent)]
+    Content(#[from] TraceError),
+    /// The flow pair refuses its configuration.
+    #[error(transparent)]
+    Pair(#[from] PairError),
     /// The TCP host refuses its configuration.
     #[error(transparent)]
     Tcp(#[from] TcpError),
@@ -38,14 +58,33 @@ const FIRST_NOISE_STREAM: u64 = 3 << 32;
 pub(crate) fn session(
     flow: &Flow,
     (controller, report_interval): (&ControllerChoice, Span),
-    index: usize,
-    seed: u64,
+    (index, seed): (usize, u64),
+    egress: Option<SharedEgress>,
     origin: Instant<SenderClock>,
 ) -> Result<(Sender, Receiver), EndsError> {
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = receiver(index, stream.ssrc, flow_seed)?;
-    let config = SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed);
+    let far = if let Some(egress) = egress { far.with_egress(Box::new(egress)) } else { far };
+    let supply = flow.content().map(|content| content.supply(flow.packet_size, index, seed)).transpose()?;
+    let config = SenderConfig {
+        supply: supply.unwrap_or_default(),
+        ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
+    };
     Ok((Sender::new(config, controller.build(flow.packet_size)?)?, far))
+}
+
+/// Both ends of flow number `index`, which goes over several paths, in a run that begins at `origin`.
+pub(crate) fn multipath(
+    flow: &Flow,
+    config: &MultipathFlow,
+    (index, seed): (usize, u64),
+    origin: Instant<SenderClock>,
+) -> Result<(multipath::Sender, multipath::Receiver), EndsError> {
+    let (stream, flow_seed) = stream(flow, index, seed);
+    let far = multipath::Receiver::new(receiver_config(index, stream.ssrc, flow_seed))?;
+    let near = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
+    let total = config.controller.build(flow.packet_size)?;
+    Ok((multipath::Sender::new(near, config.period, total, config.split.build(flow.packet_size)?)?, far))
 }
 
 /// Both ends of background traffic as an RTP stream.
@@ -60,6 +99,21 @@ pub(crate) fn background(
     Ok((Background::new(stream, source)?, far))
 }
 
+/// What the application of flow number `index`, which is a TCP connection, sends.
+pub(crate) fn tcp_supply(
+    flow: &Flow,
+    connection: &TcpFlow,
+    index: usize,
+    seed: u64,
+) -> Result<tcp::Supply, TraceError> {
+    let content = flow.content().map(|content| content.supply(flow.packet_size, index, seed)).transpose()?;
+    Ok(match content {
+        Some(Supply::Content(content)) => tcp::Supply::Content(content),
+        // A scenario's connection never has an encoder.
+        Some(Supply::Unlimited | Supply::Encoder(_)) | None => connection.supply.clone(),
+    })
+}
+
 /// Both hosts of flow number `index`, which is a TCP connection.
 pub(crate) fn tcp(
     flow: &Flow,
@@ -67,14 +121,15 @@ pub(crate) fn tcp(
     index: usize,
     seed: u64,
 ) -> Result<(tcp::Sender, tcp::Receiver), EndsError> {
-    let TcpFlow { law, stop, supply, recovery, receive_window, delayed_acks, .. } = connection;
+    let TcpFlow { law, stop, recovery, receive_window, delayed_acks, .. } = connection;
     let law_seed = stream_seed(seed, FIRST_LAW_STREAM + index as u64);
+    let law = law.as_ref().ok_or_else(|| EndsError::KernelOnly { name: connection.congestion_control().to_owned() })?;
     let law = law.entry.build(&law.parameters, flow.packet_size, law_seed)?;
     let config = tcp::SenderConfig {
         packet: flow.packet_size,
         start: Instant::ZERO + flow.start,
         stop: stop.map(|stop| Instant::ZERO + stop),
-        supply: *supply,
+        supply: tcp_supply(flow, connection, index, seed)?,
         recovery: *recovery,
         limited_transmit: connection.limited_transmit,
         idle_restart: connection.idle_restart,
@@ -116,9 +171,13 @@ fn stream(flow: &Flow, index: usize, seed: u64) -> (StreamConfig, u64) {
 }
 
 fn receiver(index: usize, sender_ssrc: u32, seed: u64) -> Result<Receiver, SessionError> {
+    Receiver::new(receiver_config(index, sender_ssrc, seed))
+}
+
+fn receiver_config(index: usize, sender_ssrc: u32, seed: u64) -> ReceiverConfig {
     // Another source number than the sender's, whatever that is.
     let ssrc = sender_ssrc ^ 1;
-    Receiver::new(ReceiverConfig::new(ssrc, cname("receiver", index), sender_ssrc, ClockMap::SYNCHRONISED, seed))
+    ReceiverConfig::new(ssrc, cname("receiver", index), sender_ssrc, ClockMap::SYNCHRONISED, seed)
 }
 
 fn cname(side: &str, index: usize) -> String {

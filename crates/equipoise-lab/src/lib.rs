@@ -12,9 +12,11 @@
 #![forbid(unsafe_code)]
 
 use equipoise::session::Event;
+use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, SenderClock, Span};
 
 pub mod capture;
+mod egress;
 mod ends;
 pub mod link;
 pub mod live;
@@ -26,6 +28,7 @@ pub mod scenario;
 pub mod sim;
 mod statistics;
 pub mod trace;
+pub mod video;
 
 pub use ends::EndsError;
 
@@ -48,6 +51,8 @@ pub enum Progress {
         origin: Instant<SenderClock>,
         /// The flow's place in the scenario.
         flow: usize,
+        /// Which of its paths, where it has several and this is of one.
+        path: Option<PathId>,
         /// What happened.
         event: Event,
     },

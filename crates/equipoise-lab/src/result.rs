@@ -9,7 +9,7 @@ use equipoise::link::LinkStats;
 use equipoise::units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{FlowKind, Scenario};
+use crate::scenario::{FlowKind, Outage, Path, Scenario};
 
 /// All runs of one scenario, as `report.json` holds them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Report {
     pub duration_s: f64,
     /// Steps of load and of capacity, for the charts.
     pub steps: Vec<Step>,
+    /// When paths are taken away, for the charts; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageResult>,
     /// The runs, simulated ones first, each world's in the order of their seeds.
     pub runs: Vec<Run>,
 }
@@ -45,6 +48,17 @@ pub struct Step {
     pub kind: StepKind,
     /// The rate from then on, in bit/s of IP packets.
     pub rate_bps: u64,
+}
+
+/// A time in which a path is taken away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutageResult {
+    /// The path.
+    pub path: String,
+    /// Its beginning, in seconds.
+    pub start_s: f64,
+    /// Its end, or that of the run, in seconds.
+    pub end_s: f64,
 }
 
 /// What a [`Step`] changes.
@@ -155,9 +169,55 @@ pub struct FlowResult {
     pub intervals: Vec<IntervalResult>,
     /// Distribution of the one-way delay after the warm-up, up to its 99th percentile.
     pub histogram: Vec<HistogramBin>,
+    /// What only a session with an egress buffer has; left out for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub egress: Option<EgressResult>,
     /// What only a TCP connection has; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
+    /// Name of what divides the total of a flow over several paths; left out for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+    /// What a flow over several paths did on each of them, in the order of their numbers; left out for other flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathResult>,
+}
+
+/// What a flow did on one of its paths.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathResult {
+    /// The path's name.
+    pub name: String,
+    /// Media packets sent on it in the whole run.
+    pub packets_sent: u64,
+    /// Different media packets received from it.
+    pub packets_received: u64,
+    /// Sent and not received.
+    pub packets_lost: u64,
+    /// Mean sending rate after the warm-up, in bit/s of IP packets.
+    pub mean_rate_bps: Option<f64>,
+    /// One-way delay of the packets sent after the warm-up.
+    pub delay: DelayResult,
+    /// How often three reports in a row were missing.
+    pub reports_missing: u64,
+    /// How often each reason decided its share.
+    pub decisions: BTreeMap<String, u64>,
+    /// Its coefficient of response b at the last split by `ap`, in 1/(s·Mbit/s); `null` for other splits.
+    pub response: Option<f64>,
+    /// The report intervals.
+    pub intervals: Vec<IntervalResult>,
+}
+
+/// What became of a session's packets in its egress buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EgressResult {
+    /// Packets that it took.
+    pub packets_buffered: u64,
+    /// Packets that found it full.
+    pub packets_discarded: u64,
+    /// When the last packet of a finite content had been served and had come to the end of the path, in seconds since the
+    /// run's start; `null` where it has no end or none was reached.
+    pub finished_s: Option<f64>,
 }
 
 /// What a TCP connection did.
@@ -167,14 +227,16 @@ pub struct TcpResult {
     pub goodput_bps: Option<f64>,
     /// New data at the receiver in the whole run, in bytes without headers.
     pub delivered_bytes: u64,
-    /// Segments sent again in fast recovery.
-    pub resent_in_recovery: u64,
-    /// Segments sent again after the timer had run out.
-    pub resent_after_timeout: u64,
-    /// How often fast recovery began.
-    pub recoveries: u64,
-    /// How often the retransmission timer ran out.
-    pub timeouts: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Of these, segments sent again in fast recovery; `null` for the kernel's connections, where it does not tell.
+    pub resent_in_recovery: Option<u64>,
+    /// Segments sent again after the timer had run out; `null` for the kernel's connections.
+    pub resent_after_timeout: Option<u64>,
+    /// How often fast recovery began; `null` for the kernel's connections.
+    pub recoveries: Option<u64>,
+    /// How often the retransmission timer ran out; `null` where the kernel does not tell (before Linux 6.7).
+    pub timeouts: Option<u64>,
     /// Least round-trip time, in seconds.
     pub min_round_trip_s: Option<f64>,
     /// When the last data of a finite transfer were acknowledged, in seconds since the run's start.
@@ -202,8 +264,8 @@ pub struct TcpSample {
     pub goodput_bps: Option<f64>,
     /// Segments sent again so far.
     pub retransmissions: u64,
-    /// How often the retransmission timer has run out so far.
-    pub timeouts: u64,
+    /// How often the retransmission timer has run out so far; `null` where the kernel does not tell (before Linux 6.7).
+    pub timeouts: Option<u64>,
     /// Symbiosis' γ.
     pub gamma: Option<f64>,
     /// The capacity that the law goes by, in bit/s.
@@ -315,6 +377,7 @@ impl Report {
             warm_up_s: scenario.warm_up.as_secs_f64(),
             duration_s: scenario.duration.as_secs_f64(),
             steps: steps(scenario),
+            outages: outages(scenario),
             runs,
         }
     }
@@ -335,7 +398,7 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     let capacities = scenario.links.iter().map(|link| (&link.name, StepKind::Capacity, Span::ZERO, &link.config.rate));
     let loads = scenario.flows.iter().filter_map(|flow| match &flow.kind {
         FlowKind::Background { rate, .. } => Some((&flow.name, StepKind::Load, flow.start, rate)),
-        FlowKind::Session { .. } | FlowKind::Tcp(_) => None,
+        FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) => None,
     });
     let mut steps = Vec::new();
     for (name, kind, start, rate) in capacities.chain(loads) {
@@ -348,6 +411,16 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
         }));
     }
     steps
+}
+
+fn outages(scenario: &Scenario) -> Vec<OutageResult> {
+    let outages = scenario.paths.iter().flat_map(|path| path.down.iter().map(move |outage| (path, outage)));
+    let result = |(path, outage): (&Path, &Outage)| OutageResult {
+        path: path.name.clone(),
+        start_s: outage.at.as_secs_f64(),
+        end_s: outage.until.unwrap_or(scenario.duration).as_secs_f64(),
+    };
+    outages.map(result).collect()
 }
 
 impl LinkResult {

@@ -1,12 +1,19 @@
 //! A scenario in the simulated world.
 
+use std::borrow::Borrow;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use equipoise::session::Event;
+use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, Span};
-use equipoise_sim::{Connection, FlowError, FlowId, LinkId, Observer, Session, Side, Stream, Time, World};
+use equipoise_sim::{
+    Connection, FlowError, FlowId, LinkId, Multipath, Observer, PathLinks, Session, Side, Stream, Time, World,
+};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::Progress;
+use crate::egress::SharedEgress;
 use crate::ends::{self, EndsError};
 use crate::record::{LinkRecord, Recorder, TcpReading};
 use crate::result::{self, Run};
@@ -52,25 +59,43 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
     run(scenario, seed, InOrder { early: Vec::new(), progress })
 }
 
+/// Whether the scenario can be simulated.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn check(scenario: &Scenario) -> Result<(), SimError> {
+    build(scenario, scenario.seed).map(|_| ())
+}
+
 fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError> {
-    let (mut world, links, flows) = build(scenario, seed)?;
+    let Stage { mut world, links, flows, egresses } = build(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
     let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
     let mut link_records: Vec<_> = links.iter().map(|_| LinkRecord::default()).collect();
-    let every = if scenario.has_tcp() { scenario.sample_interval } else { part_of(scenario.duration) };
+    let sampled = scenario.is_sampled();
+    let every = if sampled { scenario.sample_interval } else { part_of(scenario.duration) };
+    let link_stats = |world: &World| -> Vec<_> {
+        let stats = |(&link, egress): (&LinkId, &Option<SharedEgress>)| match egress {
+            Some(egress) => Some(egress.stats(world.now().assume_clock())),
+            None => world.link_stats(link),
+        };
+        links.iter().zip(&egresses).map(stats).collect()
+    };
     let mut until = Span::ZERO;
     while until < scenario.duration {
         until = (until + every).min(scenario.duration);
         world.run(Time::ZERO + until, &mut watch);
-        if scenario.has_tcp() {
+        if sampled {
             sample(&world, &flows, until, &mut watch.recorder);
-            for (record, &link) in link_records.iter_mut().zip(&links) {
-                world.link_stats(link).into_iter().for_each(|stats| record.push(until, stats));
+            for (record, stats) in link_records.iter_mut().zip(link_stats(&world)) {
+                if let Some(stats) = stats {
+                    record.push(until, stats);
+                }
             }
         }
         watch.tell.come_to(until, until.as_secs_f64() / scenario.duration.as_secs_f64());
     }
-    let stats: Vec<_> = links.iter().map(|&link| world.link_stats(link)).collect();
+    let stats = link_stats(&world);
     world.stop(&mut watch);
     world.run(end + DRAIN, &mut watch);
     watch.tell.come_to(Span::MAX, 1.0);
@@ -111,10 +136,10 @@ fn sample(world: &World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
             smoothed_round_trip: stats.smoothed_round_trip,
             min_round_trip: stats.min_round_trip,
             sent: stats.sent,
-            resent_in_recovery: stats.resent_in_recovery,
-            resent_after_timeout: stats.resent_after_timeout,
-            recoveries: stats.recoveries,
-            timeouts: stats.timeouts,
+            retransmissions: stats.resent_in_recovery + stats.resent_after_timeout,
+            resent_after_timeout: Some(stats.resent_after_timeout),
+            recoveries: Some(stats.recoveries),
+            timeouts: Some(stats.timeouts),
             delivered: far.delivered(),
             finished: stats.finished.map(|at| at - Time::ZERO),
             law: stats.law,
@@ -133,13 +158,19 @@ impl<T: Tell> Observer for Watch<T> {
     fn on_event(&mut self, now: Time, flow: FlowId, _: Side, event: &Event) {
         let (at, flow) = (now - Time::ZERO, flow.index());
         self.recorder.on_event(at, flow, event);
-        self.tell.event(at, flow, event);
+        self.tell.event(at, flow, None, event);
+    }
+
+    fn on_path_event(&mut self, now: Time, flow: FlowId, _: Side, (path, event): (PathId, &Event)) {
+        let (at, flow) = (now - Time::ZERO, flow.index());
+        self.recorder.on_path_event(at, flow, path, event);
+        self.tell.event(at, flow, Some(path), event);
     }
 }
 
 /// Who is told of a run while it goes on.
 trait Tell {
-    fn event(&mut self, at: Span, flow: usize, event: &Event);
+    fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event);
     /// All events up to `until` have been told; this share of the run is done.
     fn come_to(&mut self, until: Span, share: f64);
 }
@@ -148,26 +179,26 @@ trait Tell {
 struct Silence;
 
 impl Tell for Silence {
-    fn event(&mut self, _: Span, _: usize, _: &Event) {}
+    fn event(&mut self, _: Span, _: usize, _: Option<PathId>, _: &Event) {}
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
 /// Somebody who wants the events in order, though the world may tell a stream's ahead of time.
 struct InOrder<'a> {
-    early: Vec<(Span, usize, Event)>,
+    early: Vec<(Span, usize, Option<PathId>, Event)>,
     progress: &'a mut dyn FnMut(Progress),
 }
 
 impl Tell for InOrder<'_> {
-    fn event(&mut self, at: Span, flow: usize, event: &Event) {
-        self.early.push((at, flow, *event));
+    fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event) {
+        self.early.push((at, flow, path, *event));
     }
 
     fn come_to(&mut self, until: Span, share: f64) {
         self.early.sort_by_key(|(at, ..)| *at);
         let due = self.early.partition_point(|(at, ..)| *at <= until);
-        for (at, flow, event) in self.early.drain(..due) {
-            (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, event });
+        for (at, flow, path, event) in self.early.drain(..due) {
+            (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, path, event });
         }
         (self.progress)(Progress::Share(share));
     }
@@ -194,17 +225,14 @@ pub fn simulate_many<T: Send>(
         };
         return Ok(vec![keep(simulate(scenario, first_seed, &mut tell)?)]);
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?;
-    let done = std::sync::atomic::AtomicU32::new(0);
-    pool.install(|| {
-        let one = |number: u32| {
-            let run = run(scenario, first_seed.wrapping_add(u64::from(number)), Silence).map(&keep);
-            let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            progress(f64::from(done) / f64::from(runs));
-            run
-        };
-        (0..runs).into_par_iter().map(one).collect()
-    })
+    let done = AtomicU32::new(0);
+    let counted = |run| {
+        let kept = keep(run);
+        progress(f64::from(done.fetch_add(1, Ordering::Relaxed) + 1) / f64::from(runs));
+        kept
+    };
+    let seeded = (0..runs).map(|number| (scenario, first_seed.wrapping_add(u64::from(number))));
+    simulate_each(&seeded.collect::<Vec<_>>(), threads, counted)
 }
 
 /// One run of each scenario with the seed beside it; else as [`simulate_many`].
@@ -212,17 +240,25 @@ pub fn simulate_many<T: Send>(
 /// # Errors
 /// As [`simulate_many`].
 pub fn simulate_each<T: Send>(
-    scenarios: &[(Scenario, u64)],
+    scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
     threads: Option<usize>,
     keep: impl Fn(Run) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?;
-    let one = |(scenario, seed): &(Scenario, u64)| run(scenario, *seed, Silence).map(&keep);
-    pool.install(|| scenarios.par_iter().map(one).collect())
+    pool.install(|| {
+        scenarios.par_iter().map(|(scenario, seed)| run(scenario.borrow(), *seed, Silence).map(&keep)).collect()
+    })
 }
 
-/// The scenario's world, the forward direction of its links, and its flows.
-fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>, Vec<FlowId>), SimError> {
+/// The scenario's world, the forward direction of its links, its flows, and for each link the egress buffer in its place.
+struct Stage {
+    world: World,
+    links: Vec<LinkId>,
+    flows: Vec<FlowId>,
+    egresses: Vec<Option<SharedEgress>>,
+}
+
+fn build(scenario: &Scenario, seed: u64) -> Result<Stage, SimError> {
     let mut world = World::new();
     let mut add = |link: &crate::scenario::Link| {
         let added = world.add_link(link.config.clone());
@@ -233,16 +269,32 @@ fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>, Vec<Flow
     let way = |links: &[LinkId], path: &[usize]| -> Vec<LinkId> {
         path.iter().filter_map(|&link| links.get(link)).copied().collect()
     };
+    let egresses = SharedEgress::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);
+    let egresses = egresses
+        .map(|(egress, link)| egress.map_err(|source| SimError::Link { link: link.name.clone(), source }))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut flows = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let there = way(&forward, &flow.path);
-        let back: Vec<_> = flow.path.iter().rev().copied().collect();
+        let there = way(&forward, flow.network());
+        let back: Vec<_> = flow.network().iter().rev().copied().collect();
         let back = way(&backward, &back);
         match &flow.kind {
             FlowKind::Session { controller, report_interval, .. } => {
-                let (near, far) = ends::session(flow, (controller, *report_interval), index, seed, Instant::ZERO)
+                let egress = flow.egress().and_then(|link| egresses.get(link)?.clone());
+                let how = (controller, *report_interval);
+                let (near, far) = ends::session(flow, how, (index, seed), egress, Instant::ZERO)
                     .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
                 flows.push(world.add_session(Session { near, far, forward: there, backward: back })?);
+            }
+            FlowKind::Multipath(multipath) => {
+                let (near, far) = ends::multipath(flow, multipath, (index, seed), Instant::ZERO)
+                    .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
+                let paths = scenario.paths_of(flow).map(|path| PathLinks {
+                    forward: way(&forward, &path.links),
+                    backward: way(&backward, &path.links.iter().rev().copied().collect::<Vec<_>>()),
+                    changes: path.changes().into_iter().map(|(at, change)| (Time::ZERO + at, change)).collect(),
+                });
+                flows.push(world.add_multipath(Multipath { near, far, paths: paths.collect() })?);
             }
             FlowKind::Background { traffic, rate } => {
                 let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO);
@@ -256,5 +308,5 @@ fn build(scenario: &Scenario, seed: u64) -> Result<(World, Vec<LinkId>, Vec<Flow
             }
         }
     }
-    Ok((world, forward, flows))
+    Ok(Stage { world, links: forward, flows, egresses })
 }

@@ -59,6 +59,13 @@ pub(crate) fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
     (trials > 0).then_some(Estimate { value: p, ci95: [(centre - half).max(0.0), (centre + half).min(1.0)] })
 }
 
+/// Jain's index of fairness (Jain 1984): 1 for equal shares, one over their number where one has all.
+pub(crate) fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
 /// Numbers in order; those that are none are left out.
 pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<_> = values.iter().copied().filter(|value| !value.is_nan()).collect();
@@ -155,6 +162,12 @@ mod tests {
             }
         }
         assert!(quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn jain_is_one_for_equal_shares_and_their_share_for_one_that_has_all() {
+        assert!((jain(&[3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
+        assert!((jain(&[5.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
     }
 
     /// For 100 numbers the tables give the 40th and the 61st in order as bounds of the median.

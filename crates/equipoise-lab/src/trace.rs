@@ -6,10 +6,11 @@ use equipoise::session::Event;
 use equipoise::units::{Instant, SenderClock, Span};
 
 /// Names of the columns. What an event does not have stays empty.
-pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail\n";
+pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
 
-/// An event of flow `flow`, at `at` after the run's start, which was at `origin`; with a line break at its end.
-pub fn line(at: Span, flow: &str, origin: Instant<SenderClock>, event: &Event) -> String {
+/// An event of flow `flow`, and of one of its paths where it is of one, at `at` after the run's start, which was at
+/// `origin`; with a line break at its end.
+pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<SenderClock>, event: &Event) -> String {
     let row = row(origin, event);
     let mut text = format!("{:.9},{},{}", at.as_secs_f64(), quoted(flow), row.name);
     let columns = [
@@ -20,6 +21,7 @@ pub fn line(at: Span, flow: &str, origin: Instant<SenderClock>, event: &Event) -
         row.size_bytes.map(|size| size.to_string()),
         row.rate_bps.map(|rate| rate.to_string()),
         row.detail.map(str::to_owned),
+        path.map(quoted),
     ];
     for column in columns {
         // Writing to a string does not fail.
@@ -60,6 +62,11 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
             size_bytes: Some(size.as_bytes()),
             ..named("media-received")
         },
+        Event::ContentKnown { packets } => Row { number: Some(packets), ..named("content-known") },
+        Event::Buffered { sequence, wait } => {
+            Row { number: Some(sequence), delay_s: Some(wait.as_secs_f64()), ..named("buffered") }
+        }
+        Event::Discarded { sequence } => Row { number: Some(sequence), ..named("discarded") },
         Event::ReportRequested { number } => Row { number: Some(number), ..named("report-requested") },
         Event::ReportSent { delay } => Row {
             delay_s: delay.map(|delay| delay.mean_s),
@@ -104,10 +111,10 @@ mod tests {
             delay: Span::from_micros(8200),
             size: Size::from_bytes(1000),
         };
-        let received = line(Span::from_millis(1508), "media", Instant::from_nanos(500_000_000), &event);
-        assert_eq!(received, "1.508000000,media,media-received,7,1.000000000,0.008200000,,1000,,\n");
+        let received = line(Span::from_millis(1508), ("media", Some("lte")), Instant::from_nanos(500_000_000), &event);
+        assert_eq!(received, "1.508000000,media,media-received,7,1.000000000,0.008200000,,1000,,,lte\n");
         assert_eq!(received.matches(',').count(), HEADER.matches(',').count());
-        let ended = line(Span::ZERO, "a \"b\", c", Instant::ZERO, &Event::Ended { by_peer: true });
+        let ended = line(Span::ZERO, ("a \"b\", c", None), Instant::ZERO, &Event::Ended { by_peer: true });
         assert!(ended.starts_with("0.000000000,\"a \"\"b\"\", c\",ended,"), "{ended}");
     }
 }

@@ -14,7 +14,7 @@ use equipoise::control;
 use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_net::media::{Incoming, MediaReceiver, MediaSender};
-use equipoise_net::{Clock, Emulator, Key, Route, SendConfig, ServerConfig, Socket};
+use equipoise_net::{Clock, Emulator, EmulatorConfig, Key, Protocol, Route, SendConfig, ServerConfig, Socket};
 use openh264::encoder::{BitRate, Encoder, EncoderConfig, FrameRate, RateControlMode};
 use openh264::formats::YUVBuffer;
 use openh264::{OpenH264API, Timestamp};
@@ -150,10 +150,10 @@ fn bottleneck(clock: &Clock, from: &Socket, to: &MediaReceiver, seconds: u32) ->
         queue: QueueLimit::Bytes(Size::from_bytes(64_000)),
     };
     let forward = link(Schedule::new(wide, vec![(third, narrow), (third + third, wide)]));
-    let links = [forward, link(Schedule::constant(wide))];
+    let links = vec![forward, link(Schedule::constant(wide))];
     let (sender, receiver) = (from.address(), to.local_address());
-    let route = Route { forward: vec![0], backward: vec![1], sender, receiver };
-    Ok(Emulator::start(clock, clock.now(), &links, vec![route])?)
+    let route = Route { forward: vec![0], backward: vec![1], protocol: Protocol::Udp, sender, receiver };
+    Ok(Emulator::start(clock, EmulatorConfig::new(clock.now(), links, vec![route]))?)
 }
 
 /// Writes what comes; how many bytes that are, and how many packets are missing.

@@ -1,12 +1,13 @@
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use equipoise::link::{LinkError, PipeError};
+use equipoise::session::flow_pair::PairError;
 use equipoise::session::rtp::SessionError;
 use equipoise::units::Span;
 use thiserror::Error;
 
-use crate::Refusal;
+use crate::{Refusal, Via};
 
 /// Why the real world could not do what was asked.
 #[derive(Debug, Error)]
@@ -86,6 +87,24 @@ pub enum NetError {
         /// What the system says.
         said: String,
     },
+    /// The kernel has no congestion control of this name.
+    #[error("the kernel has no congestion control {name:?}; there are {}", known.join(", "))]
+    NoCongestionControl {
+        /// The name that was asked for.
+        name: String,
+        /// Those that are there.
+        known: Vec<String>,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A TCP socket of the kernel does not do what it should.
+    #[error("cannot {what} a TCP socket")]
+    Tcp {
+        /// What it should do.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
     /// Media that is generated takes no payload.
     #[error(
         "a session of generated media takes no payload; set it up for a stream (Payload::Stream) or RTP packets (Payload::Rtp)"
@@ -94,6 +113,17 @@ pub enum NetError {
     /// A session cannot be set up.
     #[error("the session cannot be set up")]
     Session(#[from] SessionError),
+    /// A flow pair cannot be set up.
+    #[error("the flow pair cannot be set up")]
+    Pair(#[from] PairError),
+    /// Who answers over TCP is no end of a flow pair, or takes no flow now.
+    #[error("{peer} is no receiver of flow pairs: {said}")]
+    NoPair {
+        /// Who was asked.
+        peer: SocketAddr,
+        /// What it said instead, or did not.
+        said: String,
+    },
     /// A thread panicked, so that its results are lost.
     #[error("thread {name:?} panicked; its results are lost")]
     Panicked {
@@ -118,6 +148,12 @@ pub enum NetError {
         /// How many links there are.
         links: usize,
     },
+    /// Streams are the kernel's, which a relay of datagrams cannot carry.
+    #[error("route {route} is of TCP, but a relay on loopback carries UDP only; use a test bed of network namespaces")]
+    NoStream {
+        /// The route's position in the list of routes, from 0.
+        route: usize,
+    },
     /// A direction of a bridge cannot be built.
     #[error("the path {direction} cannot be built")]
     Path {
@@ -133,6 +169,46 @@ pub enum NetError {
         name: String,
         /// Those that are there.
         known: Vec<String>,
+    },
+    /// The interface has no address of the peer's kind.
+    #[error("interface {name:?} has no {family} address; `ip addr add` gives it one")]
+    NoAddress {
+        /// Its name.
+        name: String,
+        /// "IPv4" or "IPv6".
+        family: &'static str,
+    },
+    /// A path is to leave from an address that no interface here has, or that is of another kind than the peer's.
+    #[error("no interface here has the {family} address {address}; there are {}", known.join(", "))]
+    NotOurAddress {
+        /// The address that was asked for.
+        address: IpAddr,
+        /// What it is to be, as the peer's: "IPv4" or "IPv6".
+        family: &'static str,
+        /// Those that are there.
+        known: Vec<String>,
+    },
+    /// A session has a path already.
+    #[error("path {path} is path {other}; name each path once")]
+    SamePath {
+        /// The one that was given.
+        path: Via,
+        /// The one that is there.
+        other: Via,
+    },
+    /// A session cannot have so many paths, or so few.
+    #[error("a session has 1 to {most} paths, not {found}")]
+    Paths {
+        /// How many were asked for.
+        found: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The system does not tell of its interfaces.
+    #[error("cannot watch the network interfaces")]
+    Interfaces {
+        /// What the system says.
+        source: io::Error,
     },
     /// Both ends of a bridge are the same interface.
     #[error("{name:?} cannot be bridged with itself; name two interfaces")]

@@ -6,13 +6,16 @@
 //! - [`Clock`]: one time for all of the host, which never steps.
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
-//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP.
-//! - [`TestBed`]: hosts of their own in network namespaces.
-//! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, for runs on one machine.
+//! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP; [`send_multipath()`]: over
+//!   several interfaces at once.
+//! - [`TestBed`]: hosts of their own in network namespaces; [`TcpEnds`]: TCP of the kernel between them.
+//! - [`Emulator`]: a bottleneck made of [`equipoise::link::FifoLink`] between two sockets, or between the hosts of a test bed
+//!   for UDP and TCP, for runs on one machine.
 //! - [`Bridge`]: one direction of a path each way, made of [`equipoise::link::Pipe`], between UDP clients and a server, or
 //!   between two network interfaces or TUN devices for any traffic.
 //! - [`Watchdog`]: notes when the machine itself stood still.
 //! - [`media`]: sessions between hosts for applications on tokio.
+//! - [`flow_pair`]: application data units that go over TCP and RTP in turn, between hosts.
 //!
 //! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
 //! packets is often shorter than that. [`media`] stands beside these threads, and nothing of it runs on them.
@@ -26,29 +29,36 @@ mod bridge;
 mod clock;
 mod driver;
 mod emulator;
+mod engine;
 mod error;
+pub mod flow_pair;
 mod lateness;
+mod leaving;
 mod mailbox;
 pub mod media;
 mod secure;
 mod send;
 mod server;
 mod socket;
+mod tcp;
 mod testbed;
 mod thread;
 mod transport;
 mod watchdog;
 
-pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, PortStats, Punctuality};
+pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, Punctuality};
 pub use clock::{Clock, HostClock, Time};
-pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
-pub use emulator::{Emulator, EmulatorReport, LoadProbe, Route};
+pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint, run_multipath};
+pub use emulator::{Emulator, EmulatorConfig, EmulatorReport, LinkSample, LoadProbe, Protocol, Route};
+pub use engine::PortStats;
 pub use error::NetError;
 pub use lateness::Lateness;
 pub use mailbox::{Closed, Mailbox};
 pub use secure::{Key, KeyError, Refusal};
-pub use send::{SendConfig, send};
+pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
 pub use server::{End, Server, ServerConfig, Session, Visitor};
 pub use socket::{Received, Socket, SocketStats, TimestampSource};
+pub use tcp::{RunningTcp, TcpEnds, TcpPlan, TcpState, TcpSupply};
 pub use testbed::{Place, TestBed};
+pub use transport::{Paths, Via};
 pub use watchdog::{Stall, Stalls, Watchdog};

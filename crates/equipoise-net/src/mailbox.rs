@@ -32,7 +32,8 @@ pub(crate) struct Inbox {
 /// What an inbox has.
 #[derive(Debug)]
 pub(crate) enum Letter {
-    Payload(Vec<u8>),
+    /// Bytes, and whether an application data unit ends with them.
+    Payload(Vec<u8>, bool),
     None,
     Closed,
 }
@@ -48,7 +49,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    letters: VecDeque<Vec<u8>>,
+    letters: VecDeque<(Vec<u8>, bool)>,
     bytes: usize,
     /// Who waits for room, be it a thread or a task, in the order in which they came.
     waiting: BTreeMap<u64, Waker>,
@@ -68,18 +69,23 @@ impl Shared {
         let _ = self.bell.write(1);
     }
 
-    fn put(&self, mut state: MutexGuard<'_, State>, payload: &[u8]) -> Result<(), Closed> {
+    fn put(&self, mut state: MutexGuard<'_, State>, payload: &[u8], end: bool) -> Result<(), Closed> {
         if state.reader_gone {
             return Err(Closed);
         }
-        if !payload.is_empty() {
-            state.bytes += payload.len();
-            state.letters.push_back(payload.to_vec());
+        if end || !payload.is_empty() {
+            state.bytes += weight(payload.len(), end);
+            state.letters.push_back((payload.to_vec(), end));
             drop(state);
             self.ring();
         }
         Ok(())
     }
+}
+
+/// What a letter counts for: empty units, too, are bounded.
+const fn weight(length: usize, end: bool) -> usize {
+    if end { length + 64 } else { length }
 }
 
 /// Wakes all who wait for room.
@@ -103,7 +109,7 @@ impl Mailbox {
     pub const MOST: usize = 256 << 10;
 
     /// Longer payload is taken in parts of so many bytes, each when there is room for it.
-    const PART: usize = Self::MOST / 4;
+    pub(crate) const PART: usize = Self::MOST / 4;
     /// Who waits is woken when no more bytes than these are left. Ours: there is room for some parts then, and the sender's
     /// thread wakes nobody for every packet.
     const LOW: usize = Self::MOST / 2;
@@ -115,11 +121,20 @@ impl Mailbox {
     /// [`Closed`] where the session is over.
     pub fn push(&self, payload: &[u8]) -> Result<(), Closed> {
         for part in payload.chunks(Self::PART) {
-            if !self.try_push(part)? {
-                block_on(self.pushing(part))?;
-            }
+            self.push_part(part, false)?;
         }
         Ok(())
+    }
+
+    /// Gives one part of [`PART`](Self::PART) bytes at most, with which an application data unit may end, and waits while
+    /// there is no room.
+    pub(crate) fn push_part(&self, part: &[u8], end: bool) -> Result<(), Closed> {
+        if self.try_put(part, end)? { Ok(()) } else { block_on(self.pushing(part, end)) }
+    }
+
+    /// The same; a task waits instead of a thread.
+    pub(crate) async fn push_part_async(&self, part: &[u8], end: bool) -> Result<(), Closed> {
+        self.pushing(part, end).await
     }
 
     /// Gives payload to the sender as [`push`](Self::push) does; a task waits instead of a thread.
@@ -131,7 +146,7 @@ impl Mailbox {
     /// [`Closed`] where the session is over.
     pub async fn push_async(&self, payload: &[u8]) -> Result<(), Closed> {
         for part in payload.chunks(Self::PART) {
-            self.pushing(part).await?;
+            self.push_part_async(part, false).await?;
         }
         Ok(())
     }
@@ -141,11 +156,15 @@ impl Mailbox {
     /// # Errors
     /// [`Closed`] where the session is over.
     pub fn try_push(&self, payload: &[u8]) -> Result<bool, Closed> {
+        self.try_put(payload, false)
+    }
+
+    fn try_put(&self, payload: &[u8], end: bool) -> Result<bool, Closed> {
         let state = self.shared.state();
-        if state.bytes + payload.len() > Self::MOST {
+        if state.bytes + weight(payload.len(), end) > Self::MOST {
             return if state.reader_gone { Err(Closed) } else { Ok(false) };
         }
-        self.shared.put(state, payload).map(|()| true)
+        self.shared.put(state, payload, end).map(|()| true)
     }
 
     /// Bytes that were given and have not left, here and in the sender: divided by the rate, how late the next ones leave.
@@ -154,8 +173,8 @@ impl Mailbox {
         self.shared.state().bytes + self.shared.unsent.load(Ordering::Relaxed)
     }
 
-    fn pushing<'a>(&'a self, part: &'a [u8]) -> Pushing<'a> {
-        Pushing { shared: &self.shared, part, ticket: None }
+    fn pushing<'a>(&'a self, part: &'a [u8], end: bool) -> Pushing<'a> {
+        Pushing { shared: &self.shared, part, end, ticket: None }
     }
 }
 
@@ -163,6 +182,7 @@ impl Mailbox {
 struct Pushing<'a> {
     shared: &'a Shared,
     part: &'a [u8],
+    end: bool,
     /// Its place among those who wait.
     ticket: Option<u64>,
 }
@@ -172,8 +192,8 @@ impl Future for Pushing<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.shared.state();
-        if state.bytes + self.part.len() <= Mailbox::MOST || state.reader_gone {
-            return Poll::Ready(self.shared.put(state, self.part));
+        if state.bytes + weight(self.part.len(), self.end) <= Mailbox::MOST || state.reader_gone {
+            return Poll::Ready(self.shared.put(state, self.part, self.end));
         }
         let ticket = self.ticket.unwrap_or(state.next_ticket);
         state.next_ticket = state.next_ticket.max(ticket + 1);
@@ -235,12 +255,12 @@ impl Inbox {
             let _ = self.shared.bell.read();
         }
         match state.letters.pop_front() {
-            Some(payload) => {
-                state.bytes -= payload.len();
+            Some((payload, end)) => {
+                state.bytes -= weight(payload.len(), end);
                 if state.bytes <= Mailbox::LOW && !state.waiting.is_empty() {
                     wake(state);
                 }
-                Letter::Payload(payload)
+                Letter::Payload(payload, end)
             }
             None if state.writers == 0 => Letter::Closed,
             None => Letter::None,
@@ -277,7 +297,7 @@ mod tests {
     use super::*;
 
     fn taken(inbox: &mut Inbox) -> Option<Vec<u8>> {
-        if let Letter::Payload(payload) = inbox.take() { Some(payload) } else { None }
+        if let Letter::Payload(payload, _) = inbox.take() { Some(payload) } else { None }
     }
 
     #[test]

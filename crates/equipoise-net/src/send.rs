@@ -3,17 +3,19 @@
 use std::net::SocketAddr;
 
 use equipoise::control::BoxedController;
+use equipoise::control::split::BoxedSplitter;
+use equipoise::session::multipath;
 use equipoise::session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Rate, Size, Span};
 use equipoise::wire::NtpTime;
-use equipoise::wire::rtp::RtpHeader;
+use equipoise::wire::rtp::{RtpHeader, Subflow};
 
-use crate::driver::drive;
+use crate::driver::{OnePath, Party, SeveralPaths, drive};
 use crate::mailbox::mailbox;
 use crate::secure::protection::Protection;
 use crate::secure::{Key, random};
-use crate::transport::{Client, Opening};
-use crate::{Mailbox, NetError, Observer, Running, Socket};
+use crate::transport::{Client, Links, Opening};
+use crate::{Clock, Mailbox, NetError, Observer, Paths, Running, Socket, Via};
 
 /// What a session to a server is made of, beside its controller.
 #[derive(Clone, Debug)]
@@ -64,7 +66,16 @@ impl SendConfig {
 
     /// What a rate of IP packets, such as the controller decides, leaves for payload in full packets.
     pub fn payload_rate(&self, rate: Rate) -> Rate {
-        let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
+        self.payload_rate_with(rate, None)
+    }
+
+    /// The same for a session over several paths, whose packets say more of themselves.
+    pub fn multipath_payload_rate(&self, rate: Rate) -> Rate {
+        self.payload_rate_with(rate, Some(Subflow::default()))
+    }
+
+    fn payload_rate_with(&self, rate: Rate, subflow: Option<Subflow>) -> Rate {
+        let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), subflow, ..RtpHeader::default() };
         let headers = Size::IPV4_UDP + self.overhead() + Size::from_bytes(header.encoded_len() as u64);
         let share = 1.0 - headers.as_bytes() as f64 / self.packet_size.as_bytes().max(1) as f64;
         Rate::from_bps((rate.as_bps_f64() * share) as u64)
@@ -77,6 +88,47 @@ impl SendConfig {
         let header = if self.peer.is_ipv6() { 20 } else { 0 };
         Size::from_bytes(cipher + header)
     }
+
+    /// What a session of this kind is made of, and what its receiver is asked for.
+    fn session(&self, clock: &Clock, several: bool) -> (SenderConfig, Opening) {
+        let ssrc = self.ssrc.unwrap_or_else(|| u32::from_be_bytes(random()));
+        let stream = StreamConfig {
+            overhead: self.overhead(),
+            ..StreamConfig::new(ssrc, self.payload_type, self.packet_size, format!("sender-{ssrc:08x}@equipoise"))
+        };
+        let start = clock.now().assume_clock();
+        let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
+        let Self { peer, payload, delays, patience, .. } = *self;
+        let opening = Opening { peer, key: self.key.clone(), ssrc, payload, several, patience };
+        (SenderConfig { payload, delays, ..base }, opening)
+    }
+}
+
+/// What a session over several paths has beside: which they are, and what divides the rate among them.
+pub struct Multipath {
+    /// Its paths, 1 to [`MAX_PATHS`](multipath::MAX_PATHS); they are numbered from 0 in this order.
+    pub paths: Vec<Via>,
+    /// What divides the total.
+    pub splitter: BoxedSplitter,
+    /// Time between two divisions; not less than the report interval.
+    pub period: Span,
+}
+
+impl Multipath {
+    /// Paths whose shares are decided every 5 s, as in the paper (Asvarujanon 2014, Sec. 4.3).
+    pub fn new(paths: Vec<Via>, splitter: BoxedSplitter) -> Self {
+        Self { paths, splitter, period: multipath::Sender::PERIOD }
+    }
+}
+
+/// An open session over several paths.
+pub struct MultipathSession<O> {
+    /// Its thread.
+    pub running: Running<multipath::Sender, O>,
+    /// Where its payload goes; `None` for generated media.
+    pub mailbox: Option<Mailbox>,
+    /// Its paths, to be changed while it runs.
+    pub paths: Paths,
 }
 
 /// Opens a session and sends on a thread of its own, until it is stopped or nobody has a [`Mailbox`] to it any more.
@@ -92,26 +144,50 @@ pub fn send<O: Observer + Send + 'static>(
     controller: BoxedController,
     observer: O,
 ) -> Result<(Running<Sender, O>, Option<Mailbox>), NetError> {
-    let ssrc = config.ssrc.unwrap_or_else(|| u32::from_be_bytes(random()));
-    let stream = StreamConfig {
-        overhead: config.overhead(),
-        ..StreamConfig::new(ssrc, config.payload_type, config.packet_size, format!("sender-{ssrc:08x}@equipoise"))
-    };
     // Whatever is wrong with the session itself is said before anybody is asked.
-    let start = socket.clock().now().assume_clock();
-    let base = SenderConfig::new(stream, config.report_interval, start, u64::from_be_bytes(random()));
-    let sender = Sender::new(SenderConfig { payload: config.payload, delays: config.delays, ..base }, controller)?;
-    let opening = Opening {
-        peer: config.peer,
-        key: config.key.clone(),
-        ssrc,
-        payload: config.payload,
-        patience: config.patience,
-    };
-    let client = Client::open(socket, opening)?;
-    if config.payload == Payload::Generated {
-        return Ok((drive("sender", sender, client, observer, None)?, None));
+    let (sender, opening) = config.session(socket.clock(), false);
+    let endpoint = Sender::new(sender, controller)?;
+    start(OnePath(endpoint), Links::fixed(vec![socket]), opening, observer)
+}
+
+/// Opens a session over several paths, and is else like [`send`]. Its paths may be changed while it runs.
+///
+/// Each path has a socket of its own, bound to its interface and to the address of that. A path whose interface goes down,
+/// or whose address changes, is left at once, and taken up again when there is a way; no path is used before the server
+/// has answered on it.
+///
+/// # Errors
+/// As [`send`]; and as [`Paths::add`], where a path is wrong.
+pub fn send_multipath<O: Observer + Send + 'static>(
+    clock: &Clock,
+    config: &SendConfig,
+    multipath: Multipath,
+    controller: BoxedController,
+    observer: O,
+) -> Result<MultipathSession<O>, NetError> {
+    let Multipath { paths, splitter, period } = multipath;
+    let (sender, opening) = config.session(clock, true);
+    let endpoint = multipath::Sender::new(sender, period, controller, splitter)?;
+    let paths = Paths::new(config.peer, &paths)?;
+    let links = Links::following(paths.clone(), clock)?;
+    let (running, mailbox) = start(SeveralPaths(endpoint), links, opening, observer)?;
+    Ok(MultipathSession { running, mailbox, paths })
+}
+
+/// A sender on its thread, and where its payload goes.
+type Started<E, O> = (Running<E, O>, Option<Mailbox>);
+
+fn start<P, O>(party: P, links: Links, opening: Opening, observer: O) -> Result<Started<P::Endpoint, O>, NetError>
+where
+    P: Party + Send + 'static,
+    P::Endpoint: Send + 'static,
+    O: Observer + Send + 'static,
+{
+    let is_generated = opening.payload == Payload::Generated;
+    let client = Client::open(links, opening)?;
+    if is_generated {
+        return Ok((drive("sender", party, client, observer, None)?, None));
     }
     let (mailbox, inbox) = mailbox()?;
-    Ok((drive("sender", sender, client, observer, Some(inbox))?, Some(mailbox)))
+    Ok((drive("sender", party, client, observer, Some(inbox))?, Some(mailbox)))
 }

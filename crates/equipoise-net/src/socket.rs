@@ -2,6 +2,7 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
+use equipoise::session::multipath::MAX_PATHS;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -65,6 +66,14 @@ pub struct SocketStats {
     pub overflowed: u64,
 }
 
+impl SocketStats {
+    /// What both sockets lost.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        let unsent = self.unsent.saturating_add(other.unsent);
+        Self { unsent, overflowed: self.overflowed.saturating_add(other.overflowed) }
+    }
+}
+
 /// A bound UDP socket that never blocks and knows when its datagrams arrived.
 #[derive(Debug)]
 pub struct Socket {
@@ -89,9 +98,30 @@ impl Socket {
             ErrorKind::AddrInUse => NetError::PortInUse { address },
             _ => NetError::Bind { address, source },
         };
-        let socket = UdpSocket::bind(address).map_err(failed)?;
-        socket.set_nonblocking(true).map_err(failed)?;
-        let address = socket.local_addr().map_err(failed)?;
+        UdpSocket::bind(address).and_then(|socket| Self::of(socket, clock)).map_err(failed)
+    }
+
+    /// A socket at any free port of `address` whose datagrams leave and come by the interface `device` alone.
+    ///
+    /// The address alone would not do: datagrams from it leave by whichever interface the routes name for their
+    /// destination.
+    ///
+    /// # Errors
+    /// [`NetError::Bind`] where it cannot be had.
+    pub fn bind_to_device(address: IpAddr, device: &str, clock: &Clock) -> Result<Self, NetError> {
+        let address = SocketAddr::new(address, 0);
+        let open = || {
+            let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::DGRAM, None)?;
+            socket.bind_device(Some(device.as_bytes()))?;
+            socket.bind(&address.into())?;
+            Self::of(socket.into(), clock)
+        };
+        open().map_err(|source| NetError::Bind { address, source })
+    }
+
+    fn of(socket: UdpSocket, clock: &Clock) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
         let timestamps = match setsockopt(&socket, sockopt::ReceiveTimestampns, &true) {
             Ok(()) => TimestampSource::Kernel,
             Err(_) => TimestampSource::UserSpace,
@@ -181,9 +211,9 @@ impl Socket {
         Ok(from.map(|from| Received { len: message.len, from, at: message.at }))
     }
 
-    /// For [`wait_readable`].
-    pub(crate) fn poll(&self) -> PollFd<'_> {
-        PollFd::new(self.inner.as_fd(), PollFlags::POLLIN)
+    /// For [`wait_any`].
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.as_fd()
     }
 
     /// Sends `head` and `media` bytes of zeros behind it to `peer` as one datagram, or loses it and counts it where the
@@ -192,6 +222,11 @@ impl Socket {
     /// # Errors
     /// [`NetError::Send`] where such a datagram can never be sent: too long, or not to such an address.
     pub fn send_to(&mut self, peer: SocketAddr, head: &[u8], media: usize) -> Result<(), NetError> {
+        self.offer(peer, head, media).map(|_| ())
+    }
+
+    /// Sends as [`send_to`](Self::send_to) does. False where there is no way: the interface or its address is gone.
+    pub(crate) fn offer(&mut self, peer: SocketAddr, head: &[u8], media: usize) -> Result<bool, NetError> {
         let failed =
             |errno: Errno| NetError::Send { peer, length: head.len().saturating_add(media), source: errno.into() };
         let media = ZEROS.get(..media).ok_or_else(|| failed(Errno::EMSGSIZE))?;
@@ -199,11 +234,11 @@ impl Socket {
         let to = SockaddrStorage::from(peer);
         loop {
             match sendmsg(self.inner.as_raw_fd(), &parts, &[], MsgFlags::empty(), Some(&to)) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(true),
                 Err(Errno::EINTR) => {}
-                Err(errno) if is_word_from_the_path(errno) || is_lack_of_room(errno) => {
+                Err(errno) if is_word_from_the_path(errno) || is_lack_of_room(errno) || is_lack_of_way(errno) => {
                     self.stats.unsent += 1;
-                    return Ok(());
+                    return Ok(!is_lack_of_way(errno));
                 }
                 Err(errno) => return Err(failed(errno)),
             }
@@ -211,18 +246,29 @@ impl Socket {
     }
 }
 
-/// Waits until `socket` has a datagram, `bell` rings, or the time is `until`, whichever is first; may return early. Whether
-/// the socket has something to read.
-pub(crate) fn wait_for(
-    socket: &Socket,
-    bell: Option<BorrowedFd<'_>>,
+/// What [`wait_any`] waits for at the most: the sockets of a session's paths, news of interfaces, and a bell.
+const WAITED: usize = MAX_PATHS + 2;
+
+/// Waits until one of `readers` has something to read or the time is `until`, whichever is first; may return early. Which
+/// have, as bits in their order, the first the lowest.
+pub(crate) fn wait_any<'a>(
+    readers: impl Iterator<Item = BorrowedFd<'a>>,
     clock: &Clock,
     until: Time,
-) -> Result<bool, NetError> {
-    let mut waiting = [socket.poll(), PollFd::new(bell.unwrap_or(socket.inner.as_fd()), PollFlags::POLLIN)];
-    let count = if bell.is_some() { 2 } else { 1 };
+) -> Result<u32, NetError> {
+    let (mut readers, mut count) = (readers.peekable(), 0);
+    let Some(first) = readers.peek().copied() else {
+        clock.sleep_until(until);
+        return Ok(0);
+    };
+    let mut waiting: [PollFd<'_>; WAITED] = std::array::from_fn(|_| {
+        let next = readers.next();
+        count += usize::from(next.is_some());
+        PollFd::new(next.unwrap_or(first), PollFlags::POLLIN)
+    });
     wait_readable(&mut waiting[..count], clock, until)?;
-    Ok(waiting[0].any().unwrap_or(true))
+    let readable = waiting[..count].iter().enumerate().filter(|(_, reader)| reader.any().unwrap_or(true));
+    Ok(readable.fold(0, |bits, (at, _)| bits | 1 << at))
 }
 
 /// What was read from a socket of any kind.
@@ -253,13 +299,13 @@ pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clo
     Ok(Message { len: message.bytes, cut, from: message.address, at, overflowed })
 }
 
-/// Waits until one of `sockets` has a datagram or the time is `until`, whichever is first; may return early.
+/// Waits until one of any number of `sockets` has a datagram or the time is `until`, whichever is first; may return early.
 pub(crate) fn wait<'a>(sockets: impl Iterator<Item = &'a Socket>, clock: &Clock, until: Time) -> Result<(), NetError> {
-    let mut waiting: Vec<_> = sockets.map(Socket::poll).collect();
+    let mut waiting: Vec<_> = sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
     wait_readable(&mut waiting, clock, until)
 }
 
-/// The same for sockets of any kind.
+/// Waits for what is to be read from any of `waiting`, or until then, whichever is first; may return early.
 pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Time) -> Result<(), NetError> {
     let nanos = (until - clock.now()).as_nanos().max(0);
     let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -272,6 +318,11 @@ pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Ti
 /// What ICMP had to say of an earlier datagram (RFC 1122, Sec. 4.1.3.3).
 fn is_word_from_the_path(errno: Errno) -> bool {
     matches!(errno, Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EHOSTDOWN | Errno::ENETDOWN)
+}
+
+/// The interface is down or gone, its address is, or no route leads over it.
+fn is_lack_of_way(errno: Errno) -> bool {
+    matches!(errno, Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENODEV | Errno::EADDRNOTAVAIL)
 }
 
 pub(crate) fn is_lack_of_room(errno: Errno) -> bool {
@@ -297,7 +348,7 @@ fn nanos_of(time: TimeSpec) -> u64 {
     u64::try_from(nanos).unwrap_or(0)
 }
 
-fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
+pub(crate) fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = address.as_sockaddr_in().map(|&address| SocketAddr::from(address));
     v4.or_else(|| address.as_sockaddr_in6().map(|&address| SocketAddr::from(address)))
 }

@@ -1,4 +1,4 @@
-use std::fs::File;
+use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,24 +6,23 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 
-use crate::{Clock, NetError, Socket};
+use crate::NetError;
 
 /// A place of the test bed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The host that sends.
     Near,
-    /// The middle, on the side of the host that sends.
-    Entrance,
-    /// The middle, on the side of the host that receives.
-    Exit,
+    /// What lies between the hosts.
+    Middle,
     /// The host that receives.
     Far,
 }
 
-/// Three network namespaces in a row, each pair joined by a virtual Ethernet: two hosts and the middle between them.
+/// Three network namespaces in a row, each pair joined by a virtual Ethernet: two hosts and the middle between them, which
+/// carries nothing until an [`Emulator`](crate::Emulator) does.
 ///
-/// Sockets that are bound here belong to their namespace for good, wherever their threads run. The namespaces go when
+/// Sockets that are opened here belong to their namespace for good, wherever their threads run. The namespaces go when
 /// this is dropped.
 #[derive(Debug)]
 pub struct TestBed {
@@ -32,7 +31,21 @@ pub struct TestBed {
     far: String,
 }
 
+/// What the hosts are set to, where the kernel has it: no chatter of IPv6; buffers of TCP that limit nobody (twice the
+/// bandwidth-delay product of 1 Gbit/s and 250 ms), of which what waits unsent is not more than a few round trips; and a
+/// connection begins knowing nothing of those before it.
+const SETTINGS: [(&str, &str); 5] = [
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv4/tcp_rmem", "4096 16777216 67108864"),
+    ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
+    ("net/ipv4/tcp_notsent_lowat", "262144"),
+    ("net/ipv4/tcp_no_metrics_save", "1"),
+];
+
 impl TestBed {
+    /// The middle's interfaces, on the side of the host that sends and of the one that receives.
+    pub(crate) const MIDDLE: [&'static str; 2] = ["near", "far"];
+
     /// Makes the namespaces with `ip`, which needs root.
     ///
     /// # Errors
@@ -44,16 +57,23 @@ impl TestBed {
         // Dropped on the way out, it takes away what was made so far.
         let bed = Self { near, middle, far };
         let Self { near, middle, far } = &bed;
+        for name in [near, middle, far] {
+            ip(&format!("netns add {name}"))?;
+        }
+        for place in [Place::Near, Place::Middle, Place::Far] {
+            bed.inside(place, || {
+                for (name, value) in SETTINGS {
+                    // A kernel without it has its own.
+                    let _ = fs::write(format!("/proc/sys/{name}"), value);
+                }
+                Ok(())
+            })?;
+        }
         for command in [
-            format!("netns add {near}"),
-            format!("netns add {middle}"),
-            format!("netns add {far}"),
             format!("-n {near} link add host type veth peer name near netns {middle}"),
             format!("-n {far} link add host type veth peer name far netns {middle}"),
-            format!("-n {near} addr add {}/24 dev host", Place::Near.address()),
-            format!("-n {middle} addr add {}/24 dev near", Place::Entrance.address()),
-            format!("-n {middle} addr add {}/24 dev far", Place::Exit.address()),
-            format!("-n {far} addr add {}/24 dev host", Place::Far.address()),
+            format!("-n {near} addr add {}/24 dev host", TestBed::NEAR),
+            format!("-n {far} addr add {}/24 dev host", TestBed::FAR),
             format!("-n {near} link set host up"),
             format!("-n {middle} link set near up"),
             format!("-n {middle} link set far up"),
@@ -64,37 +84,51 @@ impl TestBed {
         Ok(bed)
     }
 
-    /// A socket on a free port of a place.
+    /// The address of the host that sends (RFC 2544, App. C.2.2 sets this block aside for tests of networks).
+    pub const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
+    /// The address of the host that receives.
+    pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
+
+    /// What `body` does in a place, such as opening a socket.
     ///
     /// # Errors
-    /// [`NetError::TestBed`] where the namespace cannot be entered, and as [`Socket::bind`].
-    pub fn bind(&self, place: Place, clock: &Clock) -> Result<Socket, NetError> {
+    /// [`NetError::TestBed`] where the namespace cannot be entered, and what `body` says.
+    pub fn inside<T: Send>(
+        &self,
+        place: Place,
+        body: impl FnOnce() -> Result<T, NetError> + Send,
+    ) -> Result<T, NetError> {
         let name = match place {
             Place::Near => &self.near,
-            Place::Entrance | Place::Exit => &self.middle,
+            Place::Middle => &self.middle,
             Place::Far => &self.far,
         };
         let path = format!("/run/netns/{name}");
         let failed = |said: String| NetError::TestBed { command: format!("enter {path}"), said };
         let namespace = File::open(&path).map_err(|error| failed(error.to_string()))?;
-        // A thread of its own enters the namespace and ends there; the socket comes back.
+        // A thread of its own enters the namespace and ends there; what was made comes back.
         let enter = || {
             setns(&namespace, CloneFlags::CLONE_NEWNET).map_err(|errno| failed(errno.to_string()))?;
-            Socket::bind((place.address(), 0).into(), clock)
+            body()
         };
         thread::scope(|scope| scope.spawn(enter).join())
             .map_err(|_| NetError::Panicked { name: "test bed".to_owned() })?
     }
 }
 
-impl Place {
-    /// Its address (RFC 2544, App. C.2.2 sets this block aside for tests of networks).
-    pub const fn address(self) -> IpAddr {
-        IpAddr::V4(match self {
-            Self::Near => Ipv4Addr::new(198, 18, 0, 1),
-            Self::Entrance => Ipv4Addr::new(198, 18, 0, 254),
-            Self::Exit => Ipv4Addr::new(198, 18, 1, 254),
-            Self::Far => Ipv4Addr::new(198, 18, 1, 1),
+impl TestBed {
+    /// Sets a knob of a place's network, such as `net/ipv4/tcp_rmem`, before the sockets that it concerns are opened.
+    ///
+    /// # Errors
+    /// [`NetError::TestBed`] where the kernel has no such knob, or not this position of it.
+    pub fn set(&self, place: Place, name: &str, value: &str) -> Result<(), NetError> {
+        self.inside(place, || {
+            let path = format!("/proc/sys/{name}");
+            let failed = |error: std::io::Error| NetError::TestBed {
+                command: format!("write {value:?} into {path}"),
+                said: error.to_string(),
+            };
+            fs::write(&path, value).map_err(failed)
         })
     }
 }

@@ -48,5 +48,6 @@ mod world;
 
 pub use network::LinkId;
 pub use world::{
-    Connection, FlowError, FlowId, KnownBandwidth, Observer, Session, Side, SimClock, Stream, Time, World, turn,
+    Connection, FlowError, FlowId, FlowPair, KnownBandwidth, Multipath, Observer, PairEvent, PathLinks, Session, Side,
+    SimClock, Stream, Time, World, turn,
 };

@@ -69,6 +69,11 @@ impl Packets {
         }
     }
 
+    /// Whether there is a segment, and not a datagram.
+    pub(crate) fn is_segment(&self, id: PacketId) -> bool {
+        matches!(self.slots[id as usize], Slot::Segment(_))
+    }
+
     /// Gives up a segment; `None` where there is a datagram.
     pub(crate) fn remove_segment(&mut self, id: PacketId) -> Option<Segment> {
         self.free.push(id);

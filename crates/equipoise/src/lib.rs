@@ -9,8 +9,9 @@
 //! - [`measure`]: packets sent and arrived → statistics of an interval.
 //! - [`control`]: statistics → a sending rate.
 //! - [`pace`]: a rate, or a model of traffic → departure times.
+//! - [`video`]: video as a source of traffic: frames from traces, or from moments and a seed.
 //! - [`link`]: the model of a bottleneck, which the simulator and the emulator share.
-//! - [`session`]: the loop closed over RTP and RTCP.
+//! - [`session`]: the loop closed over RTP and RTCP, and over RTP and TCP in turn.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod measure;
 pub mod pace;
 pub mod session;
 pub mod units;
+pub mod video;
 pub mod wire;
 
 /// The README's code, so that it is compiled and run with the other examples.

@@ -29,6 +29,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          vol. 42, no. 5",
     ),
     (
+        "Fitzek 2001",
+        "F. H. P. Fitzek and M. Reisslein, *MPEG-4 and H.263 video traces for network performance evaluation*, IEEE \
+         Network, vol. 15, no. 6",
+    ),
+    (
         "Floyd 1992",
         "S. Floyd and V. Jacobson, *On traffic phase effects in packet-switched gateways*, Internetworking: Research \
          and Experience, vol. 3, no. 3",
@@ -47,9 +52,15 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
         "R. J. Hyndman and Y. Fan, *Sample quantiles in statistical packages*, The American Statistician, vol. 50, no. 4",
     ),
     (
+        "Jain 1984",
+        "R. Jain, D. Chiu and W. Hawe, *A quantitative measure of fairness and discrimination for resource allocation in \
+         shared computer systems*, DEC Research Report TR-301",
+    ),
+    (
         "Karn 1987",
         "P. Karn and C. Partridge, *Improving round-trip time estimates in reliable transport protocols*, SIGCOMM",
     ),
+    ("Keshav 1991", "S. Keshav, *A control-theoretic approach to flow control*, SIGCOMM"),
     (
         "Kodama 2009",
         "M. Kodama, *Increasing robustness to environmental changes for congestion control mechanisms*, Master's \
@@ -81,9 +92,24 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          ACM, vol. 40, no. 2",
     ),
     (
+        "Rejaie 1999",
+        "R. Rejaie, M. Handley and D. Estrin, *RAP: an end-to-end rate-based congestion control mechanism for realtime \
+         streams in the Internet*, INFOCOM",
+    ),
+    (
+        "Seeling 2012",
+        "P. Seeling and M. Reisslein, *Video transport evaluation with H.264 video traces*, IEEE Communications Surveys \
+         and Tutorials, vol. 14, no. 4",
+    ),
+    (
         "Sen 1968",
         "P. K. Sen, *Estimates of the regression coefficient based on Kendall's tau*, Journal of the American \
          Statistical Association, vol. 63, no. 324",
+    ),
+    (
+        "Sisalem 1998",
+        "D. Sisalem and H. Schulzrinne, *The loss-delay based adjustment algorithm: a TCP-friendly adaptation scheme*, \
+         NOSSDAV",
     ),
     ("Steele 2014", "G. L. Steele, D. Lea and C. H. Flood, *Fast splittable pseudorandom number generators*, OOPSLA"),
     (
@@ -129,10 +155,13 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (3611, "RTP Control Protocol Extended Reports (RTCP XR)"),
     (3711, "The Secure Real-time Transport Protocol (SRTP)"),
     (4180, "Common Format and MIME Type for Comma-Separated Values (CSV) Files"),
+    (4291, "IP Version 6 Addressing Architecture"),
     (4568, "Session Description Protocol (SDP) Security Descriptions for Media Streams"),
     (4585, "Extended RTP Profile for Real-time Transport Control Protocol (RTCP)-Based Feedback (RTP/AVPF)"),
     (4737, "Packet Reordering Metrics"),
     (4861, "Neighbor Discovery for IP version 6 (IPv6)"),
+    (4862, "IPv6 Stateless Address Autoconfiguration"),
+    (5348, "TCP Friendly Rate Control (TFRC): Protocol Specification"),
     (5506, "Support for Reduced-Size Real-Time Transport Control Protocol (RTCP): Opportunities and Consequences"),
     (5681, "TCP Congestion Control"),
     (5737, "IPv4 Address Blocks Reserved for Documentation"),
@@ -162,5 +191,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
 ];
 
 /// Internet drafts with their version, and their titles.
-pub(super) const DRAFTS: &[(&str, &str)] =
-    &[("draft-holmer-rmcat-transport-wide-cc-extensions-01", "RTP Extensions for Transport-wide Congestion Control")];
+pub(super) const DRAFTS: &[(&str, &str)] = &[
+    ("draft-holmer-rmcat-transport-wide-cc-extensions-01", "RTP Extensions for Transport-wide Congestion Control"),
+    ("draft-ietf-avtcore-mprtp-03", "Multipath RTP (MPRTP)"),
+];

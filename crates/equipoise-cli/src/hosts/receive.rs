@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
+use equipoise::session::multipath::PathId;
 use equipoise::session::rtp::{Payload, PlayoutConfig};
 use equipoise::session::{Event, Ignored};
 use equipoise::units::Span;
@@ -45,6 +46,7 @@ struct SessionResult {
     peer: SocketAddr,
     ssrc: u32,
     payload: &'static str,
+    is_multipath: bool,
     /// Why it is over; `null` while it is not.
     ended: Option<&'static str>,
     intervals: Vec<ReceiveInterval>,
@@ -59,7 +61,8 @@ const DETAILED: usize = 1000;
 /// What the server's thread tells.
 enum Note {
     Opened(Time, Session),
-    Event(Time, u64, Event),
+    /// Of a session, of its path where it has several.
+    Event(Time, u64, Option<PathId>, Event),
     Payload(u64, u64, Vec<u8>),
     Ended(Time, u64, End),
     Ignored(Ignored),
@@ -78,7 +81,11 @@ impl Visitor for Poster {
     }
 
     fn on_event(&mut self, now: Time, session: &Session, event: &Event) {
-        let _ = self.post.send(Note::Event(now, session.number, *event));
+        let _ = self.post.send(Note::Event(now, session.number, None, *event));
+    }
+
+    fn on_path_event(&mut self, now: Time, session: &Session, path: PathId, event: &Event) {
+        let _ = self.post.send(Note::Event(now, session.number, Some(path), *event));
     }
 
     fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
@@ -198,10 +205,13 @@ impl Watch {
     fn take(&mut self, note: Note) -> Result<(), CliError> {
         match note {
             Note::Opened(at, session) => self.open(at, session),
-            Note::Event(at, number, event) => {
+            Note::Event(at, number, path, event) => {
                 if let Some(live) = self.live.get_mut(&number) {
                     let lines = live.tell(at, self.interval);
-                    live.tally.on_event(&event);
+                    match path {
+                        Some(path) => live.tally.on_path_event(path, &event),
+                        None => live.tally.on_event(&event),
+                    }
                     self.print(&lines);
                 }
             }
@@ -226,12 +236,14 @@ impl Watch {
             Payload::Stream => "a stream",
             Payload::Rtp => "another program's RTP",
         };
-        say(self.quiet, &format!("session {}: {payload} from {}\n", session.number, session.peer));
+        let paths = if session.is_multipath { ", on several paths" } else { "" };
+        say(self.quiet, &format!("session {}: {payload} from {}{paths}\n", session.number, session.peer));
         let result = SessionResult {
             number: session.number,
             peer: session.peer,
             ssrc: session.ssrc,
             payload,
+            is_multipath: session.is_multipath,
             ended: None,
             intervals: Vec::new(),
             end: ReceiveEnd::default(),
@@ -293,16 +305,15 @@ impl Live {
         while at >= self.tally.now.start_s + interval.as_secs_f64() {
             let ends = Span::from_secs_f64(self.tally.now.start_s).unwrap_or_default() + interval;
             let closed = self.tally.close(ends);
-            let delay = closed.shown_delay_mean_s.map_or("-".to_owned(), |delay| format!("{:+.2} ms", delay * 1e3));
-            lines.push(format!(
-                "{:7} {:6.1} s {:6.2} Mbit/s {:8}   {delay:>12}\n",
-                self.result.number,
-                closed.end_s,
-                closed.rate_bps / 1e6,
-                closed.packets
-            ));
+            lines.push(line(&format!("{:7} {:6.1} s", self.result.number, closed.end_s), &closed));
+            lines.extend(closed.paths.iter().map(|(path, part)| line(&format!("path {path:11}"), part)));
             self.result.intervals.push(closed);
         }
         lines
     }
+}
+
+fn line(of: &str, interval: &ReceiveInterval) -> String {
+    let delay = interval.shown_delay_mean_s.map_or("-".to_owned(), |delay| format!("{:+.2} ms", delay * 1e3));
+    format!("{of} {:6.2} Mbit/s {:8}   {delay:>12}\n", interval.rate_bps / 1e6, interval.packets)
 }

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use equipoise::session::Event;
-use equipoise::units::Span;
+use equipoise::session::multipath::{PathChange, PathId};
+use equipoise::units::{Size, Span};
 use serde::Serialize;
 
 /// What a sender did in one interval.
@@ -21,8 +22,21 @@ pub(super) struct SendInterval {
     pub(super) packets: u64,
     pub(super) reports: u64,
     pub(super) decided_by: Option<&'static str>,
+    /// What it did on each path, if it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) paths: Vec<SendPathInterval>,
     #[serde(skip)]
     bytes: u64,
+}
+
+/// What a sender did on one of several paths in one interval.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct SendPathInterval {
+    pub(super) path: String,
+    /// In the end: `up`, `down`, or `joining` before it first was up.
+    pub(super) state: &'static str,
+    #[serde(flatten)]
+    pub(super) interval: SendInterval,
 }
 
 /// What a sender did in all.
@@ -48,6 +62,24 @@ pub(super) struct SendEnd {
     /// Packets of the other program that found no room.
     pub(super) payload_dropped: u64,
     pub(super) ended_by_peer: bool,
+    /// What it did on each path, if it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) paths: Vec<SendPathEnd>,
+}
+
+/// What a sender did on one of several paths in all.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct SendPathEnd {
+    pub(super) path: String,
+    /// How often it could not be used any more.
+    pub(super) times_down: u64,
+    pub(super) packets_sent: u64,
+    pub(super) bytes_sent: u64,
+    /// By the receiver's last report.
+    pub(super) packets_lost: Option<i32>,
+    pub(super) delay_mean_s: Option<f64>,
+    pub(super) clocks: Option<ClocksCompared>,
+    pub(super) reports_missing: u64,
 }
 
 /// How the hosts' clocks compare.
@@ -66,9 +98,49 @@ pub(super) struct SendTally {
     pub(super) now: SendInterval,
     pub(super) end: SendEnd,
     delays: (f64, u64),
+    /// By their numbers; none where it has one alone.
+    paths: Vec<PathTally>,
+}
+
+/// Adds up what a sender tells of one of several paths.
+#[derive(Debug)]
+struct PathTally {
+    name: String,
+    state: &'static str,
+    times_down: u64,
+    tally: SendTally,
 }
 
 impl SendTally {
+    /// Of a session over these paths; none where it has one alone.
+    pub(super) fn of(paths: &[String]) -> Self {
+        let path = |name: &String| {
+            let (name, tally) = (name.clone(), Self::default());
+            PathTally { name, state: "joining", times_down: 0, tally }
+        };
+        Self { paths: paths.iter().map(path).collect(), ..Self::default() }
+    }
+
+    /// Something became of a path.
+    pub(super) fn on_path(&mut self, path: usize, change: PathChange) {
+        if let Some(path) = self.paths.get_mut(path) {
+            path.state = if change == PathChange::Up { "up" } else { "down" };
+            path.times_down += u64::from(change == PathChange::Down);
+        }
+    }
+
+    /// What happened on one path is part of what happened to the session, but for what each path has to itself.
+    pub(super) fn on_path_event(&mut self, path: usize, event: &Event) {
+        if let Some(path) = self.paths.get_mut(path) {
+            path.tally.on_event(event);
+        }
+        match event {
+            Event::ReportApplied { .. } => self.now.reports += 1,
+            Event::RateDecided { .. } | Event::ClocksCompared { .. } => {}
+            _ => self.on_event(event),
+        }
+    }
+
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
             Event::MediaSent { size, .. } => {
@@ -121,16 +193,61 @@ impl SendTally {
         let mut closed = std::mem::replace(&mut self.now, kept);
         closed.end_s = at.as_secs_f64();
         closed.rate_bps = rate(closed.bytes, closed.end_s - closed.start_s);
+        let paths = self.paths.iter_mut().map(|path| {
+            let (path, state, interval) = (path.name.clone(), path.state, path.tally.close(at));
+            SendPathInterval { path, state, interval }
+        });
+        closed.paths = paths.collect();
+        if !closed.paths.is_empty() {
+            closed.pool();
+            if let Some(mean_s) = closed.delay_mean_s {
+                self.delays = (self.delays.0 + mean_s, self.delays.1 + 1);
+            }
+        }
         closed
     }
 
     /// The whole session, which lasted until `at`.
     pub(super) fn finish(mut self, at: Span) -> SendEnd {
+        let paths = std::mem::take(&mut self.paths).into_iter().map(|path| {
+            let end = path.tally.finish(at);
+            SendPathEnd {
+                path: path.name,
+                times_down: path.times_down,
+                packets_sent: end.packets_sent,
+                bytes_sent: end.bytes_sent,
+                packets_lost: end.packets_lost,
+                delay_mean_s: end.delay_mean_s,
+                clocks: end.clocks,
+                reports_missing: end.reports_missing,
+            }
+        });
+        self.end.paths = paths.collect();
+        if !self.end.paths.is_empty() {
+            let lost = self.end.paths.iter().filter_map(|path| path.packets_lost);
+            self.end.packets_lost = lost.reduce(i32::saturating_add);
+        }
         self.end.duration_s = at.as_secs_f64();
         self.end.rate_bps = rate(self.end.bytes_sent, self.end.duration_s);
         let (sum, count) = self.delays;
         self.end.delay_mean_s = (count > 0).then(|| sum / count as f64);
         self.end
+    }
+}
+
+impl SendInterval {
+    /// Delay and loss of all packets, by those of the paths, each with its share of the packets. How the delay varies cannot
+    /// be said of all packets: it varies with how far the paths lie apart.
+    fn pool(&mut self) {
+        let mean = |of: fn(&Self) -> Option<f64>| {
+            let known = self.paths.iter().filter_map(|path| Some((of(&path.interval)?, path.interval.packets as f64)));
+            let (sum, packets) =
+                known.fold((0.0, 0.0), |(sum, all), (value, packets)| (sum + value * packets, all + packets));
+            (packets > 0.0).then(|| sum / packets)
+        };
+        (self.delay_mean_s, self.fraction_lost) = (mean(|path| path.delay_mean_s), mean(|path| path.fraction_lost));
+        let longest = self.paths.iter().filter_map(|path| path.interval.round_trip_s);
+        self.round_trip_s = longest.reduce(f64::max);
     }
 }
 
@@ -144,8 +261,26 @@ pub(super) struct ReceiveInterval {
     pub(super) bytes: u64,
     /// Delay as the two clocks show it, less that of the session's first packet.
     pub(super) shown_delay_mean_s: Option<f64>,
+    /// What came on each path, by the sender's number, if the session has several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) paths: BTreeMap<u16, ReceiveInterval>,
     #[serde(skip)]
     delays_s: f64,
+}
+
+impl ReceiveInterval {
+    fn count(&mut self, delay: Span, size: Size) {
+        self.packets += 1;
+        self.bytes += size.as_bytes();
+        self.delays_s += delay.as_secs_f64();
+    }
+
+    fn close(&mut self, start_s: f64, end_s: f64) {
+        (self.start_s, self.end_s) = (start_s, end_s);
+        self.rate_bps = rate(self.bytes, end_s - start_s);
+        self.shown_delay_mean_s = (self.packets > 0).then(|| self.delays_s / self.packets as f64);
+        self.paths.values_mut().for_each(|path| path.close(start_s, end_s));
+    }
 }
 
 /// What a receiver saw of one session in all.
@@ -161,7 +296,14 @@ pub(super) struct ReceiveEnd {
     pub(super) payload_missing: u64,
     pub(super) payload_bytes: u64,
     pub(super) ignored: BTreeMap<&'static str, u64>,
+    /// Packets that came on each path, by the sender's number, if the session has several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) packets_by_path: BTreeMap<u16, u64>,
 }
+
+/// Paths of a session that are told apart. Ours: four times what it may have at once; a path that was added late, after so
+/// many others, counts in the whole alone.
+const PATHS: usize = 64;
 
 /// Adds up what a server tells of a session.
 #[derive(Debug, Default)]
@@ -172,12 +314,20 @@ pub(super) struct ReceiveTally {
 }
 
 impl ReceiveTally {
+    /// What happened on one path is part of what happened to the session.
+    pub(super) fn on_path_event(&mut self, path: PathId, event: &Event) {
+        let has_room = self.end.packets_by_path.len() < PATHS || self.end.packets_by_path.contains_key(&path.0);
+        if let (Event::MediaReceived { delay, size, .. }, true) = (event, has_room) {
+            self.now.paths.entry(path.0).or_default().count(*delay, *size);
+            *self.end.packets_by_path.entry(path.0).or_default() += 1;
+        }
+        self.on_event(event);
+    }
+
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
             Event::MediaReceived { sequence, delay, size, .. } => {
-                self.now.packets += 1;
-                self.now.bytes += size.as_bytes();
-                self.now.delays_s += delay.as_secs_f64();
+                self.now.count(*delay, *size);
                 self.end.packets_received += 1;
                 self.end.bytes_received += size.as_bytes();
                 let (first, last) = self.numbers.unwrap_or((*sequence, *sequence));
@@ -192,9 +342,7 @@ impl ReceiveTally {
     pub(super) fn close(&mut self, at: Span) -> ReceiveInterval {
         let fresh = ReceiveInterval { start_s: at.as_secs_f64(), ..ReceiveInterval::default() };
         let mut closed = std::mem::replace(&mut self.now, fresh);
-        closed.end_s = at.as_secs_f64();
-        closed.rate_bps = rate(closed.bytes, closed.end_s - closed.start_s);
-        closed.shown_delay_mean_s = (closed.packets > 0).then(|| closed.delays_s / closed.packets as f64);
+        closed.close(closed.start_s, at.as_secs_f64());
         closed
     }
 

@@ -8,11 +8,16 @@ use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
+use equipoise::control::split::{self, BoxedSplitter};
 use equipoise::control::{self, BoxedController, Cbr};
 use equipoise::session::Event;
-use equipoise::session::rtp::{Delays, Payload};
+use equipoise::session::multipath::{self, PathChange, PathId};
+use equipoise::session::rtp::{self, Delays, Payload};
 use equipoise::units::{Rate, Size, Span};
-use equipoise_net::{Clock, SendConfig, Socket, Time, send};
+use equipoise_net::{
+    Clock, Mailbox, Multipath, MultipathSession, NetError, Observer, Running, SendConfig, Socket, Time, Via, send,
+    send_multipath,
+};
 use serde::Serialize;
 
 use super::input::Input;
@@ -36,7 +41,13 @@ struct Results {
 struct Start {
     version: &'static str,
     peer: SocketAddr,
-    local: SocketAddr,
+    /// `null` where it sends on several paths, each from an address of its own.
+    local: Option<SocketAddr>,
+    /// Its paths and what divides the rate among them, if it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<String>,
     encrypted: bool,
     controller: String,
     target_delay_s: Option<f64>,
@@ -45,7 +56,8 @@ struct Start {
     packet_size_bytes: u64,
     report_interval_s: f64,
     payload: &'static str,
-    timestamps: &'static str,
+    /// `null` where it has several sockets.
+    timestamps: Option<&'static str>,
 }
 
 /// Without anything to send but zeros a session ends by itself after so long, as iperf3's.
@@ -60,8 +72,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let peer = resolve(options)?;
     let stop = catch_interrupt()?;
     let clock = Clock::new();
-    let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-    let socket = Socket::bind((options.bind.unwrap_or(any), 0).into(), &clock)?;
+    let split = splitter(&options.split, options.length)?;
     let mut config = SendConfig {
         packet_size: Size::from_bytes(u64::from(options.length)),
         report_interval: options.report_interval,
@@ -72,14 +83,11 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
     (config.payload, config.ssrc) = (input.payload(), input.ssrc());
     let controller = controller(options, config.packet_size)?;
-    let start = start(options, &config, &socket, controller.target_delay());
+    let source = source(options, peer, split, &clock)?;
+    let start = start(options, &config, &source, controller.target_delay());
     let quiet = options.ends.quiet || matches!(json, Some(Output::Stdout));
     let (post, inbox) = mpsc::channel();
-    let observer = move |at: Time, event: &Event| {
-        // The main thread outlives the session.
-        let _ = post.send((at, *event));
-    };
-    let (running, mailbox) = send(socket, &config, controller, observer)?;
+    let (running, mailbox) = source.open(&config, controller, Poster { post })?;
     let origin = clock.now();
     say(quiet, &head(&start));
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
@@ -89,13 +97,15 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     }
     let mut tell_rate = |rate: Rate| {
         if let Some(offer) = &offer {
-            offer.tell(config.payload_rate(rate).as_bps());
+            let is_multipath = !options.path.is_empty();
+            let rate = if is_multipath { config.multipath_payload_rate(rate) } else { config.payload_rate(rate) };
+            offer.tell(rate.as_bps());
         }
     };
     let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
     let lasts = lasts.filter(|time| *time > Span::ZERO);
-    let mut watch =
-        Watch { tally: SendTally::default(), intervals: Vec::new(), interval: options.ends.interval, quiet };
+    let tally = SendTally::of(&start.paths);
+    let mut watch = Watch { tally, intervals: Vec::new(), interval: options.ends.interval, quiet };
     let mut end = Span::ZERO;
     while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
         let open = watch.take_in(&inbox, origin, &mut tell_rate);
@@ -110,6 +120,92 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     watch.tally.end.wall_clock_steps = clock.wall_clock_steps();
     finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay, json)?;
     Ok(outcome(&stop))
+}
+
+/// What the packets leave by.
+enum Source {
+    Socket(Socket),
+    Paths(Clock, Multipath),
+}
+
+fn source(options: &Send, peer: SocketAddr, split: BoxedSplitter, clock: &Clock) -> Result<Source, CliError> {
+    if options.path.is_empty() {
+        let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        return Ok(Source::Socket(Socket::bind((options.bind.unwrap_or(any), 0).into(), clock)?));
+    }
+    let multipath = Multipath::new(options.path.clone(), split);
+    // A period has one report at the least.
+    let period = multipath.period.max(options.report_interval);
+    Ok(Source::Paths(clock.clone(), Multipath { period, ..multipath }))
+}
+
+impl Source {
+    fn open(
+        self,
+        config: &SendConfig,
+        controller: BoxedController,
+        poster: Poster,
+    ) -> Result<(Sending, Option<Mailbox>), NetError> {
+        Ok(match self {
+            Self::Socket(socket) => {
+                let (running, mailbox) = send(socket, config, controller, poster)?;
+                (Sending::OnePath(running), mailbox)
+            }
+            Self::Paths(clock, multipath) => {
+                let session = send_multipath(&clock, config, multipath, controller, poster)?;
+                let MultipathSession { running, mailbox, .. } = session;
+                (Sending::SeveralPaths(running), mailbox)
+            }
+        })
+    }
+}
+
+/// A session that goes on.
+enum Sending {
+    OnePath(Running<rtp::Sender, Poster>),
+    SeveralPaths(Running<multipath::Sender, Poster>),
+}
+
+impl Sending {
+    fn is_finished(&self) -> bool {
+        match self {
+            Self::OnePath(running) => running.is_finished(),
+            Self::SeveralPaths(running) => running.is_finished(),
+        }
+    }
+
+    fn stop(self) -> Result<(), NetError> {
+        match self {
+            Self::OnePath(running) => running.stop().map(|_| ()),
+            Self::SeveralPaths(running) => running.stop().map(|_| ()),
+        }
+    }
+}
+
+/// What the session's thread tells.
+enum Note {
+    /// Of one of several paths, or of the session.
+    Event(Option<PathId>, Event),
+    Path(PathId, PathChange),
+}
+
+/// Posts what happens to the main thread, which outlives the session.
+struct Poster {
+    post: mpsc::Sender<(Time, Note)>,
+}
+
+impl Observer for Poster {
+    fn on_event(&mut self, now: Time, event: &Event) {
+        let _ = self.post.send((now, Note::Event(None, *event)));
+    }
+
+    fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
+        let _ = self.post.send((now, Note::Event(Some(path), *event)));
+    }
+
+    fn on_path(&mut self, now: Time, path: PathId, change: PathChange) {
+        let _ = self.post.send((now, Note::Path(path, change)));
+    }
 }
 
 /// Prints and writes what came of it.
@@ -144,15 +240,21 @@ impl Watch {
     /// Takes what came within a tick. False once nobody is left to tell anything.
     ///
     /// It sleeps rather than waits: to be woken for every packet would cost as much as sending it.
-    fn take_in(&mut self, inbox: &mpsc::Receiver<(Time, Event)>, origin: Time, decided: &mut dyn FnMut(Rate)) -> bool {
+    fn take_in(&mut self, inbox: &mpsc::Receiver<(Time, Note)>, origin: Time, decided: &mut dyn FnMut(Rate)) -> bool {
         thread::sleep(TICK);
         loop {
             match inbox.try_recv() {
-                Ok((at, event)) => {
+                Ok((at, note)) => {
                     self.tell(at - origin);
-                    self.tally.on_event(&event);
-                    if let Event::RateDecided { rate, .. } = event {
-                        decided(rate);
+                    match note {
+                        Note::Event(None, event) => {
+                            self.tally.on_event(&event);
+                            if let Event::RateDecided { rate, .. } = event {
+                                decided(rate);
+                            }
+                        }
+                        Note::Event(Some(path), event) => self.tally.on_path_event(usize::from(path.0), &event),
+                        Note::Path(path, change) => self.tally.on_path(usize::from(path.0), change),
                     }
                 }
                 Err(TryRecvError::Empty) => return true,
@@ -172,25 +274,28 @@ impl Watch {
                     "     time       sent    allowed   delay: mean   deviation  round trip    lost  decided by\n",
                 );
             }
-            say(self.quiet, &line(&interval));
+            say(self.quiet, &line(&format!("{:7.1} s", interval.end_s), &interval, interval.decided_by));
+            for part in &interval.paths {
+                let by = if part.state == "up" { part.interval.decided_by } else { Some(part.state) };
+                say(self.quiet, &line(&format!("{:>9}", part.path), &part.interval, by));
+            }
             self.intervals.push(interval);
         }
     }
 }
 
-fn line(of: &SendInterval) -> String {
+fn line(name: &str, of: &SendInterval, decided_by: Option<&str>) -> String {
     let millis = |seconds: Option<f64>| seconds.map_or(format!("{:>9}", "-"), |s| format!("{:6.2} ms", s * 1e3));
     let megabits = |bps: f64| format!("{:6.2}", bps / 1e6);
     format!(
-        "{:7.1} s {} M  {} M     {}   {}   {} {:>6}  {}\n",
-        of.end_s,
+        "{name} {} M  {} M     {}   {}   {} {:>6}  {}\n",
         megabits(of.rate_bps),
         of.target_rate_bps.map_or_else(|| "     -".to_owned(), megabits),
         millis(of.delay_mean_s),
         millis(of.delay_deviation_s),
         millis(of.round_trip_s),
         of.fraction_lost.map_or_else(|| "-".to_owned(), |lost| format!("{:.1} %", lost * 100.0)),
-        of.decided_by.unwrap_or("-"),
+        decided_by.unwrap_or("-"),
     )
 }
 
@@ -199,10 +304,11 @@ fn head(start: &Start) -> String {
     let target = start
         .target_delay_s
         .map_or(String::new(), |target| format!(", {} delay held at {:.1} ms", start.delay, target * 1e3));
-    format!(
-        "sending {} from {} to {}: {secure}; {}{target}\n",
-        start.payload, start.local, start.peer, start.controller
-    )
+    let from = start.local.map_or_else(
+        || format!("by {} (split {})", start.paths.join(", "), start.split.as_deref().unwrap_or("-")),
+        |local| format!("from {local}"),
+    );
+    format!("sending {} {from} to {}: {secure}; {}{target}\n", start.payload, start.peer, start.controller)
 }
 
 fn foot(end: &SendEnd, delay: DelayKind) -> String {
@@ -237,17 +343,27 @@ fn foot(end: &SendEnd, delay: DelayKind) -> String {
     for (count, what) in counted.iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("{count} {what}\n"));
     }
+    for path in &end.paths {
+        text.push_str(&format!("{}: {} packets", path.path, path.packets_sent));
+        if path.times_down > 0 {
+            text.push_str(&format!(", {} times down", path.times_down));
+        }
+        text.push('\n');
+    }
     for (reason, count) in &end.ignored {
         text.push_str(&format!("{count} datagrams dropped as {reason}\n"));
     }
     text
 }
 
-fn start(options: &Send, config: &SendConfig, socket: &Socket, target: Option<Span>) -> Start {
+fn start(options: &Send, config: &SendConfig, source: &Source, target: Option<Span>) -> Start {
+    let socket = if let Source::Socket(socket) = source { Some(socket) } else { None };
     Start {
         version: env!("CARGO_PKG_VERSION"),
         peer: config.peer,
-        local: socket.address(),
+        local: socket.map(Socket::address),
+        paths: options.path.iter().map(Via::to_string).collect(),
+        split: socket.is_none().then(|| options.split.clone()),
         encrypted: config.key.is_some(),
         controller: if options.bitrate.is_some() { "cbr".to_owned() } else { options.controller.clone() },
         target_delay_s: target.map(Span::as_secs_f64),
@@ -259,7 +375,7 @@ fn start(options: &Send, config: &SendConfig, socket: &Socket, target: Option<Sp
             Payload::Stream => "a stream",
             Payload::Rtp => "another program's RTP",
         },
-        timestamps: socket.timestamps().name(),
+        timestamps: socket.map(|socket| socket.timestamps().name()),
     }
 }
 
@@ -305,4 +421,14 @@ fn controller(options: &Send, packet: Size) -> Result<BoxedController, CliError>
     }
     let failed = |source| CliError::Controller { name: name.to_owned(), source };
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
+}
+
+fn splitter(name: &str, packet: u16) -> Result<BoxedSplitter, CliError> {
+    let entry = split::find(name).ok_or_else(|| CliError::UnknownSplitter {
+        name: name.to_owned(),
+        known: split::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+    })?;
+    let failed = |source| CliError::Controller { name: name.to_owned(), source };
+    let packet = Size::from_bytes(u64::from(packet));
+    entry.parse(&[]).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 
-use equipoise_kernel::{Flow, Parameters};
+use equipoise_kernel::{Flow, KernelError, Loaded, Parameters};
 use serde::Serialize;
 
 use crate::commands::{Outcome, catch_interrupt, say};
@@ -28,6 +28,19 @@ pub(crate) fn run(command: &Kernel) -> Result<Outcome, CliError> {
             say(false, "symbiosis is unloaded; connections that use it keep it to their end\n");
             Ok(Outcome::Complete)
         }
+    }
+}
+
+/// The congestion control for as long as what is returned lives, where it is `wanted` and nobody has loaded it already.
+pub(crate) fn lend(wanted: bool) -> Result<Option<Loaded>, CliError> {
+    if !wanted || equipoise_kernel::is_loaded() {
+        return Ok(None);
+    }
+    match equipoise_kernel::load(Parameters::default()) {
+        Ok(loaded) => Ok(Some(loaded)),
+        // Somebody was quicker.
+        Err(KernelError::Loaded) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

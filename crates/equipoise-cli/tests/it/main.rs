@@ -7,9 +7,12 @@ mod faults;
 mod files;
 mod hosts;
 mod interrupt;
+#[cfg(feature = "kernel")]
 mod kernel;
 mod link;
+mod live_tcp;
 mod middle;
+mod multipath;
 mod paper;
 mod places;
 mod rtt;

@@ -48,6 +48,29 @@ fn every_claim_comes_with_its_verdict_and_the_command_succeeds_whatever_that_is(
 }
 
 #[test]
+fn a_part_that_is_simulated_only_cannot_be_asked_for_live() {
+    for (parts, refused) in [
+        (&["kodama2009", "fig3"][..], "fig3 is simulated only; --live is for fig5"),
+        (&["kodama2009", "fig5", "fig3"], "fig3 is simulated only"),
+        (&["subramanya2003", "table6"], "--live is for table1, table4"),
+        (&["tobe1999", "fig3"], "--live is for fig10"),
+    ] {
+        let output = run(&[&["paper"], parts, &["--live"]].concat());
+        assert!(output.status.code() == Some(2) && said(&output).contains(refused), "{}", said(&output));
+    }
+    assert_eq!(run(&["paper", "waki2013", "--live"]).status.code(), Some(2));
+}
+
+#[test]
+fn pairs_without_a_folder_are_a_fault_of_the_command_line_and_a_wrong_folder_one_of_the_input() {
+    let output = run(&["paper", "asvarujanon2014", "pairs"]);
+    assert!(output.status.code() == Some(2) && said(&output).contains("needs --pairs"), "{}", said(&output));
+    let folder = Folder::new();
+    let output = run(&["paper", "asvarujanon2014", "all", "--pairs", &folder.file("")]);
+    assert!(output.status.code() == Some(3) && said(&output).contains("NAME_wifi.csv"), "{}", said(&output));
+}
+
+#[test]
 fn what_is_no_capture_is_refused_with_its_own_exit_code() {
     let folder = Folder::new();
     let file = folder.file("no.pcap");

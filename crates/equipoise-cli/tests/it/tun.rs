@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::link::{BYTES, END, ROLE, interrupt, report_in, start};
+use crate::link::{BYTES, END, ROLE, report_in, start};
 use crate::places::Places;
 use crate::support::{Folder, run, said};
 
@@ -52,7 +52,7 @@ fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     if !near.success() {
         far.kill().expect("a child of ours");
     }
-    assert_eq!(interrupt(child), Some(0));
+    assert_eq!(child.interrupt(), Some(0));
     let mut told = String::new();
     output.read_to_string(&mut told).expect("readable");
     assert!(near.success() && far.wait().expect("a child of ours").success(), "{told}");
@@ -86,8 +86,8 @@ fn a_device_that_is_taken_away_ends_it_and_those_it_made_go_with_it() {
     let refused = second.args(["link", "--tun", "three", "two"]).output().expect("ip was there a moment ago");
     assert!(refused.status.code() == Some(4) && said(&refused).contains("\"two\" is taken"), "{}", said(&refused));
     assert!(places.done("ip -n MIDDLE link delete one"));
-    let ended = child.wait_with_output().expect("a child of ours");
-    assert!(ended.status.code() == Some(4) && said(&ended).contains("cannot receive from"), "{}", said(&ended));
+    let (code, complaint) = child.complaint();
+    assert!(code == Some(4) && complaint.contains("cannot receive from"), "{complaint}");
     assert!(!places.done("ip -n MIDDLE link show two"));
 }
 

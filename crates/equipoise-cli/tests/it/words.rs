@@ -28,6 +28,11 @@ fn every_controller_is_listed_with_every_parameter() {
         assert!(listed.contains(&format!("\n{}\n", entry.name)) && listed.contains(entry.source), "{}", entry.name);
         assert!(entry.parameters.iter().all(|parameter| listed.contains(parameter.meaning)), "{}", entry.name);
     }
+    let (_, listed) = listed.split_once("with several paths").expect("a section of their own");
+    for entry in equipoise::control::split::entries() {
+        assert!(listed.contains(&format!("\n{}\n", entry.name)) && listed.contains(entry.source), "{}", entry.name);
+        assert!(entry.parameters.iter().all(|parameter| listed.contains(parameter.meaning)), "{}", entry.name);
+    }
 }
 
 #[test]

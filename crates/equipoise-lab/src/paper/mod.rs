@@ -3,13 +3,32 @@
 //! An experiment gives [`Claim`]s and [`Figure`]s; nothing in them is decided by hand. What a claim needs to be
 //! reproduced is part of its statement, and the verdict follows from the interval by that rule.
 
+pub mod asvarujanon2014;
 mod experiment;
 pub mod kodama2009;
+pub mod subramanya2003;
+pub mod tobe1999;
 pub mod waki2013;
 
 pub use experiment::Options;
 
 use serde::Serialize;
+use thiserror::Error;
+
+use crate::live::LiveError;
+use crate::result::World;
+use crate::sim::SimError;
+
+/// Why a live experiment cannot be run.
+#[derive(Debug, Error)]
+pub enum ExperimentError {
+    /// The simulator, whose curves lie beside it, refused a scenario.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// The real world refused.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+}
 
 /// What came of a paper's experiments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +37,8 @@ pub struct Results {
     pub paper: String,
     /// The paper's claims, in the order of its figures.
     pub claims: Vec<Claim>,
+    /// Where its experiments ran.
+    pub world: World,
     /// Seed of the first run of each experiment.
     pub seed: u64,
     /// Version of Equipoise that made it.
@@ -46,7 +67,7 @@ pub struct Claim {
     pub ci95: Option<[f64; 2]>,
     /// Unit of all three.
     pub unit: String,
-    /// Simulated runs behind it.
+    /// Runs behind it.
     pub runs: u32,
     /// What follows by the rule.
     pub verdict: Verdict,

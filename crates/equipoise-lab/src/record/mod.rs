@@ -5,10 +5,16 @@
 //! bounded by what is written out in the end.
 
 mod delays;
+mod egress;
 mod flow;
+mod media;
+mod path;
 mod tcp;
 
+use std::collections::BTreeMap;
+
 use equipoise::session::Event;
+use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, SenderClock, Span};
 
 use crate::result::{FlowResult, Stall};
@@ -63,6 +69,13 @@ impl Recorder {
         }
     }
 
+    /// The same on one of the paths of a flow that has several.
+    pub fn on_path_event(&mut self, at: Span, flow: usize, path: PathId, event: &Event) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            record.on_path_event(at, self.origin, path, event);
+        }
+    }
+
     /// The TCP connection that is flow number `flow` says this of itself at `at`, behind all that it said before; of flows
     /// of another kind it is passed over.
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
@@ -80,4 +93,8 @@ impl Recorder {
     pub fn finish(self, lasted: Span, stalls: &[Stall]) -> Vec<FlowResult> {
         self.flows.into_iter().map(|flow| flow.finish(lasted, stalls)).collect()
     }
+}
+
+fn owned(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }

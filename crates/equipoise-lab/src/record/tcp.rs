@@ -19,14 +19,14 @@ pub struct TcpReading {
     pub min_round_trip: Option<Span>,
     /// Segments sent, retransmissions among them.
     pub sent: u64,
-    /// Retransmissions in fast recovery.
-    pub resent_in_recovery: u64,
-    /// Retransmissions after the timer had run out.
-    pub resent_after_timeout: u64,
-    /// Times that fast recovery began.
-    pub recoveries: u64,
-    /// Times that the retransmission timer ran out.
-    pub timeouts: u64,
+    /// Retransmissions.
+    pub retransmissions: u64,
+    /// Of these, retransmissions after the timer had run out; `None` where that is not told.
+    pub resent_after_timeout: Option<u64>,
+    /// Times that fast recovery began; `None` where that is not told.
+    pub recoveries: Option<u64>,
+    /// Times that the retransmission timer ran out; `None` where that is not told.
+    pub timeouts: Option<u64>,
     /// Data that have come to the receiver, each byte once.
     pub delivered: Size,
     /// When the last data of a finite transfer were acknowledged, since the run's start.
@@ -67,7 +67,7 @@ impl TcpRecord {
             smoothed_round_trip_s: reading.smoothed_round_trip.map(Span::as_secs_f64),
             min_round_trip_s: reading.min_round_trip.map(Span::as_secs_f64),
             goodput_bps: (elapsed > 0.0).then(|| goodput / elapsed),
-            retransmissions: reading.resent_in_recovery + reading.resent_after_timeout,
+            retransmissions: reading.retransmissions,
             timeouts: reading.timeouts,
             gamma: reading.law.gamma,
             capacity_bps: bandwidth.map(|found| found.capacity.rate.as_bps_f64()),
@@ -78,8 +78,7 @@ impl TcpRecord {
 
     /// Segments sent, and those of them that were new.
     pub(super) fn sent(&self) -> (u64, u64) {
-        let resent = |reading: &TcpReading| reading.resent_in_recovery + reading.resent_after_timeout;
-        self.last.map_or((0, 0), |(_, last)| (last.sent, last.sent - resent(&last)))
+        self.last.map_or((0, 0), |(_, last)| (last.sent, last.sent.saturating_sub(last.retransmissions)))
     }
 
     pub(super) fn finish(self) -> Option<TcpResult> {
@@ -91,7 +90,8 @@ impl TcpRecord {
         Some(TcpResult {
             goodput_bps: goodput,
             delivered_bytes: last.delivered.as_bytes(),
-            resent_in_recovery: last.resent_in_recovery,
+            retransmissions: last.retransmissions,
+            resent_in_recovery: last.resent_after_timeout.map(|others| last.retransmissions.saturating_sub(others)),
             resent_after_timeout: last.resent_after_timeout,
             recoveries: last.recoveries,
             timeouts: last.timeouts,

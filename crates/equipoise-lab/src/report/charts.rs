@@ -2,7 +2,7 @@
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::format::millis;
-use super::tcp;
+use super::{paths, tcp};
 use crate::result::{FlowResult, IntervalResult, Report, Run, StepKind, World};
 
 /// A chart with the words that go with it.
@@ -20,11 +20,14 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
         return tcp::figures(report, flow, &shown);
     }
     let name = first.name.clone();
-    vec![
+    let mut figures = vec![
         Figure { title: format!("{name}: one-way delay over time"), html: delay_over_time(report, flow, &shown) },
         Figure { title: format!("{name}: sending rate over time"), html: rate_over_time(report, flow, &shown) },
         Figure { title: format!("{name}: distribution of the one-way delay"), html: distribution(flow, &shown) },
-    ]
+    ];
+    // Behind the rate of all of them together.
+    figures.splice(2..2, paths::figures(report, flow, &shown));
+    figures
 }
 
 /// The figures of the links.
@@ -59,12 +62,12 @@ fn target_mark(target_ms: f64, label: String) -> Mark {
     Mark { at: target_ms, label, name: format!("target, {}", millis(target_ms / 1e3)), dash: TARGET_DASH }
 }
 
-fn middle(interval: &IntervalResult) -> f64 {
+pub(super) fn middle(interval: &IntervalResult) -> f64 {
     f64::midpoint(interval.start_s, interval.end_s)
 }
 
 /// Milliseconds; not a number where nothing was measured, which the chart leaves out.
-fn ms(seconds: Option<f64>) -> f64 {
+pub(super) fn ms(seconds: Option<f64>) -> f64 {
     seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
 }
 
@@ -129,7 +132,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 /// The next round number: one or two digits and a power of ten.
-pub(super) fn nice(value: f64) -> f64 {
+fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
@@ -153,16 +156,28 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -
             shape: Shape::Line(points),
         });
     }
-    let highest = layers.iter().flat_map(|layer| match &layer.shape {
-        Shape::Line(points) | Shape::Steps(points) => points.iter().map(|point| point.1).collect(),
-        _ => Vec::new(),
+    let title = "Sending rate of each control interval over time, with background load and capacity".to_owned();
+    over_time(report, shown, (format!("rate-{flow}"), title), "rate of IP packets (Mbit/s)", layers)
+}
+
+/// A chart of lines and steps over the run, from zero to a little above the highest.
+pub(super) fn over_time(
+    report: &Report,
+    shown: &[(&Run, &FlowResult)],
+    (id, title): (String, String),
+    unit: &'static str,
+    layers: Vec<Layer>,
+) -> String {
+    let values = layers.iter().flat_map(|layer| match &layer.shape {
+        Shape::Line(points) | Shape::Steps(points) => points.as_slice(),
+        _ => &[],
     });
-    let top = nice(highest.filter(|rate| rate.is_finite()).fold(0.1, f64::max) * 1.02);
+    let highest = values.map(|point| point.1).filter(|value| value.is_finite()).fold(0.1, f64::max);
     let chart = Chart {
-        id: format!("rate-{flow}"),
-        title: "Sending rate of each control interval over time, with background load and capacity".to_owned(),
+        id,
+        title,
         x: time_axis(report),
-        y: Axis::new("rate of IP packets (Mbit/s)", 0.0, top),
+        y: Axis::new(unit, 0.0, nice(highest * 1.02)),
         categories: Vec::new(),
         layers,
         horizontals: Vec::new(),
@@ -269,12 +284,12 @@ fn delay_reached_by(flow: &FlowResult, share: f64) -> Option<f64> {
     })
 }
 
-pub(super) fn time_axis(report: &Report) -> Axis {
+fn time_axis(report: &Report) -> Axis {
     Axis::new("time (s)", 0.0, report.duration_s)
 }
 
 /// The steps within the run, those of one moment together.
-pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
+fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> =
         report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < report.duration_s).collect();
     steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
@@ -290,8 +305,8 @@ pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     together.filter_map(mark).collect()
 }
 
-/// The warm-up, and the intervals in which the machine stood still.
-pub(super) fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
+/// The warm-up, what was taken away, and the intervals in which the machine stood still.
+fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
     let warm_up =
         Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };
     let stalled = shown.iter().flat_map(|(_, flow)| flow.intervals.iter().filter(|interval| interval.stalled));
@@ -301,7 +316,13 @@ pub(super) fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shad
         color: "var(--stall)",
         name: "the machine stood still in this interval (live)",
     });
-    std::iter::once(warm_up).filter(|shade| shade.to > shade.from).chain(stalled).collect()
+    let away = report.outages.iter().map(|outage| Shade {
+        from: outage.start_s,
+        to: outage.end_s,
+        color: "var(--outage)",
+        name: "a path is taken away",
+    });
+    std::iter::once(warm_up).filter(|shade| shade.to > shade.from).chain(away).chain(stalled).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod chart;
 mod charts;
 mod format;
 mod paper;
+mod paths;
 mod shapes;
 mod tables;
 mod tcp;
@@ -17,7 +18,7 @@ pub use capture::capture_html;
 use format::{escape, millis, signed_percent};
 pub use paper::paper_html;
 
-use crate::result::{FlowResult, Report, Run, World};
+use crate::result::{FlowResult, Report, Run, TcpResult, World};
 
 /// How near the settled delay has to be to its target for the session to have held it (ours).
 const HELD_WITHIN: f64 = 0.15;
@@ -169,18 +170,26 @@ fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
 /// What a TCP connection achieved, and what it cost.
 fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     let results: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)?.tcp.as_ref()).collect();
-    let mean = |of: &dyn Fn(&crate::result::TcpResult) -> f64| {
-        results.iter().map(|tcp| of(tcp)).sum::<f64>() / results.len().max(1) as f64
+    // What one run does not tell is not told of all.
+    let mean = |of: &dyn Fn(&TcpResult) -> Option<f64>| {
+        let values: Option<Vec<_>> = results.iter().map(|tcp| of(tcp)).collect();
+        values.map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
     };
-    let goodput = mean(&|tcp| tcp.goodput_bps.unwrap_or(0.0)) / 1e6;
-    let (recoveries, timeouts) = (mean(&|tcp| tcp.recoveries as f64), mean(&|tcp| tcp.timeouts as f64));
+    let goodput = mean(&|tcp| tcp.goodput_bps).unwrap_or(0.0) / 1e6;
+    let count = |of: fn(&TcpResult) -> Option<u64>, one, several| {
+        mean(&|tcp| of(tcp).map(|count| count as f64)).map(|count| counted(count, one, several))
+    };
+    let counts = [
+        count(|tcp| tcp.recoveries, "fast recovery", "fast recoveries")
+            .or_else(|| count(|tcp| Some(tcp.retransmissions), "segment sent again", "segments sent again")),
+        count(|tcp| tcp.timeouts, "timeout", "timeouts"),
+    ];
+    let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
     let over_runs = if results.len() == 1 { "" } else { " in the mean" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     format!(
         "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput:.3} Mbit/s of data{over_runs}, \
-         {} and {}.</p>\n",
-        counted(recoveries, "fast recovery", "fast recoveries"),
-        counted(timeouts, "timeout", "timeouts"),
+         {counts}.</p>\n",
     )
 }
 
@@ -235,11 +244,16 @@ fn figure(figure: &charts::Figure) -> String {
 /// One flow: figures where it is controlled, and its metrics.
 fn flow_section(report: &Report, index: usize, flow: &FlowResult) -> String {
     let controller = flow.controller.as_deref().unwrap_or("background");
-    let mut text = format!("<h2>{} ({})</h2>\n", escape(&flow.name), escape(controller));
+    let split = flow.split.as_ref().map(|split| format!(", split by {}", escape(split))).unwrap_or_default();
+    let mut text = format!("<h2>{} ({}{split})</h2>\n", escape(&flow.name), escape(controller));
     if flow.controller.is_some() {
         text.extend(charts::figures(report, index).iter().map(figure));
         text.push_str("<h3>Metrics</h3>\n");
     }
     text.push_str(&tables::metrics(report, index, flow));
+    if !flow.paths.is_empty() {
+        text.push_str("<h3>Paths</h3>\n");
+        text.push_str(&tables::paths(report, index, flow));
+    }
     text
 }

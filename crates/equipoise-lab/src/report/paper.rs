@@ -4,6 +4,7 @@ use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use super::format::{NOTHING, escape};
 use super::head;
 use crate::paper::{Claim, Figure, Plot, PlotData, Results, Table, Verdict, four_digits as number};
+use crate::result::World;
 
 /// Colour and dashes of the layers, in their order; dashes tell apart what colours do not.
 const STYLES: [(&str, &str); 8] = [
@@ -26,8 +27,12 @@ pub fn paper_html(results: &Results) -> String {
     let mut page = head(&format!("{} reproduced", results.paper));
     page.push_str(&format!(
         "<h1>{title}: the paper's experiments, run again</h1>\n\
-         <p class=\"meta\">Equipoise {} · simulated · first seed {}</p>\n",
+         <p class=\"meta\">Equipoise {} · {} · first seed {}</p>\n",
         escape(&results.version),
+        match results.world {
+            World::Sim => "simulated",
+            World::Live => "live",
+        },
         results.seed
     ));
     page.push_str(&summary(&results.claims));

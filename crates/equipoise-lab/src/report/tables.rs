@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::format::{NOTHING, escape};
 use super::{InWorld, worlds};
-use crate::result::{FlowResult, LinkResult, Report, Run};
+use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
 use crate::statistics::half_width_95;
 
 /// A row: what it is, its scale to the printed unit, its decimals, and where it comes from.
@@ -37,10 +37,11 @@ const TCP_METRICS: &[Metric] = &[
     ("goodput (Mbit/s)", 1e-6, 3, |flow| flow.tcp.as_ref()?.goodput_bps),
     ("data delivered (MB)", 1e-6, 3, |flow| Some(flow.tcp.as_ref()?.delivered_bytes as f64)),
     ("segments sent", 1.0, 0, |flow| Some(flow.packets_sent as f64)),
-    ("sent again in fast recovery", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_in_recovery as f64)),
-    ("sent again after a timeout", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_after_timeout as f64)),
-    ("fast recoveries", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.recoveries as f64)),
-    ("timeouts", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.timeouts as f64)),
+    ("segments sent again", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.retransmissions as f64)),
+    ("in fast recovery", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_in_recovery? as f64)),
+    ("after a timeout", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_after_timeout? as f64)),
+    ("fast recoveries", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.recoveries? as f64)),
+    ("timeouts", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.timeouts? as f64)),
     ("least round-trip time (ms)", 1e3, 3, |flow| flow.tcp.as_ref()?.min_round_trip_s),
     ("transfer finished (s)", 1.0, 3, |flow| flow.tcp.as_ref()?.finished_s),
 ];
@@ -79,6 +80,40 @@ pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> Strin
     let rows: String = metrics.iter().map(row).collect();
     let head = format!("<th scope=\"col\">metric</th>{}", world_heads(&worlds, "mean of"));
     table(&format!("Metrics of {}", flow.name), &head, &rows)
+}
+
+/// A column of a flow's paths: its scale to the printed unit, its decimals, and where it comes from.
+type PathMetric = (&'static str, f64, usize, fn(&PathResult) -> Option<f64>);
+
+const PATH_METRICS: &[PathMetric] = &[
+    ("mean rate (Mbit/s)", 1e-6, 3, |path| path.mean_rate_bps),
+    ("one-way delay: mean (ms)", 1e3, 3, |path| path.delay.mean_s),
+    ("95th percentile (ms)", 1e3, 3, |path| path.delay.p95_s),
+    ("packets sent", 1.0, 0, |path| Some(path.packets_sent as f64)),
+    ("packets lost (%)", 100.0, 3, |path| {
+        (path.packets_sent > 0).then(|| path.packets_lost as f64 / path.packets_sent as f64)
+    }),
+    ("three reports missing", 1.0, 0, |path| Some(path.reports_missing as f64)),
+];
+
+/// Every path of a flow in every world.
+pub(super) fn paths(report: &Report, index: usize, flow: &FlowResult) -> String {
+    let mut rows = String::new();
+    for world in worlds(report) {
+        for (place, path) in flow.paths.iter().enumerate() {
+            let cell = |(_, scale, decimals, get): &PathMetric| {
+                let results = world.runs.iter().filter_map(|run| run.flows.get(index)?.paths.get(place));
+                let values: Vec<_> = results.filter_map(get).collect();
+                format!("<td>{}</td>", over_runs(&values, *scale, *decimals))
+            };
+            let cells: String = PATH_METRICS.iter().map(cell).collect();
+            let (name, world) = (escape(&path.name), world.name);
+            rows.push_str(&format!("<tr><th scope=\"row\">{name}</th><td class=\"text\">{world}</td>{cells}</tr>\n"));
+        }
+    }
+    let columns: String = PATH_METRICS.iter().map(|metric| format!("<th scope=\"col\">{}</th>", metric.0)).collect();
+    let head = format!("<th scope=\"col\">path</th><th scope=\"col\" class=\"text\">world</th>{columns}");
+    table(&format!("Paths of {}", flow.name), &head, &rows)
 }
 
 /// A column of the links: its scale to the printed unit, its decimals, and where it comes from.
@@ -152,6 +187,11 @@ fn counts(run: &Run) -> Vec<(CounterKey<'_>, u64)> {
         let reasons = [("dropped as", &flow.ignored), ("decided by", &flow.decisions)];
         for (what, reasons) in reasons {
             let counted = reasons.iter().map(|(reason, count)| (format!("{what} {reason}"), *count));
+            counts.extend(counted.map(|(what, count)| ((place, flow.name.as_str(), what), count)));
+        }
+        for path in &flow.paths {
+            let counted =
+                path.decisions.iter().map(|(reason, count)| (format!("{}: decided by {reason}", path.name), *count));
             counts.extend(counted.map(|(what, count)| ((place, flow.name.as_str(), what), count)));
         }
     }

@@ -1,7 +1,7 @@
 //! Charts of a TCP connection, and of the links in front of which packets wait.
 
-use super::chart::{Axis, Chart, Layer, Shape, Style};
-use super::charts::{Figure, STEP_DASH, look, nice, shades, step_marks, time_axis};
+use super::chart::{Layer, Shape, Style};
+use super::charts::{Figure, STEP_DASH, look, over_time};
 use crate::result::{FlowResult, Report, Run, TcpSample};
 
 /// A line of a chart: what the legend says behind the world, and the value of a sample.
@@ -14,7 +14,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)
     let megabits = |bps: Option<f64>| bps.map(|bps| bps / 1e6);
     let figure = |what: &str, id: &str, unit, series: &[Series<'_>]| {
         let title = format!("{name}: {what} over time");
-        let html = over_time(report, shown, (format!("{id}-{flow}"), title.clone()), unit, series);
+        let html = series_over_time(report, shown, (format!("{id}-{flow}"), title.clone()), unit, series);
         Figure { title, html }
     };
     vec![
@@ -48,7 +48,7 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)
     ]
 }
 
-fn over_time(
+fn series_over_time(
     report: &Report,
     shown: &[(&Run, &FlowResult)],
     (id, title): (String, String),
@@ -68,33 +68,7 @@ fn over_time(
             }
         }
     }
-    draw(report, shown, (id, title), unit, layers)
-}
-
-fn draw(
-    report: &Report,
-    shown: &[(&Run, &FlowResult)],
-    (id, title): (String, String),
-    unit: &'static str,
-    layers: Vec<Layer>,
-) -> String {
-    let values = layers.iter().flat_map(|layer| match &layer.shape {
-        Shape::Line(points) => points.iter().map(|point| point.1).collect(),
-        _ => Vec::new(),
-    });
-    let top = nice(values.filter(|value| value.is_finite()).fold(0.1, f64::max) * 1.02);
-    let chart = Chart {
-        id,
-        title,
-        x: time_axis(report),
-        y: Axis::new(unit, 0.0, top),
-        categories: Vec::new(),
-        layers,
-        horizontals: Vec::new(),
-        verticals: step_marks(report),
-        shades: shades(report, shown),
-    };
-    chart.to_html()
+    over_time(report, shown, (id, title), unit, layers)
 }
 
 /// The queues of the links in front of which packets waited, where there are samples.
@@ -112,7 +86,8 @@ pub(super) fn queues(report: &Report, runs: &[&Run]) -> Vec<Figure> {
             Some(Layer { name: format!("{world}: mean since the last sample"), style, shape: Shape::Line(points) })
         });
         let title = format!("{}: queue over time", link.name);
-        let html = draw(report, &[], (format!("queue-{index}"), title.clone()), "waiting packets", layers.collect());
+        let html =
+            over_time(report, &[], (format!("queue-{index}"), title.clone()), "waiting packets", layers.collect());
         Figure { title, html }
     };
     links.iter().enumerate().filter(|(index, _)| waited(*index)).map(figure).collect()

@@ -14,7 +14,10 @@ pub(super) fn flow(packets: &[u64]) -> FlowResult {
         HistogramBin { from_s, to_s: from_s + 0.001, packets }
     };
     FlowResult {
+        egress: None,
         tcp: None,
+        split: None,
+        paths: Vec::new(),
         name: "media".to_owned(),
         controller: Some("ap".to_owned()),
         packets_sent: 0,
@@ -62,6 +65,7 @@ fn report(runs: Vec<Run>) -> Report {
         warm_up_s: 10.0,
         duration_s: 40.0,
         steps: Vec::new(),
+        outages: Vec::new(),
         runs,
     }
 }
@@ -163,6 +167,7 @@ mod papers {
         Results {
             paper: "Waki 2013".to_owned(),
             claims: vec![claim],
+            world: crate::result::World::Sim,
             seed: 1,
             version: "0.0.0".to_owned(),
             assumptions: vec!["none".to_owned()],

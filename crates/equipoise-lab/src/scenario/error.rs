@@ -3,6 +3,7 @@ use std::io;
 use equipoise::control::ConfigError;
 use equipoise::link::LinkError;
 use equipoise::units::{Size, Span, UnitError};
+use equipoise::video::SyntheticError;
 use thiserror::Error;
 
 /// Why a scenario cannot be run.
@@ -15,10 +16,12 @@ pub enum ScenarioError {
     #[error("the text is no scenario")]
     Syntax(#[from] toml::de::Error),
     /// A value is wrong.
-    #[error("line {line}: {key} = {value}: {problem}")]
+    #[error("line {line}, column {column}: {key} = {value}: {problem}")]
     Wrong {
         /// Line of the value, from 1.
         line: usize,
+        /// Its first character in that line, from 1.
+        column: usize,
         /// The key it belongs to.
         key: String,
         /// The value as it is written.
@@ -67,7 +70,7 @@ pub enum Problem {
     /// The name is taken.
     #[error("there is another {what} of this name; give each its own")]
     NameTaken {
-        /// A link or a flow.
+        /// A link, a path or a flow.
         what: &'static str,
     },
     /// The name is empty or too long for a table.
@@ -97,11 +100,19 @@ pub enum Problem {
         max: Size,
     },
     /// A flow is more or less than one of a controlled session, background traffic and a TCP connection.
-    #[error("a flow has either `controller` and `report_interval`, or `source`, or `window`")]
+    #[error(
+        "a flow has either `controller` and `report_interval`, or `window` or `kernel` or both, or only a `source`"
+    )]
     WhatFlow,
     /// The key belongs to a TCP connection.
-    #[error("only a flow with a `window` law, a TCP connection, has this")]
+    #[error("only a TCP connection, a flow with `window` or `kernel`, has this")]
     OnlyWithWindow,
+    /// No congestion control of the kernel can have this name.
+    #[error("a congestion control's name has 1 to {most} characters, such as \"cubic\"")]
+    KernelName {
+        /// The most characters.
+        most: usize,
+    },
     /// A connection ends before it begins.
     #[error("must be after the flow's start at {start}")]
     StopBeforeStart {
@@ -174,6 +185,50 @@ pub enum Problem {
     /// A controller's parameter is a list or a table.
     #[error("a parameter is a text with its unit, or a plain number")]
     NotAParameter,
+    /// The content of a session or a connection does not say how long it is.
+    #[error("what a flow with a `controller`, a `window` or a `kernel` has to send needs a `length`, such as \"30 s\"")]
+    NoLength,
+    /// The key belongs to another kind of source.
+    #[error("a {kind} source does not have this; {known}")]
+    NotOfThisSource {
+        /// The kind.
+        kind: String,
+        /// What has it.
+        known: &'static str,
+    },
+    /// There is no such content.
+    #[error("what a flow with a `controller`, a `window` or a `kernel` has to send is constant or video")]
+    UnknownContent,
+    /// A synthetic video needs its moments.
+    #[error("a video needs either a `trace`, or `peak` and `cv`: largest and spread of its frames over their mean")]
+    NoMoments,
+    /// A number has to be above zero.
+    #[error("must be above zero, and at most {most}")]
+    OutOfRange {
+        /// The largest.
+        most: f64,
+    },
+    /// A group of pictures is more than its three kinds of frames.
+    #[error("must be made of I, P and B, and 1 to {most} of them")]
+    Pattern {
+        /// The most there may be.
+        most: usize,
+    },
+    /// No video has such moments.
+    #[error(transparent)]
+    Synthetic(#[from] SyntheticError),
+    /// Only what a controller is told of can have an egress buffer.
+    #[error("only a flow with a `controller` has an egress")]
+    EgressOfWhat,
+    /// The egress is a link behind which the flow does not come.
+    #[error("must be a link of the path, and not its first, as the packets have to come there")]
+    EgressOffPath,
+    /// A TCP connection has a source and another supply.
+    #[error("a connection with a `source` has neither `transfer` nor `rate`")]
+    SourceOrSupply,
+    /// TCP sends again what is lost, and cannot quantise what was given to it.
+    #[error("only a flow with a `controller` can quantise; use prolong")]
+    QuantisedTcp,
     /// There is no traffic model of this name.
     #[error("there is no such traffic; use poisson, constant or on-off")]
     UnknownTraffic,
@@ -189,11 +244,73 @@ pub enum Problem {
         /// Sum over the links of the path.
         propagation: Span,
     },
+    /// A flow goes nowhere, or over one path and several.
+    #[error("a flow has either a `path`, the names of its links, or `paths`, the names of `[[path]]` sections")]
+    PathOrPaths,
+    /// Only a controlled session can divide what it sends.
+    #[error("a flow with `paths` has a `controller` for its total, a `report_interval` and a `split`")]
+    WhatMultipath,
+    /// The key belongs to a flow over several paths.
+    #[error("only a flow with `paths` has this")]
+    OnlyWithPaths,
+    /// There are more or fewer paths than a session takes.
+    #[error("a flow has 1 to {most} paths")]
+    HowManyPaths {
+        /// The most there may be.
+        most: usize,
+    },
+    /// A flow goes over a path that is not there.
+    #[error("there is no such `[[path]]`; there are: {known}")]
+    UnknownPath {
+        /// The paths that there are.
+        known: String,
+    },
+    /// A flow goes over a path twice.
+    #[error("the flow already has this path")]
+    PathTwice,
+    /// Two names are one path.
+    #[error("takes the same links as {other}, which the flow already has; paths differ in a link at least")]
+    SameLinks {
+        /// The other path.
+        other: String,
+    },
+    /// A split comes before the reports that it goes by.
+    #[error("must be the report interval, {min}, or more")]
+    Period {
+        /// The report interval.
+        min: Span,
+    },
+    /// There is no splitter of this name.
+    #[error("there is no such split; there are: {known}")]
+    UnknownSplit {
+        /// The splitters that there are.
+        known: String,
+    },
+    /// The splitter has no name.
+    #[error("a split needs a `name`: {known}")]
+    NoSplitName {
+        /// The splitters that there are.
+        known: String,
+    },
+    /// All is to go over a path that the flow does not have.
+    #[error("the flow has {paths} paths, which count from 0 in the order of `paths`")]
+    NoSuchPath {
+        /// How many there are.
+        paths: usize,
+    },
+    /// Content is a session's over one path.
+    #[error("a flow with `paths` sends as much as its rate allows; it has no `source`")]
+    ContentOverPaths,
+    /// The receiver of several paths has no one buffer.
+    #[error("a flow with `paths` has no egress buffer")]
+    EgressOverPaths,
     /// There is nothing to run.
-    #[error("a scenario has 1 to {most} `[[{what}]]` sections")]
+    #[error("a scenario has {least} to {most} `[[{what}]]` sections")]
     HowMany {
-        /// `link` or `flow`.
+        /// `link`, `path` or `flow`.
         what: &'static str,
+        /// The least there may be.
+        least: usize,
         /// The most there may be.
         most: usize,
     },

@@ -1,11 +1,12 @@
 use std::fmt::Write as _;
 
+use equipoise::control::{Parameter, Parameters};
 use equipoise::pace::Traffic;
 use equipoise::units::{Rate, Span};
 
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
-use super::{BandwidthSource, Flow, FlowKind, Scenario, TcpFlow};
+use super::{BandwidthSource, ContentKind, Flow, FlowKind, Frames, MultipathFlow, Outage, Path, Scenario, TcpFlow};
 
 /// The scenario in words.
 pub(super) fn explain(scenario: &Scenario) -> String {
@@ -47,31 +48,59 @@ fn describe(scenario: &Scenario, out: &mut String) -> std::fmt::Result {
             }
         }
     }
+    if !scenario.paths.is_empty() {
+        writeln!(out, "paths")?;
+    }
+    scenario.paths.iter().try_for_each(|path| describe_path(scenario, path, out))?;
     writeln!(out, "flows")?;
     scenario.flows.iter().try_for_each(|flow| describe_flow(scenario, flow, out))
 }
 
+/// A chain of links in words.
+fn chain(scenario: &Scenario, links: &[usize]) -> String {
+    let names = links.iter().filter_map(|&link| scenario.links.get(link)).map(|link| link.name.as_str());
+    format!("{} (propagation {})", names.collect::<Vec<_>>().join(", "), scenario.propagation_delay(links))
+}
+
+fn describe_path(scenario: &Scenario, path: &Path, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "  {}: over {}", path.name, chain(scenario, &path.links))?;
+    path.down.iter().try_for_each(|Outage { at, until }| match until {
+        Some(until) => writeln!(out, "    taken away from {at} to {until}"),
+        None => writeln!(out, "    taken away from {at} on"),
+    })
+}
+
 fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt::Result {
-    let path: Vec<_> =
-        flow.path.iter().filter_map(|&link| scenario.links.get(link)).map(|link| link.name.as_str()).collect();
-    writeln!(
-        out,
-        "  {}: packets of {} from {} on, over {} (propagation {})",
-        flow.name,
-        flow.packet_size,
-        flow.start,
-        path.join(", "),
-        scenario.propagation_delay(&flow.path)
-    )?;
+    let several = scenario.paths_of(flow).enumerate().map(|(number, path)| format!("{number} {}", path.name));
+    let several = several.collect::<Vec<_>>().join(", ");
+    let over = if several.is_empty() { chain(scenario, &flow.path) } else { format!("the paths {several}") };
+    writeln!(out, "  {}: packets of {} from {} on, over {over}", flow.name, flow.packet_size, flow.start)?;
+    if let Some(content) = flow.content() {
+        let what = match &content.kind {
+            ContentKind::Constant => "constant bit rate".to_owned(),
+            ContentKind::Video { frames, quantised } => {
+                let frames = match frames {
+                    Frames::Trace(file) => format!("the trace {}", file.display()),
+                    Frames::Synthetic(like) => format!("synthetic video, frames varying by {}", like.cv),
+                };
+                let adapt =
+                    if *quantised { "quantised to follow the rate" } else { "all of it, however long that takes" };
+                format!("{frames}, {adapt}")
+            }
+        };
+        writeln!(out, "    has to send {} of {}: {what}", content.length, content.rate)?;
+    }
+    if let Some(link) = flow.egress().and_then(|egress| scenario.links.get(egress)) {
+        writeln!(out, "    leaves the network in front of {}, whose queue is its egress buffer", link.name)?;
+    }
     match &flow.kind {
         FlowKind::Session { controller, report_interval, .. } => {
             let intervals = ((scenario.duration - flow.start) / *report_interval).unwrap_or(0);
             writeln!(out, "    RTP session under `{}`: {}", controller.entry.name, controller.entry.summary)?;
             writeln!(out, "    reports every {report_interval}: {intervals} control intervals")?;
-            for ((name, value), parameter) in controller.parameters.iter().zip(controller.entry.parameters) {
-                writeln!(out, "      {name} = {value}: {}", parameter.meaning)?;
-            }
+            describe_parameters(&controller.parameters, controller.entry.parameters, out)?;
         }
+        FlowKind::Multipath(multipath) => describe_multipath(multipath, scenario.duration - flow.start, out)?,
         FlowKind::Background { traffic, rate } => {
             let model = match traffic {
                 Traffic::Poisson => "Poisson traffic".to_owned(),
@@ -90,19 +119,46 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     Ok(())
 }
 
+fn describe_parameters(given: &Parameters, known: &[Parameter], out: &mut String) -> std::fmt::Result {
+    given
+        .iter()
+        .zip(known)
+        .try_for_each(|((name, value), parameter)| writeln!(out, "      {name} = {value}: {}", parameter.meaning))
+}
+
+fn describe_multipath(multipath: &MultipathFlow, lasts: Span, out: &mut String) -> std::fmt::Result {
+    let MultipathFlow { controller, report_interval, period, split, .. } = multipath;
+    let periods = (lasts / *period).unwrap_or(0);
+    writeln!(
+        out,
+        "    RTP session over several paths; its total under `{}`: {}",
+        controller.entry.name, controller.entry.summary
+    )?;
+    describe_parameters(&controller.parameters, controller.entry.parameters, out)?;
+    writeln!(out, "    divided by `{}`: {}", split.entry.name, split.entry.summary)?;
+    describe_parameters(&split.parameters, split.entry.parameters, out)?;
+    writeln!(out, "    reports every {report_interval}, split every {period}: {periods} periods")
+}
+
 fn describe_tcp(tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
     let TcpFlow { law, supply, recovery, .. } = tcp;
-    writeln!(out, "    TCP connection under `{}`: {}", law.entry.name, law.entry.summary)?;
-    for ((name, value), parameter) in law.parameters.iter().zip(law.entry.parameters) {
-        writeln!(out, "      {name} = {value}: {}", parameter.meaning)?;
+    if let Some(law) = law {
+        writeln!(out, "    TCP connection under `{}`: {}", law.entry.name, law.entry.summary)?;
+        describe_parameters(&law.parameters, law.entry.parameters, out)?;
+        writeln!(out, "    live under the kernel's `{}`, with its own parameters and hosts", tcp.congestion_control())?;
+    } else {
+        writeln!(out, "    TCP connection under the kernel's `{}`, live only", tcp.congestion_control())?;
     }
     let recovery = match recovery {
         LossRecovery::NewReno => "duplicate acknowledgements (NewReno)",
         LossRecovery::Sack => "selective acknowledgements",
     };
     let data = match supply {
+        _ if tcp.content.is_some() => "this".to_owned(),
+        Supply::Content(content) => format!("{} segments", content.packets()),
         Supply::Unlimited => "as much as it can".to_owned(),
         Supply::Transfer(size) => size.to_string(),
+        Supply::Written => "what it is given".to_owned(),
         Supply::Rate(rate) => format!("data at {rate}"),
     };
     let until = tcp.stop.map_or(String::new(), |stop| format!(" until {stop}"));
@@ -128,7 +184,7 @@ fn background_load(scenario: &Scenario, link: usize, at: Span) -> Rate {
                 Traffic::Poisson | Traffic::Constant => rate,
             }
         }
-        FlowKind::Session { .. } | FlowKind::Tcp(_) => 0.0,
+        FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) => 0.0,
     });
     Rate::from_bps_f64(sum.sum()).unwrap_or(Rate::ZERO)
 }

@@ -4,20 +4,24 @@
 //! value and what would be right. What comes out of [`Scenario::parse`] can be run as it is.
 
 mod check;
+mod content;
 mod error;
 mod explain;
+mod multipath;
 mod raw;
 mod tcp;
 
 use std::fs;
-use std::path::Path;
+use std::path;
 
 use equipoise::control::{BoxedController, ConfigError, Entry, Parameters};
 use equipoise::link::LinkConfig;
 use equipoise::pace::Traffic;
 use equipoise::units::{Rate, Schedule, Size, Span};
 
+pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{Problem, ScenarioError};
+pub use multipath::{MultipathFlow, Outage, Path, SplitChoice};
 pub use tcp::{BandwidthSource, LawChoice, TcpFlow};
 
 /// A scenario that can be run.
@@ -35,10 +39,12 @@ pub struct Scenario {
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
-    /// Time between two samples of the connections' and links' states, where there are TCP flows.
+    /// Time between two samples of the connections' and links' states, where there are TCP flows or egress buffers.
     pub sample_interval: Span,
     /// The links, each with two directions of the same kind.
     pub links: Vec<Link>,
+    /// The paths that flows over several of them choose from.
+    pub paths: Vec<Path>,
     /// The flows.
     pub flows: Vec<Flow>,
 }
@@ -52,13 +58,13 @@ pub struct Link {
     pub config: LinkConfig,
 }
 
-/// A flow: a controlled session, background traffic or a TCP connection.
+/// A flow: a controlled session, over one path or several, background traffic or a TCP connection.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Its name.
     pub name: String,
     /// The links that its media pass, in order, by their place in [`Scenario::links`]; reports come back over the other
-    /// direction of the same links.
+    /// direction of the same links. Of a flow over several paths, the links of all of them, in the scenario's order.
     pub path: Vec<usize>,
     /// Size of its IP packets.
     pub packet_size: Size,
@@ -77,6 +83,11 @@ pub enum FlowKind {
         controller: ControllerChoice,
         /// Time between two requests for a report.
         report_interval: Span,
+        /// What it has to send; `None` for as much as the rate allows.
+        content: Option<ContentChoice>,
+        /// The link, by its place in [`Scenario::links`], whose queue is the receiver's egress buffer: the receiver stands in
+        /// front of it. One of the path's; `None` for a receiver at the end of the path.
+        egress: Option<usize>,
         /// The one-way delay that the controller tries to hold.
         target: Option<Span>,
     },
@@ -89,6 +100,8 @@ pub enum FlowKind {
     },
     /// A TCP connection.
     Tcp(TcpFlow),
+    /// Media at the rate of a controller, divided among several paths.
+    Multipath(MultipathFlow),
 }
 
 /// A controller of the catalogue with values for its parameters.
@@ -114,15 +127,41 @@ impl Flow {
     /// The target delay of a session that has one.
     pub const fn target(&self) -> Option<Span> {
         match self.kind {
-            FlowKind::Session { target, .. } => target,
+            FlowKind::Session { target, .. } | FlowKind::Multipath(MultipathFlow { target, .. }) => target,
             FlowKind::Background { .. } | FlowKind::Tcp(_) => None,
         }
+    }
+
+    /// The link in front of which the flow leaves the network, if it does.
+    pub const fn egress(&self) -> Option<usize> {
+        match self.kind {
+            FlowKind::Session { egress, .. } => egress,
+            FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) => None,
+        }
+    }
+
+    /// What a session or a connection has to send, where it is not as much as it can.
+    pub const fn content(&self) -> Option<&ContentChoice> {
+        match &self.kind {
+            FlowKind::Session { content, .. } => content.as_ref(),
+            FlowKind::Tcp(tcp) => tcp.content.as_ref(),
+            FlowKind::Background { .. } | FlowKind::Multipath(_) => None,
+        }
+    }
+
+    /// The links that its packets pass in the network: those of the path before its egress.
+    pub fn network(&self) -> &[usize] {
+        let whole = self.path.as_slice();
+        let egress = self.egress().and_then(|egress| whole.iter().position(|link| *link == egress));
+        egress.and_then(|egress| whole.get(..egress)).unwrap_or(whole)
     }
 
     /// The report interval of a session.
     pub const fn report_interval(&self) -> Option<Span> {
         match self.kind {
-            FlowKind::Session { report_interval, .. } => Some(report_interval),
+            FlowKind::Session { report_interval, .. } | FlowKind::Multipath(MultipathFlow { report_interval, .. }) => {
+                Some(report_interval)
+            }
             FlowKind::Background { .. } | FlowKind::Tcp(_) => None,
         }
     }
@@ -133,7 +172,7 @@ impl Scenario {
     ///
     /// # Errors
     /// [`ScenarioError`] for a file that cannot be read, and as [`Scenario::parse`].
-    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+    pub fn read(path: &path::Path) -> Result<Self, ScenarioError> {
         Self::parse(&fs::read_to_string(path)?)
     }
 
@@ -145,9 +184,14 @@ impl Scenario {
         check::scenario(text)
     }
 
-    /// Whether any flow is a TCP connection.
-    pub fn has_tcp(&self) -> bool {
-        self.flows.iter().any(|flow| matches!(flow.kind, FlowKind::Tcp(_)))
+    /// Whether connections' and links' states are sampled: where there are TCP flows or egress buffers.
+    pub fn is_sampled(&self) -> bool {
+        self.flows.iter().any(|flow| matches!(flow.kind, FlowKind::Tcp(_)) || flow.egress().is_some())
+    }
+
+    /// Whether a live run needs the kernel's congestion control of this name.
+    pub fn wants_of_kernel(&self, name: &str) -> bool {
+        self.flows.iter().any(|flow| matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.congestion_control() == name))
     }
 
     /// The scenario in words: what would run, and how loaded the links would be.
@@ -167,6 +211,15 @@ impl Scenario {
         self.flows.iter().find_map(Flow::report_interval).unwrap_or(Span::from_secs(1))
     }
 
+    /// The paths of a flow that has several, in the order of their numbers.
+    pub fn paths_of(&self, flow: &Flow) -> impl Iterator<Item = &Path> {
+        let places = match &flow.kind {
+            FlowKind::Multipath(multipath) => multipath.paths.as_slice(),
+            FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) => &[],
+        };
+        places.iter().filter_map(|&place| self.paths.get(place))
+    }
+
     /// Times at which the capacity of a link of `path` changes, or the load of a background flow over one of them.
     pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
         let capacity = path
@@ -176,7 +229,7 @@ impl Scenario {
         let sharing = self.flows.iter().filter(|flow| flow.path.iter().any(|link| path.contains(link)));
         let load = sharing.flat_map(|flow| match &flow.kind {
             FlowKind::Background { rate, .. } => rate.steps().iter().map(|&(at, _)| flow.start + at).collect(),
-            FlowKind::Tcp(_) | FlowKind::Session { .. } => Vec::new(),
+            FlowKind::Tcp(_) | FlowKind::Session { .. } | FlowKind::Multipath(_) => Vec::new(),
         });
         let mut steps: Vec<_> = capacity.chain(load).collect();
         steps.sort_unstable();

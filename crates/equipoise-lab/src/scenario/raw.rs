@@ -18,6 +18,8 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) link: Vec<RawLink>,
     #[serde(default)]
+    pub(super) path: Vec<RawPath>,
+    #[serde(default)]
     pub(super) flow: Vec<RawFlow>,
 }
 
@@ -34,16 +36,37 @@ pub(super) struct RawLink {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct RawPath {
+    pub(super) name: Spanned<String>,
+    pub(super) links: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(super) down: Vec<RawOutage>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawOutage {
+    pub(super) at: Spanned<Value>,
+    pub(super) until: Option<Spanned<Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RawFlow {
     pub(super) name: Spanned<String>,
-    pub(super) path: Vec<Spanned<String>>,
+    pub(super) path: Option<Vec<Spanned<String>>>,
+    pub(super) paths: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) split: Option<BTreeMap<String, Spanned<Value>>>,
+    pub(super) period: Option<Spanned<Value>>,
     pub(super) packet_size: Spanned<Value>,
     pub(super) start: Option<Spanned<Value>>,
     pub(super) report_interval: Option<Spanned<Value>>,
     pub(super) controller: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) source: Option<RawSource>,
+    pub(super) egress: Option<Spanned<String>>,
     pub(super) stop: Option<Spanned<Value>>,
     pub(super) window: Option<BTreeMap<String, Spanned<Value>>>,
+    pub(super) kernel: Option<Spanned<String>>,
     pub(super) bandwidth: Option<RawBandwidth>,
     pub(super) tcp: Option<RawTcp>,
 }
@@ -86,6 +109,13 @@ pub(super) struct RawSource {
     pub(super) rate: Spanned<Value>,
     pub(super) on: Option<Spanned<Value>>,
     pub(super) off: Option<Spanned<Value>>,
+    pub(super) length: Option<Spanned<Value>>,
+    pub(super) peak: Option<Spanned<f64>>,
+    pub(super) cv: Option<Spanned<f64>>,
+    pub(super) frame_rate: Option<Spanned<f64>>,
+    pub(super) pattern: Option<Spanned<String>>,
+    pub(super) trace: Option<Spanned<String>>,
+    pub(super) adapt: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) steps: Vec<RawStep>,
 }
@@ -98,6 +128,17 @@ pub(super) struct RawStep {
 }
 
 impl RawFlow {
+    /// Whether it is to be a TCP connection.
+    pub(super) const fn is_tcp(&self) -> bool {
+        self.window.is_some() || self.kernel.is_some()
+    }
+
+    /// A key that is given and belongs to flows over several paths alone.
+    pub(super) fn multipath_only(&self) -> Option<&'static str> {
+        let given = [("split", self.split.is_some()), ("period", self.period.is_some())];
+        given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
+    }
+
     /// A key that is given and belongs to TCP connections alone.
     pub(super) fn tcp_only(&self) -> Option<&'static str> {
         let given =

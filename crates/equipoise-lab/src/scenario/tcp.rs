@@ -2,17 +2,23 @@ use equipoise::control::{Parameters, window};
 use equipoise::units::{Schedule, Span};
 use equipoise_sim::tcp::{DelayedAcks, LossRecovery, Supply};
 
+use super::ContentChoice;
+
 /// A TCP connection: a window law and the hosts around it.
 #[derive(Clone, Debug)]
 pub struct TcpFlow {
-    /// The window law.
-    pub law: LawChoice,
+    /// The window law of the simulator; `None` for a connection that is live only.
+    pub law: Option<LawChoice>,
+    /// The congestion control of the kernel that a live run has in its place, if not the one of the law's name.
+    pub kernel: Option<String>,
     /// How the law comes to know its path's bandwidth.
     pub bandwidth: BandwidthSource,
     /// When the application stops sending; `None` to go on to the end of the run.
     pub stop: Option<Span>,
-    /// What the application sends.
+    /// What the application sends, where it has no [`content`](Self::content).
     pub supply: Supply,
+    /// What the application has to send, with the time of each packet.
+    pub content: Option<ContentChoice>,
     /// How lost segments are told and sent again.
     pub recovery: LossRecovery,
     /// Segments that the receiver has room for; `None` for a window that limits nobody.
@@ -27,6 +33,20 @@ pub struct TcpFlow {
     pub handshake: bool,
     /// Least retransmission timeout.
     pub min_rto: Span,
+}
+
+impl TcpFlow {
+    /// Name of the law that the simulator runs, or else of what a live run has.
+    pub fn name(&self) -> &str {
+        self.law.as_ref().map_or_else(|| self.congestion_control(), |law| law.entry.name)
+    }
+
+    /// Name of the kernel's congestion control in a live run.
+    pub fn congestion_control(&self) -> &str {
+        // One of both is given.
+        let of_law = || self.law.as_ref().map_or("", |law| law.entry.name);
+        self.kernel.as_deref().unwrap_or_else(of_law)
+    }
 }
 
 /// A window law of the catalogue with values for its parameters.

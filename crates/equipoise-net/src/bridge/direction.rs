@@ -1,9 +1,10 @@
 use std::mem;
 
 use equipoise::link::Pipe;
-use equipoise::units::Size;
+use equipoise::units::{Size, Span};
 
 use super::punctuality::PunctualityMeter;
+use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::{HostClock, Time};
 
 /// Bytes that may be under way at once in one direction, each packet counted with [`OVERHEAD`]. Ours: 1 Gbit/s for two
@@ -15,23 +16,6 @@ const OVERHEAD: u64 = 256;
 
 /// Buffers that are kept to be used again. Ours: more than come in between two looks at 1 Gbit/s.
 const SPARES: usize = 4096;
-
-/// A frame or datagram under way.
-#[derive(Clone, Debug)]
-pub(super) struct Packet {
-    pub(super) bytes: Vec<u8>,
-    /// Whose it is, where that matters.
-    pub(super) client: u64,
-}
-
-/// How a packet takes the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// As traffic, of so many IP bytes.
-    Ip(Size),
-    /// Beside the traffic: it takes the delay only.
-    Beside,
-}
 
 /// One direction of a bridge: packets wait here between two sockets.
 #[derive(Debug)]
@@ -110,6 +94,43 @@ impl Direction {
         while let Some(packet) = self.pipe.discarded() {
             self.recycle(packet);
         }
+    }
+}
+
+/// Forward and back: each packet takes the pipe of its direction, and one beside the traffic the pipe's delay.
+impl Medium for [Direction; 2] {
+    fn stage(&mut self, direction: usize, Arrival { at, manner, client }: Arrival, bytes: &[u8]) {
+        if let Some(direction) = self.get_mut(direction) {
+            direction.stage(at, manner, bytes, client);
+        }
+    }
+
+    fn enter(&mut self, horizon: Time) {
+        for direction in self {
+            direction.enter(horizon);
+        }
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.iter().filter_map(Direction::next).min()
+    }
+
+    fn leave(&mut self, horizon: Time) -> Option<Departure> {
+        self.iter_mut().enumerate().find_map(|(direction, path)| {
+            let (due, packet) = path.leave(horizon)?;
+            Some(Departure { due, direction, packet })
+        })
+    }
+
+    fn left(&mut self, Departure { due, direction, packet }: Departure, at: Time) {
+        if let Some(direction) = self.get_mut(direction) {
+            direction.punctuality.record(at, due);
+            direction.recycle(packet);
+        }
+    }
+
+    fn least_delay(&self) -> Span {
+        self.iter().map(|direction| direction.pipe().config().least_delay()).min().unwrap_or(Span::ZERO)
     }
 }
 

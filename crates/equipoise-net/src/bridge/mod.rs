@@ -15,11 +15,6 @@
 //! does not make the next packet late. TUN devices have no timestamps: their packets arrive when they are read. Lengths are those of IP packets.
 
 mod direction;
-mod engine;
-mod frame;
-mod interface;
-mod offload;
-mod packet;
 mod punctuality;
 mod tun;
 mod udp;
@@ -32,18 +27,13 @@ use equipoise::units::Span;
 
 pub use punctuality::Punctuality;
 
+use crate::engine::{Engine, PacketPorts, PortStats, Ports, Traffic};
 use crate::thread::Worker;
-use crate::{Clock, NetError, Stalls, Time, TimestampSource, Watchdog};
+use crate::{Clock, NetError, Stalls, Time, Watchdog};
 use direction::Direction;
-use engine::{Engine, Ports};
-use packet::PacketPorts;
 use punctuality::PunctualityMeter;
 use tun::TunPorts;
 use udp::UdpPorts;
-
-/// The directions' positions.
-const FORWARD: usize = 0;
-const BACK: usize = 1;
 
 /// What a bridge does to the packets.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,45 +76,6 @@ pub struct DirectionReport {
     pub refused: u64,
 }
 
-/// What happened at the sockets of a bridge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortStats {
-    /// Packets that the system could not take for sending.
-    pub unsent: u64,
-    /// Packets that found a receive buffer full, where the system counts them.
-    pub overflowed: u64,
-    /// Datagrams at a client's socket that did not come from the target; dropped.
-    pub foreign: u64,
-    /// Clients that there were.
-    pub clients: u64,
-    /// Datagrams of clients for which there was no socket.
-    pub turned_away: u64,
-    /// Frames longer than the interface may send, which could not be taken apart; dropped.
-    pub oversize: u64,
-    /// Frames of several segments that the sender's offload had left together, and that were taken apart.
-    pub taken_apart: u64,
-    /// Checksums that the sender's offload had left open, and that were filled in.
-    pub checksums: u64,
-    /// Where arrival times came from; user space if any of the sockets had to.
-    pub timestamps: TimestampSource,
-}
-
-impl Default for PortStats {
-    fn default() -> Self {
-        Self {
-            unsent: 0,
-            overflowed: 0,
-            foreign: 0,
-            clients: 0,
-            turned_away: 0,
-            oversize: 0,
-            taken_apart: 0,
-            checksums: 0,
-            timestamps: TimestampSource::Kernel,
-        }
-    }
-}
-
 /// A running bridge. It ends, at the latest, when it is dropped.
 #[derive(Debug)]
 pub struct Bridge {
@@ -157,7 +108,7 @@ impl Bridge {
     ) -> Result<Self, NetError> {
         let ports = UdpPorts::new(clock, listen, target)?;
         let address = Some(ports.address());
-        Self::start(clock, config, ports, UdpPorts::stats, address)
+        Self::start(clock, config, ports, address)
     }
 
     /// Carries Ethernet frames between two interfaces, such as ends of veth pairs, which should have no addresses of their
@@ -171,8 +122,8 @@ impl Bridge {
     /// [`NetError::NotEthernet`], [`NetError::InterfaceDown`] and [`NetError::PacketSocket`] for interfaces that cannot be
     /// bridged; [`NetError::Spawn`].
     pub fn between(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
-        let ports = PacketPorts::new(clock, first, second)?;
-        Self::start(clock, config, ports, PacketPorts::stats, None)
+        let ports = PacketPorts::new(clock, [first, second], Traffic::Any)?;
+        Self::start(clock, config, ports, None)
     }
 
     /// Carries IP packets between two TUN devices: what the host routes into one comes out of the other. Addresses, routes
@@ -187,14 +138,13 @@ impl Bridge {
     /// [`NetError::Spawn`].
     pub fn tun(clock: &Clock, config: &BridgeConfig, first: &str, second: &str) -> Result<Self, NetError> {
         let ports = TunPorts::new(first, second)?;
-        Self::start(clock, config, ports, TunPorts::stats, None)
+        Self::start(clock, config, ports, None)
     }
 
     fn start<P: Ports + Send + 'static>(
         clock: &Clock,
         config: &BridgeConfig,
         ports: P,
-        stats: fn(&P) -> PortStats,
         address: Option<SocketAddr>,
     ) -> Result<Self, NetError> {
         let start = clock.now();
@@ -205,10 +155,10 @@ impl Bridge {
             Ok::<_, NetError>(Direction::new(pipe, PunctualityMeter::new(watchdog.log())))
         };
         let directions = [direction("forward", &config.forward, 0)?, direction("back", &config.back, 1)?];
-        let engine = Engine { clock: clock.clone(), ports, directions, spin: config.spin };
+        let engine = Engine { clock: clock.clone(), ports, medium: directions, spin: config.spin };
         let worker = Worker::spawn("bridge", move |stop| {
-            let Engine { ports, directions, .. } = engine.run(stop)?;
-            Ok(Parts { ports: stats(&ports), directions })
+            let Engine { ports, medium: directions, .. } = engine.run(stop)?;
+            Ok(Parts { ports: ports.stats(), directions })
         })?;
         Ok(Self { worker, watchdog, clock: clock.clone(), start, address })
     }

@@ -7,10 +7,7 @@ use nix::poll::{PollFd, PollFlags};
 use nix::unistd::{read, write};
 use tun_rs::DeviceBuilder;
 
-use super::direction::{Direction, Manner, Packet};
-use super::engine::Ports;
-use super::frame::{ip_at, is_neighbour_discovery};
-use super::{BACK, FORWARD, PortStats};
+use crate::engine::{Arrival, BACK, FORWARD, Manner, Medium, Packet, PortStats, Ports, ip_at, is_neighbour_discovery};
 use crate::socket::wait_readable;
 use crate::{Clock, NetError, Time, TimestampSource};
 
@@ -53,19 +50,14 @@ impl TunPorts {
         Ok(Self { devices, buffer: vec![0; MAX_PACKET], unsent: 0 })
     }
 
-    /// What it counted.
-    pub(super) fn stats(&self) -> PortStats {
-        PortStats { unsent: self.unsent, timestamps: TimestampSource::UserSpace, ..PortStats::default() }
-    }
-
     /// Reads what the host routed into the device at `side`. It arrives at `horizon`, as nobody says when it did.
-    fn take_in_at(&mut self, side: usize, horizon: Time, direction: &mut Direction) -> Result<(), NetError> {
+    fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         for _ in 0..BATCH {
             let Some(len) = self.devices[side].recv(&mut self.buffer)? else { break };
             let packet = self.buffer.get(..len).unwrap_or_default();
             let traffic = ip_at(packet, 0).filter(|ip| !is_neighbour_discovery(packet, *ip));
             let manner = traffic.map_or(Manner::Beside, |ip| Manner::Ip(Size::from_bytes(ip.len as u64)));
-            direction.stage(horizon, manner, packet, 0);
+            medium.stage(side, Arrival { at: horizon, manner, client: 0 }, packet);
         }
         Ok(())
     }
@@ -114,10 +106,9 @@ fn refusal(name: &str, source: io::Error) -> NetError {
 }
 
 impl Ports for TunPorts {
-    fn take_in(&mut self, horizon: Time, directions: &mut [Direction; 2]) -> Result<(), NetError> {
-        let [forward, back] = directions;
-        self.take_in_at(FORWARD, horizon, forward)?;
-        self.take_in_at(BACK, horizon, back)
+    fn take_in(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
+        self.take_in_at(FORWARD, horizon, medium)?;
+        self.take_in_at(BACK, horizon, medium)
     }
 
     fn send(&mut self, direction: usize, packet: &mut Packet) {
@@ -142,5 +133,8 @@ impl Ports for TunPorts {
         let [first, second] = &self.devices;
         let mut waiting = [first, second].map(|device| PollFd::new(device.fd.as_fd(), PollFlags::POLLIN));
         wait_readable(&mut waiting, clock, until)
+    }
+    fn stats(&self) -> PortStats {
+        PortStats { unsent: self.unsent, timestamps: TimestampSource::UserSpace, ..PortStats::default() }
     }
 }

@@ -3,9 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use equipoise::units::{Size, Span};
 
-use super::direction::{Direction, Manner, Packet};
-use super::engine::Ports;
-use super::{BACK, FORWARD, PortStats};
+use crate::engine::{Arrival, BACK, FORWARD, Manner, Medium, Packet, PortStats, Ports};
 use crate::socket::{MAX_PAYLOAD, wait};
 use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 
@@ -69,12 +67,12 @@ impl UdpPorts {
         self.listener.address()
     }
 
-    fn take_in_forward(&mut self, horizon: Time, direction: &mut Direction) -> Result<(), NetError> {
+    fn take_in_forward(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         while let Some(received) = self.listener.recv(&mut self.buffer)? {
             if let Some(number) = self.client_at(received.from, received.at) {
                 let payload = self.buffer.get(..received.len).unwrap_or_default();
                 let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
-                direction.stage(received.at, manner, payload, number);
+                medium.stage(FORWARD, Arrival { at: received.at, manner, client: number }, payload);
             } else {
                 self.turned_away += 1;
             }
@@ -85,14 +83,14 @@ impl UdpPorts {
         Ok(())
     }
 
-    fn take_in_back(&mut self, horizon: Time, direction: &mut Direction) -> Result<(), NetError> {
+    fn take_in_back(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
         for (&number, client) in &mut self.clients {
             while let Some(received) = client.socket.recv(&mut self.buffer)? {
                 if received.from == self.target {
                     client.active = client.active.max(received.at);
                     let payload = self.buffer.get(..received.len).unwrap_or_default();
                     let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
-                    direction.stage(received.at, manner, payload, number);
+                    medium.stage(BACK, Arrival { at: received.at, manner, client: number }, payload);
                 } else {
                     self.foreign += 1;
                 }
@@ -140,21 +138,6 @@ impl UdpPorts {
         });
         self.clients.len() < before
     }
-
-    /// What it counted.
-    pub(super) fn stats(&self) -> PortStats {
-        let sockets = self.clients.values().map(|client| client.socket.stats());
-        let lost = sockets.chain([self.listener.stats()]).fold(self.closed, sum);
-        PortStats {
-            unsent: lost.unsent,
-            overflowed: lost.overflowed,
-            foreign: self.foreign,
-            clients: self.next_number,
-            turned_away: self.turned_away,
-            timestamps: if self.kernel { TimestampSource::Kernel } else { TimestampSource::UserSpace },
-            ..PortStats::default()
-        }
-    }
 }
 
 fn sum(one: SocketStats, other: SocketStats) -> SocketStats {
@@ -162,10 +145,9 @@ fn sum(one: SocketStats, other: SocketStats) -> SocketStats {
 }
 
 impl Ports for UdpPorts {
-    fn take_in(&mut self, horizon: Time, directions: &mut [Direction; 2]) -> Result<(), NetError> {
-        let [forward, back] = directions;
-        self.take_in_forward(horizon, forward)?;
-        self.take_in_back(horizon, back)
+    fn take_in(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
+        self.take_in_forward(horizon, medium)?;
+        self.take_in_back(horizon, medium)
     }
 
     fn send(&mut self, direction: usize, packet: &mut Packet) {
@@ -184,5 +166,18 @@ impl Ports for UdpPorts {
 
     fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError> {
         wait(self.clients.values().map(|client| &client.socket).chain([&self.listener]), clock, until)
+    }
+    fn stats(&self) -> PortStats {
+        let sockets = self.clients.values().map(|client| client.socket.stats());
+        let lost = sockets.chain([self.listener.stats()]).fold(self.closed, sum);
+        PortStats {
+            unsent: lost.unsent,
+            overflowed: lost.overflowed,
+            foreign: self.foreign,
+            clients: self.next_number,
+            turned_away: self.turned_away,
+            timestamps: if self.kernel { TimestampSource::Kernel } else { TimestampSource::UserSpace },
+            ..PortStats::default()
+        }
     }
 }

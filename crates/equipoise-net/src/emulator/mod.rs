@@ -1,29 +1,46 @@
-//! An emulated bottleneck: a relay of UDP datagrams that delays and drops them as links would.
+//! An emulated bottleneck: packets between two hosts are delayed and dropped as links would.
 //!
 //! ```text
 //!   sender ──▶ entrance ═ forward links ═ exit ──▶ receiver
 //!          ◀──          ═ backward links ═     ◀──
 //! ```
 //!
-//! The times come from the kernel's receive timestamps and the links' own recursion, so that a relay that is late now
-//! does not make the next packet late. Lengths are those of IP packets: payload plus [`Size::IPV4_UDP`].
+//! On this host's loopback the entrance and the exit are UDP sockets, two for each route, and datagrams are relayed. In the
+//! middle of a [`TestBed`] they are its two interfaces: the hosts address each other, and whatever IP packets they exchange,
+//! UDP or TCP, go over the links of the route that has their ports.
 //!
-//! [`Size::IPV4_UDP`]: equipoise::units::Size::IPV4_UDP
+//! The times come from the kernel's receive timestamps and the links' own recursion, so that an emulator that is late now
+//! does not make the next packet late. Lengths are those of IP packets.
 
+mod gates;
 mod load;
 mod network;
-mod relay;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use equipoise::link::{FifoLink, LinkConfig, LinkStats};
+use equipoise::units::{Size, Span};
 
 pub use load::LoadProbe;
 
+use crate::engine::{Engine, Known, PacketPorts, Ports, TCP, Traffic, UDP};
 use crate::thread::Worker;
-use crate::{Clock, HostClock, Lateness, NetError, Place, Socket, Time, TimestampSource};
+use crate::{Clock, HostClock, Lateness, NetError, Place, Socket, TestBed, Time, TimestampSource};
+use gates::{Gate, Gates};
 use network::Network;
-use relay::{Gate, Relay};
+
+/// What an emulator emulates.
+#[derive(Clone, Debug)]
+pub struct EmulatorConfig {
+    /// From then on the links' schedules of rates count, and their counters.
+    pub origin: Time,
+    /// The links.
+    pub links: Vec<LinkConfig>,
+    /// The ways over them.
+    pub routes: Vec<Route>,
+    /// Time between two samples of the links' counters, if there are to be any.
+    pub sample_interval: Option<Span>,
+}
 
 /// The way of one flow through the emulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +49,24 @@ pub struct Route {
     pub forward: Vec<usize>,
     /// Links from the receiver to the sender; none for a way without delay.
     pub backward: Vec<usize>,
+    /// What they speak; on the loopback only UDP.
+    pub protocol: Protocol,
     /// The sender's address: nobody else may use the entrance.
     pub sender: SocketAddr,
     /// The receiver's address: nobody else may use the exit.
     pub receiver: SocketAddr,
+}
+
+/// What the two ends of a route speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Datagrams.
+    Udp,
+    /// A stream.
+    Tcp {
+        /// The size of its IP packets, to which segments are cut that the sender left together.
+        packet: Size,
+    },
 }
 
 /// What an emulator did.
@@ -43,18 +74,29 @@ pub struct Route {
 pub struct EmulatorReport {
     /// Each link's counters, in the order of the links.
     pub links: Vec<LinkStats>,
-    /// Datagrams from strangers, which were dropped.
+    /// The same over time, where samples were wanted.
+    pub samples: Vec<LinkSample>,
+    /// Packets from strangers, which were dropped.
     pub foreign: u64,
-    /// Datagrams that were dropped for want of memory, not by a link.
+    /// Packets that were dropped for want of memory, not by a link.
     pub refused: u64,
-    /// Datagrams that the kernel dropped at the emulator's own sockets, where it counts them, on the way in or out.
+    /// Packets that the kernel dropped at the emulator's own sockets, where it counts them, on the way in or out.
     pub lost_at_sockets: u64,
-    /// Datagrams that were still under way at the end.
+    /// Packets that were still under way at the end.
     pub in_flight: u64,
-    /// How much later than ideal datagrams left; `None` where none did.
+    /// How much later than ideal packets left; `None` where none did.
     pub lateness: Option<Lateness>,
     /// Where arrival times came from; user space if any of the sockets had to.
     pub timestamps: TimestampSource,
+}
+
+/// The links' counters at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSample {
+    /// When.
+    pub at: Time,
+    /// Each link's counters, in the order of the links.
+    pub links: Vec<LinkStats>,
 }
 
 /// A running emulator. It ends, at the latest, when it is dropped.
@@ -67,47 +109,63 @@ pub struct Emulator {
     load: LoadProbe,
 }
 
+impl EmulatorConfig {
+    /// An emulator that takes no samples.
+    pub const fn new(origin: Time, links: Vec<LinkConfig>, routes: Vec<Route>) -> Self {
+        Self { origin, links, routes, sample_interval: None }
+    }
+}
+
 impl Emulator {
-    /// The same between sockets on free ports of 127.0.0.1.
+    /// Starts to relay datagrams between two sockets on free ports of 127.0.0.1 for each route.
     ///
     /// # Errors
-    /// As [`start_between`](Self::start_between).
-    pub fn start(clock: &Clock, origin: Time, links: &[LinkConfig], routes: Vec<Route>) -> Result<Self, NetError> {
-        let mut bind = |_: Place| Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), clock);
-        Self::start_between(clock, origin, links, routes, &mut bind)
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an impossible network, [`NetError::NoStream`] for a route that is
+    /// none of datagrams; as [`Socket::bind`], and [`NetError::Spawn`] where the system has no thread to give.
+    pub fn start(clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
+        if let Some(route) = config.routes.iter().position(|route| route.protocol != Protocol::Udp) {
+            return Err(NetError::NoStream { route });
+        }
+        let mut gates = Vec::new();
+        for peer in config.routes.iter().flat_map(|route| [route.sender, route.receiver]) {
+            gates.push(Gate { socket: Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), clock)?, peer });
+        }
+        let gates = Gates::new(gates);
+        let addresses = gates.addresses();
+        Self::carry(clock, config, addresses, gates)
     }
 
-    /// Starts to relay between two sockets for each route, which `bind` opens: where datagrams come in, and where they go
-    /// out.
-    ///
-    /// The links' schedules of rates count from `origin`.
+    /// Starts to carry packets between the hosts of a test bed.
     ///
     /// # Errors
-    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an impossible network; what `bind` says, and
-    /// [`NetError::Spawn`] where the system has no thread to give.
-    pub fn start_between(
+    /// [`NetError::Link`] and [`NetError::UnknownLink`] for an impossible network; [`NetError::PacketSocket`] and
+    /// [`NetError::Spawn`] where the system refuses.
+    pub fn start_in(bed: &TestBed, clock: &Clock, config: EmulatorConfig) -> Result<Self, NetError> {
+        let traffic =
+            Traffic::Known(config.routes.iter().zip(0..).map(|(route, number)| route.known(number)).collect());
+        let ports = bed.inside(Place::Middle, || PacketPorts::new(clock, TestBed::MIDDLE, traffic))?;
+        // The hosts send to each other.
+        let addresses = config.routes.iter().flat_map(|route| [route.receiver, route.sender]).collect();
+        Self::carry(clock, config, addresses, ports)
+    }
+
+    fn carry<P: Ports + Send + 'static>(
         clock: &Clock,
-        origin: Time,
-        links: &[LinkConfig],
-        routes: Vec<Route>,
-        bind: &mut dyn FnMut(Place) -> Result<Socket, NetError>,
+        config: EmulatorConfig,
+        addresses: Vec<SocketAddr>,
+        ports: P,
     ) -> Result<Self, NetError> {
-        let links = build(origin, links)?;
+        let EmulatorConfig { origin, links, routes, sample_interval } = config;
+        let links = build(origin, &links)?;
         check(&routes, links.len())?;
-        // Gate 2n is the entrance of route n and gate 2n + 1 its exit; so are the ways that begin there.
-        let known = routes.iter().flat_map(|route| {
-            [(Place::Entrance, route.sender, &route.forward), (Place::Exit, route.receiver, &route.backward)]
-        });
-        let (mut gates, mut ways) = (Vec::new(), Vec::new());
-        for (place, peer, way) in known {
-            gates.push(Gate { socket: bind(place)?, peer });
-            ways.push(way.clone());
-        }
-        let addresses = gates.iter().map(|gate| gate.socket.address()).collect();
         let load = LoadProbe::new(origin, links.clone());
-        let network = Network::new(links, ways, load.offered());
-        let relay = Relay::new(clock.clone(), gates, network);
-        let worker = Worker::spawn("emulator", move |stop| relay.run(stop))?;
+        let ways = routes.iter().map(|route| [route.forward.clone(), route.backward.clone()]).collect();
+        let mut network = Network::new(links, ways, load.offered());
+        if let Some(interval) = sample_interval.filter(|interval| *interval > Span::ZERO) {
+            network.sample(origin, interval);
+        }
+        let engine = Engine { clock: clock.clone(), ports, medium: network, spin: false };
+        let worker = Worker::spawn("emulator", move |stop| engine.run(stop).map(report))?;
         Ok(Self { worker, routes, addresses, load })
     }
 
@@ -126,18 +184,44 @@ impl Emulator {
         self.routes.get(route).map(|route| self.load.along(&route.forward))
     }
 
-    /// Whether it still relays: an emulator whose sockets failed does not.
+    /// Whether it still runs: an emulator whose sockets failed does not.
     pub fn is_running(&self) -> bool {
         !self.worker.is_finished()
     }
 
-    /// Stops relaying and closes the sockets; datagrams under way are dropped.
+    /// Stops it and closes the sockets; packets under way are dropped.
     ///
     /// # Errors
-    /// What ended the relay before its time, if something did.
+    /// What ended it before its time, if something did.
     pub fn stop(self) -> Result<EmulatorReport, NetError> {
         self.worker.request_stop();
         self.worker.join()?
+    }
+}
+
+impl Route {
+    /// How its packets are known, as route `number`.
+    fn known(&self, number: u64) -> (Known, (u64, Size)) {
+        let (protocol, longest) = match self.protocol {
+            Protocol::Udp => (UDP, Size::from_bytes(u64::MAX)),
+            Protocol::Tcp { packet } => (TCP, packet),
+        };
+        (Known { protocol, ports: [self.sender.port(), self.receiver.port()] }, (number, longest))
+    }
+}
+
+fn report<P: Ports>(engine: Engine<P, Network>) -> EmulatorReport {
+    let Engine { clock, ports, medium: mut network, .. } = engine;
+    let ports = ports.stats();
+    EmulatorReport {
+        links: network.stats(clock.now()),
+        samples: network.take_samples(),
+        foreign: ports.foreign,
+        refused: network.refused(),
+        lost_at_sockets: ports.unsent + ports.overflowed + ports.oversize,
+        in_flight: network.in_flight(),
+        lateness: network.lateness().summary(),
+        timestamps: ports.timestamps,
     }
 }
 

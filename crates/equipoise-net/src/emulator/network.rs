@@ -4,24 +4,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use equipoise::link::{FifoLink, LinkStats, Verdict};
-use equipoise::units::Size;
+use equipoise::units::{Size, Span};
 
+use super::LinkSample;
+use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
+use crate::lateness::LatenessMeter;
 use crate::{HostClock, Time};
 
-/// Bytes that may be under way at once, each datagram counted with [`OVERHEAD`]. Ours: ten times the queue and
+/// Bytes that may be under way at once, each packet counted with [`OVERHEAD`]. Ours: ten times the queue and
 /// propagation delay of a link of 1 Gbit/s and 100 ms.
 const MEMORY: usize = 128 << 20;
 
-/// What a datagram takes up besides its payload, at most.
+/// What a packet takes up besides its bytes, at most.
 const OVERHEAD: usize = 128;
 
 /// The links and what is on them, in virtual time: the part of the emulator that knows no socket.
 ///
-/// Datagrams take their ways link by link in the order of their times. A *way* is a list of links.
+/// Packets take the ways of their routes, which are their clients, link by link in the order of their times.
 #[derive(Debug)]
 pub(super) struct Network {
     links: Vec<FifoLink<HostClock>>,
-    ways: Vec<Vec<usize>>,
+    /// Of each route the links forward and back.
+    ways: Vec<[Vec<usize>; 2]>,
     /// Bytes offered to each link so far.
     offered: Arc<[AtomicU64]>,
     under_way: BinaryHeap<Reverse<Hop>>,
@@ -30,72 +34,53 @@ pub(super) struct Network {
     /// Bytes under way, overhead included.
     held: usize,
     refused: u64,
-    /// Payload buffers to use again.
+    /// Buffers to use again.
     spare: Vec<Vec<u8>>,
+    lateness: LatenessMeter,
+    sampling: Option<Sampling>,
 }
 
-/// A datagram at the end of its way.
+/// The links' counters from time to time.
 #[derive(Debug)]
-pub(super) struct Delivery {
-    /// When it leaves the last link.
-    pub(super) due: Time,
-    /// The way that it took.
-    pub(super) way: usize,
-    /// The UDP payload.
-    pub(super) payload: Vec<u8>,
+struct Sampling {
+    interval: Span,
+    next: Time,
+    samples: Vec<LinkSample>,
 }
 
-/// A datagram that reaches its way's next link, or its end, at a moment.
+/// A packet that reaches its way's next link, or its end, at a moment.
 #[derive(Debug)]
 struct Hop {
     at: Time,
     order: u64,
-    way: usize,
-    /// How many links lie behind it.
+    direction: usize,
+    /// How many links lie behind it; beside the traffic, all.
     passed: usize,
-    payload: Vec<u8>,
+    /// IP bytes.
+    size: Size,
+    packet: Packet,
 }
 
 impl Network {
     /// Idle `links`; every way must name links that exist, and `offered` have a counter for each.
-    pub(super) fn new(links: Vec<FifoLink<HostClock>>, ways: Vec<Vec<usize>>, offered: Arc<[AtomicU64]>) -> Self {
-        Self { links, ways, offered, under_way: BinaryHeap::new(), order: 0, held: 0, refused: 0, spare: Vec::new() }
-    }
-
-    /// A datagram enters `way` at `at`.
-    pub(super) fn enter(&mut self, at: Time, way: usize, payload: &[u8]) {
-        if self.held + payload.len() + OVERHEAD > MEMORY {
-            self.refused += 1;
-            return;
+    pub(super) fn new(links: Vec<FifoLink<HostClock>>, ways: Vec<[Vec<usize>; 2]>, offered: Arc<[AtomicU64]>) -> Self {
+        Self {
+            links,
+            ways,
+            offered,
+            under_way: BinaryHeap::new(),
+            order: 0,
+            held: 0,
+            refused: 0,
+            spare: Vec::new(),
+            lateness: LatenessMeter::new(),
+            sampling: None,
         }
-        self.held += payload.len() + OVERHEAD;
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.clear();
-        buffer.extend_from_slice(payload);
-        self.push(at, way, 0, buffer);
     }
 
-    /// When something happens next; `None` while nothing is under way.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.under_way.peek().map(|hop| hop.0.at)
-    }
-
-    /// The next datagram to reach its end no later than `horizon`. Nothing may enter before `horizon` any more.
-    pub(super) fn deliver(&mut self, horizon: Time) -> Option<Delivery> {
-        while self.next().is_some_and(|at| at <= horizon) {
-            let Reverse(hop) = self.under_way.pop()?;
-            let Some(&link) = self.ways.get(hop.way).and_then(|way| way.get(hop.passed)) else {
-                return Some(Delivery { due: hop.at, way: hop.way, payload: hop.payload });
-            };
-            self.pass(link, hop);
-        }
-        None
-    }
-
-    /// Takes back the buffer of a datagram that is done with.
-    pub(super) fn recycle(&mut self, payload: Vec<u8>) {
-        self.held -= payload.len() + OVERHEAD;
-        self.spare.push(payload);
+    /// Keeps the links' counters every `interval` from `origin` on.
+    pub(super) fn sample(&mut self, origin: Time, interval: Span) {
+        self.sampling = Some(Sampling { interval, next: origin + interval, samples: Vec::new() });
     }
 
     /// The links' counters at `now`.
@@ -103,30 +88,108 @@ impl Network {
         self.links.iter().map(|link| link.stats(now)).collect()
     }
 
-    /// Datagrams refused for want of memory.
+    /// The samples so far.
+    pub(super) fn take_samples(&mut self) -> Vec<LinkSample> {
+        self.sampling.take().map(|sampling| sampling.samples).unwrap_or_default()
+    }
+
+    /// How much later than ideal packets left.
+    pub(super) const fn lateness(&self) -> &LatenessMeter {
+        &self.lateness
+    }
+
+    /// Packets refused for want of memory.
     pub(super) const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Datagrams under way.
+    /// Packets under way.
     pub(super) fn in_flight(&self) -> u64 {
         self.under_way.len() as u64
     }
 
-    fn pass(&mut self, link: usize, hop: Hop) {
-        let size = Size::from_bytes(hop.payload.len() as u64) + Size::IPV4_UDP;
-        if let Some(offered) = self.offered.get(link) {
-            offered.fetch_add(size.as_bytes(), Relaxed);
-        }
-        match self.links.get_mut(link).map(|link| link.offer(hop.at, size)) {
-            Some(Verdict::ArrivesAt(at)) => self.push(at, hop.way, hop.passed + 1, hop.payload),
-            Some(Verdict::Dropped) | None => self.recycle(hop.payload),
+    /// Takes the samples that are due before anything happens at `until`.
+    fn sample_until(&mut self, until: Time) {
+        while let Some(sampling) = self.sampling.as_mut().filter(|sampling| sampling.next < until) {
+            let at = sampling.next;
+            sampling.next = at + sampling.interval;
+            let links = self.links.iter().map(|link| link.stats(at)).collect();
+            sampling.samples.push(LinkSample { at, links });
         }
     }
 
-    fn push(&mut self, at: Time, way: usize, passed: usize, payload: Vec<u8>) {
+    fn pass(&mut self, link: usize, hop: Hop) {
+        if let Some(offered) = self.offered.get(link) {
+            offered.fetch_add(hop.size.as_bytes(), Relaxed);
+        }
+        match self.links.get_mut(link).map(|link| link.offer(hop.at, hop.size)) {
+            Some(Verdict::ArrivesAt(at)) => self.push(Hop { at, passed: hop.passed + 1, ..hop }),
+            Some(Verdict::Dropped) | None => self.recycle(hop.packet),
+        }
+    }
+
+    fn push(&mut self, hop: Hop) {
         self.order += 1;
-        self.under_way.push(Reverse(Hop { at, order: self.order, way, passed, payload }));
+        self.under_way.push(Reverse(Hop { order: self.order, ..hop }));
+    }
+
+    /// Takes back the buffer of a packet that is done with.
+    fn recycle(&mut self, packet: Packet) {
+        self.held -= packet.bytes.len() + OVERHEAD;
+        self.spare.push(packet.bytes);
+    }
+}
+
+impl Medium for Network {
+    fn stage(&mut self, direction: usize, Arrival { at, manner, client }: Arrival, bytes: &[u8]) {
+        if self.held + bytes.len() + OVERHEAD > MEMORY {
+            self.refused += 1;
+            return;
+        }
+        self.held += bytes.len() + OVERHEAD;
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        let (passed, size) = match manner {
+            Manner::Ip(size) => (0, size),
+            Manner::Beside => (usize::MAX, Size::ZERO),
+        };
+        self.push(Hop { at, order: 0, direction, passed, size, packet: Packet { bytes: buffer, client } });
+    }
+
+    /// The order of times is that of the heap.
+    fn enter(&mut self, _: Time) {}
+
+    fn next(&self) -> Option<Time> {
+        self.under_way.peek().map(|hop| hop.0.at)
+    }
+
+    fn leave(&mut self, horizon: Time) -> Option<Departure> {
+        while let Some(at) = self.next().filter(|at| *at <= horizon) {
+            self.sample_until(at);
+            let Reverse(hop) = self.under_way.pop()?;
+            let way =
+                usize::try_from(hop.packet.client).ok().and_then(|route| self.ways.get(route)?.get(hop.direction));
+            let Some(&link) = way.and_then(|way| way.get(hop.passed)) else {
+                return Some(Departure { due: hop.at, direction: hop.direction, packet: hop.packet });
+            };
+            self.pass(link, hop);
+        }
+        self.sample_until(horizon);
+        None
+    }
+
+    fn left(&mut self, Departure { due, packet, .. }: Departure, at: Time) {
+        self.lateness.record(at - due);
+        self.recycle(packet);
+    }
+
+    fn least_delay(&self) -> Span {
+        let along = |way: &Vec<usize>| {
+            let links = way.iter().filter_map(|&link| self.links.get(link));
+            links.fold(Span::ZERO, |sum, link| sum + link.config().propagation_delay)
+        };
+        self.ways.iter().flatten().map(along).min().unwrap_or(Span::ZERO)
     }
 }
 
@@ -156,18 +219,19 @@ impl Ord for Hop {
 #[cfg(test)]
 mod tests {
     use equipoise::link::{LinkConfig, QueueLimit};
-    use equipoise::units::{Rate, Schedule, Span};
+    use equipoise::units::{Rate, Schedule};
 
     use super::*;
+    use crate::engine::{BACK, FORWARD};
 
-    /// 972 bytes of payload are an IP packet of 1000: 1 ms at 8 Mbit/s.
-    const PAYLOAD: [u8; 972] = [0; 972];
+    /// An IP packet of 1000 bytes: 1 ms at 8 Mbit/s.
+    const PACKET: [u8; 1000] = [0; 1000];
 
     fn micros(micros: i64) -> Time {
         Time::ZERO + Span::from_micros(micros)
     }
 
-    /// Links of 8 Mbit/s, 5 ms and a queue of two packets.
+    /// Links of 8 Mbit/s, 5 ms and a queue of two packets; each route comes straight back.
     fn network(links: usize, ways: Vec<Vec<usize>>) -> Network {
         let config = LinkConfig {
             rate: Schedule::constant(Rate::from_bps(8_000_000)),
@@ -176,41 +240,47 @@ mod tests {
         };
         let links: Vec<_> = (0..links).map(|_| FifoLink::new(config.clone(), Time::ZERO).unwrap()).collect();
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
-        Network::new(links, ways, offered)
+        Network::new(links, ways.into_iter().map(|way| [way, Vec::new()]).collect(), offered)
     }
 
-    /// Way and time of everything that is delivered.
-    fn drain(network: &mut Network) -> Vec<(usize, Time)> {
-        let mut delivered = Vec::new();
-        while let Some(delivery) = network.deliver(Time::MAX) {
-            delivered.push((delivery.way, delivery.due));
-            network.recycle(delivery.payload);
+    fn enter(network: &mut Network, at: Time, route: u64, bytes: &[u8]) {
+        let manner = Manner::Ip(Size::from_bytes(bytes.len() as u64));
+        network.stage(FORWARD, Arrival { at, manner, client: route }, bytes);
+    }
+
+    /// Route and time of everything that leaves.
+    fn drain(network: &mut Network) -> Vec<(u64, Time)> {
+        let mut left = Vec::new();
+        while let Some(departure) = network.leave(Time::MAX) {
+            left.push((departure.packet.client, departure.due));
+            let due = departure.due;
+            network.left(departure, due);
         }
-        delivered
+        left
     }
 
     #[test]
     fn a_chain_of_links_adds_their_services_and_delays() {
         let mut network = network(2, vec![vec![0, 1]]);
-        network.enter(micros(0), 0, &PAYLOAD);
+        enter(&mut network, micros(0), 0, &PACKET);
         assert_eq!(drain(&mut network), [(0, micros(12_000))]);
     }
 
     #[test]
-    fn nothing_is_delivered_beyond_the_horizon() {
+    fn nothing_leaves_beyond_the_horizon() {
         let mut network = network(1, vec![vec![0]]);
-        network.enter(micros(0), 0, &PAYLOAD);
-        assert!(network.deliver(micros(5_999)).is_none());
+        enter(&mut network, micros(0), 0, &PACKET);
+        assert!(network.leave(micros(5_999)).is_none());
         assert_eq!(network.next(), Some(micros(6_000)));
-        assert!(network.deliver(micros(6_000)).is_some());
+        assert!(network.leave(micros(6_000)).is_some());
     }
 
     /// If it fails, whichever socket is read first gets ahead of the queue.
     #[test]
     fn ways_that_share_a_link_are_served_in_the_order_of_arrival_and_not_of_reading() {
         let mut network = network(1, vec![vec![0], vec![0]]);
-        network.enter(micros(300), 0, &PAYLOAD);
-        network.enter(micros(100), 1, &PAYLOAD);
+        enter(&mut network, micros(300), 0, &PACKET);
+        enter(&mut network, micros(100), 1, &PACKET);
         assert_eq!(drain(&mut network), [(1, micros(6_100)), (0, micros(7_100))]);
     }
 
@@ -218,17 +288,44 @@ mod tests {
     fn a_full_queue_drops_and_its_buffers_come_back() {
         let mut network = network(1, vec![vec![0]]);
         for _ in 0..5 {
-            network.enter(micros(0), 0, &PAYLOAD);
+            enter(&mut network, micros(0), 0, &PACKET);
         }
         assert_eq!(drain(&mut network).len(), 3, "one in service and two waiting");
         assert_eq!((network.held, network.spare.len(), network.in_flight()), (0, 5, 0));
         assert_eq!(network.offered[0].load(Relaxed), 5000, "dropped packets were offered, too");
     }
 
+    /// If it fails, hosts wait for the traffic before they know each other's addresses.
+    #[test]
+    fn what_goes_beside_the_traffic_takes_no_link() {
+        let mut network = network(1, vec![vec![0]]);
+        for (direction, at) in [(BACK, micros(3)), (FORWARD, micros(7))] {
+            network.stage(direction, Arrival { at, manner: Manner::Beside, client: 0 }, &PACKET);
+        }
+        assert_eq!(drain(&mut network), [(0, micros(3)), (0, micros(7))]);
+        assert_eq!(network.offered[0].load(Relaxed), 0);
+    }
+
+    /// Samples stand for their times, however late they are taken.
+    #[test]
+    fn samples_are_of_their_moment_and_not_of_the_look() {
+        let mut network = network(1, vec![vec![0]]);
+        network.sample(micros(0), Span::from_micros(1500));
+        for _ in 0..5 {
+            enter(&mut network, micros(1000), 0, &PACKET);
+        }
+        assert!(network.leave(micros(4600)).is_none());
+        let samples = network.take_samples();
+        let busy = |sample: &LinkSample| sample.links[0].utilisation.map(|share| (share * 1000.0).round());
+        let found: Vec<_> = samples.iter().map(|sample| (sample.at, busy(sample), sample.links[0].dropped)).collect();
+        let expected = [(1500, 333.0, 2), (3000, 667.0, 2), (4500, 667.0, 2)];
+        assert_eq!(found, expected.map(|(at, share, dropped)| (micros(at), Some(share), dropped)));
+    }
+
     #[test]
     fn a_way_without_links_delivers_at_once() {
         let mut network = network(0, vec![vec![]]);
-        network.enter(micros(7), 0, &[]);
+        enter(&mut network, micros(7), 0, &[]);
         assert_eq!(drain(&mut network), [(0, micros(7))]);
     }
 
@@ -238,7 +335,7 @@ mod tests {
         let payload = vec![0; 65_000];
         let room = (MEMORY / (payload.len() + OVERHEAD)) as u64;
         for _ in 0..room + 3 {
-            network.enter(micros(0), 0, &payload);
+            enter(&mut network, micros(0), 0, &payload);
         }
         assert_eq!((network.in_flight(), network.refused()), (room, 3));
     }

@@ -25,7 +25,6 @@
 //!
 //! All of it wants to be called within a tokio runtime, of any kind; timers and sockets of the runtime need not be enabled.
 
-mod leaving;
 mod measurement;
 mod news;
 mod receiver;

@@ -7,9 +7,9 @@ use equipoise::session::Event;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
-use super::leaving::{Leaving, blocking};
 use super::measurement::{Reception, moments};
 use super::news::{Publisher, publisher};
+use crate::leaving::{Leaving, blocking};
 use crate::{Clock, End, HostStats, NetError, Server, ServerConfig, Session, Socket, Time, Visitor};
 
 /// Sessions that may wait to be accepted. Ours: as many as wait at a listening socket by long custom.

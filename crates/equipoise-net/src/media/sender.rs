@@ -6,9 +6,9 @@ use equipoise::units::Rate;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::leaving::{Leaving, blocking};
 use super::measurement::{Measurement, Summary, Tally};
 use super::news::publisher;
+use crate::leaving::{Leaving, blocking};
 use crate::{Clock, Closed, Mailbox, NetError, Running, SendConfig, Socket, send};
 
 /// The sending end of a session, for tasks.

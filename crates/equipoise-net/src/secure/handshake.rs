@@ -64,6 +64,8 @@ pub(crate) struct Open {
     pub(crate) payload: Payload,
     /// The session is to be encrypted.
     pub(crate) secure: bool,
+    /// It has several paths. A path joins it by asking for it with the number that it was opened with.
+    pub(crate) several: bool,
 }
 
 /// Why a receiver wants no session.
@@ -128,7 +130,7 @@ impl Message {
                     Payload::Stream => 1,
                     Payload::Rtp => 2,
                 };
-                put(3, &[OPEN, u8::from(open.secure) | payload << 1]);
+                put(3, &[OPEN, u8::from(open.secure) | payload << 1 | u8::from(open.several) << 3]);
                 put(8, &open.nonce);
                 put(24, &open.cookie);
                 put(40, &open.ssrc.to_be_bytes());
@@ -165,17 +167,18 @@ impl Message {
         let number = || Some(u32::from_be_bytes(datagram.get(40..44)?.try_into().ok()?));
         let flags = *datagram.get(4)?;
         Some(match *datagram.get(3)? {
-            OPEN => Self::Open(Open {
+            OPEN if flags < 16 => Self::Open(Open {
                 nonce: nonce(8)?,
                 cookie: nonce(24)?,
                 ssrc: number()?,
-                payload: match flags >> 1 {
+                payload: match flags >> 1 & 3 {
                     0 => Payload::Generated,
                     1 => Payload::Stream,
                     2 => Payload::Rtp,
                     _ => return None,
                 },
                 secure: flags & 1 != 0,
+                several: flags & 8 != 0,
             }),
             RETRY => Self::Retry { nonce: nonce(8)?, cookie: nonce(24)? },
             ACCEPT => Self::Accept { nonce: nonce(8)?, answer: nonce(24)?, ssrc: number()? },
@@ -242,7 +245,7 @@ mod tests {
 
     fn open() -> Open {
         let (nonce, cookie, ssrc) = ([7; 16], [9; 16], 0x0102_0304);
-        Open { nonce, cookie, ssrc, payload: Payload::Rtp, secure: true }
+        Open { nonce, cookie, ssrc, payload: Payload::Rtp, secure: true, several: true }
     }
 
     fn messages() -> [Message; 4] {

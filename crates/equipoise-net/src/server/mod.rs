@@ -1,19 +1,23 @@
-//! One socket that receives many sessions.
+//! One socket that receives many sessions, over one path each or over several.
+
+mod receiving;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::measure::ClockMap;
-use equipoise::session::rtp::{Clocks, Payload, PlayoutConfig, Receiver, ReceiverConfig};
-use equipoise::session::{Endpoint as _, Event, Ignored, Input, Output};
+use equipoise::session::multipath::{MAX_PATHS, MultipathInput, MultipathOutput, PathId};
+use equipoise::session::rtp::{Clocks, Payload, PlayoutConfig, ReceiverConfig};
+use equipoise::session::{Event, Ignored};
 use equipoise::units::{Size, Span};
 
+use self::receiving::Receiving;
 use crate::batch::Batch;
 use crate::secure::handshake::{CookieJar, LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
 use crate::secure::{Key, Refusal, random};
-use crate::socket::wait;
+use crate::socket::wait_any;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{HostStats, NetError, Socket, Time};
 
@@ -45,12 +49,14 @@ impl ServerConfig {
 pub struct Session {
     /// Counts the server's sessions, from 0.
     pub number: u64,
-    /// Where it comes from.
+    /// Where it comes from; where one of its paths does, if it has several.
     pub peer: SocketAddr,
     /// The source of its packets.
     pub ssrc: u32,
     /// What they carry.
     pub payload: Payload,
+    /// It comes on several paths.
+    pub is_multipath: bool,
 }
 
 /// Why a session is over.
@@ -70,6 +76,11 @@ pub trait Visitor {
     fn on_open(&mut self, _now: Time, _session: &Session) {}
     /// A session did or saw something.
     fn on_event(&mut self, _now: Time, _session: &Session, _event: &Event) {}
+    /// A session of several paths did or saw something on one of them, by the sender's number. Where nobody asks which one, it
+    /// is an event like any other.
+    fn on_path_event(&mut self, now: Time, session: &Session, _path: PathId, event: &Event) {
+        self.on_event(now, session, event);
+    }
     /// A session gives out payload, in order; so many packets are missing before it.
     fn on_payload(&mut self, _now: Time, _session: &Session, _missing: u64, _payload: &[u8]) {}
     /// A session is over.
@@ -134,7 +145,10 @@ struct Live {
     accept: [u8; LENGTH],
     protection: Protection,
     earlier: Option<(Protection, Time)>,
-    endpoint: Receiver,
+    endpoint: Receiving,
+    /// Where its paths come from and when each was last heard of, by the number that the endpoint knows it by. The sender's
+    /// own numbers are in its packets; an address may change under them.
+    paths: Vec<(SocketAddr, Time)>,
     /// When the endpoint wants its timer to ring, as the queue of timers has it.
     wake: Option<Time>,
     heard: Time,
@@ -188,11 +202,11 @@ impl<V: Visitor> State<V> {
             }
             let check = self.socket.clock().now() + STOP_CHECK;
             let until = self.timers.first().map_or(check, |(at, _)| check.min(*at));
-            wait(std::iter::once(&self.socket), self.socket.clock(), until)?;
+            wait_any(std::iter::once(self.socket.as_fd()), self.socket.clock(), until)?;
         }
         let sources: Vec<u32> = self.live.keys().copied().collect();
         for ssrc in sources {
-            self.step(self.socket.clock().now(), ssrc, Some(Input::Stop))?;
+            self.step(self.socket.clock().now(), ssrc, Some(MultipathInput::Stop))?;
             self.end(ssrc, End::Stopped);
         }
         let (socket, timestamps) = (self.socket.stats(), self.socket.timestamps());
@@ -211,17 +225,17 @@ impl<V: Visitor> State<V> {
             self.ignore(now, Ignored::Foreign);
             return Ok(());
         };
-        if from != live.session.peer && self.config.key.is_none() {
+        if self.config.key.is_none() && live.path_from(from).is_none() {
             self.ignore(now, Ignored::Foreign);
             return Ok(());
         }
         let mut plain = std::mem::take(&mut self.plain);
         if live.unprotect(now, datagram, &mut plain) {
             // The sender's address may change under it; who has the keys is the sender.
-            live.session.peer = from;
+            let path = live.comes_from(now, from);
             live.heard = now;
             live.has_media = true;
-            self.step(now, ssrc, Some(Input::Datagram(&plain)))?;
+            self.step(now, ssrc, Some(MultipathInput::Datagram { path, datagram: &plain }))?;
         } else {
             self.foreign += 1;
             self.visitor.on_event(now, &live.session, &Event::Ignored(Ignored::Forged));
@@ -265,8 +279,11 @@ impl<V: Visitor> State<V> {
 
     /// Makes the session, or gives it new keys where it lives already. Gives the answer.
     fn open(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<[u8; LENGTH], NetError> {
-        if let Some(live) = self.live.get(&open.ssrc).filter(|live| live.nonce == open.nonce) {
-            // The answer was lost.
+        if let Some(live) = self.live.get_mut(&open.ssrc).filter(|live| live.nonce == open.nonce) {
+            // A further path, or the answer was lost. Only the sender knows the number, or who can read all that it sends.
+            if live.session.is_multipath {
+                live.comes_from(now, from);
+            }
             return Ok(live.accept);
         }
         let (answer, key) = (random::<16>(), self.config.key.as_ref());
@@ -274,13 +291,14 @@ impl<V: Visitor> State<V> {
         let protection = protection.unwrap_or(Protection::None);
         let accept = |ssrc: u32| Message::Accept { nonce: open.nonce, answer, ssrc }.encode(key);
         if let Some(live) = self.live.get_mut(&open.ssrc) {
-            if key.is_none() && live.session.peer != from {
+            if live.session.is_multipath != open.several || key.is_none() && live.path_from(from).is_none() {
                 return Ok(Message::Refuse { nonce: open.nonce, reason: Refusal::SourceInUse }.encode(None));
             }
             // The sender has not heard of us for a while, or was itself started anew.
             let earlier = std::mem::replace(&mut live.protection, protection);
             live.earlier = Some((earlier, now + OLD_KEYS));
-            (live.nonce, live.accept, live.heard, live.session.peer) = (open.nonce, accept(live.ssrc()), now, from);
+            (live.nonce, live.accept, live.heard) = (open.nonce, accept(live.endpoint.ssrc()), now);
+            live.comes_from(now, from);
             return Ok(live.accept);
         }
         let ssrc = u32::from_be_bytes(random());
@@ -292,7 +310,8 @@ impl<V: Visitor> State<V> {
             overhead: Size::from_bytes(overhead),
             ..ReceiverConfig::new(ssrc, self.config.cname.clone(), open.ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
         };
-        let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload: open.payload };
+        let Open { payload, several: is_multipath, .. } = *open;
+        let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload, is_multipath };
         self.opened += 1;
         let live = Live {
             session,
@@ -300,7 +319,8 @@ impl<V: Visitor> State<V> {
             accept: accept(ssrc),
             protection,
             earlier: None,
-            endpoint: Receiver::new(config)?,
+            endpoint: Receiving::new(config, is_multipath)?,
+            paths: vec![(from, now)],
             wake: None,
             heard: now,
             has_media: false,
@@ -315,7 +335,7 @@ impl<V: Visitor> State<V> {
     fn ring(&mut self) -> Result<(), NetError> {
         let now = self.socket.clock().now();
         while let Some((_, ssrc)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
-            self.step(now, ssrc, Some(Input::Timer))?;
+            self.step(now, ssrc, Some(MultipathInput::Timer))?;
         }
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
@@ -331,30 +351,35 @@ impl<V: Visitor> State<V> {
     }
 
     /// One turn of a session.
-    fn step(&mut self, now: Time, ssrc: u32, input: Option<Input<'_>>) -> Result<(), NetError> {
+    fn step(&mut self, now: Time, ssrc: u32, input: Option<MultipathInput<'_>>) -> Result<(), NetError> {
         let Some(live) = self.live.get_mut(&ssrc) else { return Ok(()) };
         if let Some(input) = input {
-            live.endpoint.handle(now.assume_clock(), input);
+            live.endpoint.handle(now, input);
         }
         let mut ended = false;
         while let Some(output) = live.endpoint.poll() {
             match output {
-                Output::Event(event) => {
+                MultipathOutput::Event { path, event } => {
                     ended |= matches!(event, Event::Ended { by_peer: true });
-                    self.visitor.on_event(now, &live.session, &event);
+                    match path {
+                        Some(path) => self.visitor.on_path_event(now, &live.session, path, &event),
+                        None => self.visitor.on_event(now, &live.session, &event),
+                    }
                 }
-                Output::Payload { missing, payload } => {
+                MultipathOutput::Payload { missing, payload } => {
                     self.visitor.on_payload(now, &live.session, missing, payload);
                 }
                 // A receiver sends reports, which are whole.
-                Output::Transmit(transmit) => {
-                    if live.protection.protect(transmit.head, &mut self.wire) {
-                        self.socket.send_to(live.session.peer, &self.wire, 0)?;
+                MultipathOutput::Transmit { path, transmit } => {
+                    if let Some((peer, _)) = live.paths.get(usize::from(path.0))
+                        && live.protection.protect(transmit.head, &mut self.wire)
+                    {
+                        self.socket.send_to(*peer, &self.wire, 0)?;
                     }
                 }
             }
         }
-        let wake = live.endpoint.wake().map(|wake| wake.at.assume_clock());
+        let wake = live.endpoint.wake();
         if wake != live.wake {
             live.wake.map(|at| self.timers.remove(&(at, ssrc)));
             live.wake = wake;
@@ -375,9 +400,25 @@ impl<V: Visitor> State<V> {
 }
 
 impl Live {
-    /// The source of the receiver's reports.
-    fn ssrc(&self) -> u32 {
-        self.endpoint.ssrc()
+    /// The path that comes from there.
+    fn path_from(&self, from: SocketAddr) -> Option<usize> {
+        self.paths.iter().position(|(peer, _)| *peer == from)
+    }
+
+    /// A path comes from there, as its sender has shown; the one that was silent for longest makes room for it.
+    fn comes_from(&mut self, now: Time, from: SocketAddr) -> PathId {
+        let most = if self.session.is_multipath { MAX_PATHS } else { 1 };
+        let at = self.path_from(from).unwrap_or_else(|| {
+            if self.paths.len() < most {
+                self.paths.push((from, now));
+                return self.paths.len() - 1;
+            }
+            let heard = |(_, (_, heard)): &(usize, &(SocketAddr, Time))| *heard;
+            self.paths.iter().enumerate().min_by_key(heard).map_or(0, |(at, _)| at)
+        });
+        self.paths[at] = (from, now);
+        self.session.peer = self.paths[0].0;
+        PathId(at as u16)
     }
 
     fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> bool {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use equipoise::control::Cbr;
 use equipoise::session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
+use equipoise::session::{Endpoint as _, Input, Output};
 use equipoise::units::Rate;
 
 use super::*;
@@ -55,7 +56,8 @@ struct Crowd {
 impl Crowd {
     /// Opens a session; the server's message where it does not.
     fn open(&mut self, ssrc: u32) -> Result<(), Message> {
-        let mut open = Open { nonce: random(), cookie: [0; 16], ssrc, payload: Payload::Generated, secure: true };
+        let (nonce, payload) = (random(), Payload::Generated);
+        let mut open = Open { nonce, cookie: [0; 16], ssrc, payload, secure: true, several: false };
         let mut buffer = [0; 2048];
         loop {
             self.socket.send(&Message::Open(open).encode(Some(&self.key))).expect("sent");

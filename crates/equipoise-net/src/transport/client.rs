@@ -1,16 +1,17 @@
 use std::net::SocketAddr;
 
+use equipoise::session::multipath::PathId;
 use equipoise::session::rtp::Payload;
 use equipoise::session::{Event, Ignored};
 use equipoise::units::Span;
 use equipoise::wire::is_rtcp;
 
-use super::{Arrival, Transport};
+use super::{Arrival, Links, Transport};
 use crate::secure::handshake::{Message, Nonce, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
 use crate::secure::{Key, Refusal, random};
-use crate::socket::{MAX_PAYLOAD, wait};
-use crate::{NetError, Socket, Time};
+use crate::socket::MAX_PAYLOAD;
+use crate::{NetError, Received, Time};
 
 /// What a sender asks its receiver for.
 #[derive(Clone, Debug)]
@@ -20,20 +21,30 @@ pub(crate) struct Opening {
     pub(crate) key: Option<Key>,
     pub(crate) ssrc: u32,
     pub(crate) payload: Payload,
+    /// It has several paths, each of which joins the session.
+    pub(crate) several: bool,
     /// How long the first answer is waited for.
     pub(crate) patience: Span,
 }
 
-/// The sender's side of a session that was opened by a handshake.
+/// The sender's side of a session that was opened by a handshake, over one path or several.
 ///
-/// Where reports stay away it asks for the session anew, so that a receiver that was started again, or an address that
-/// changed, ends no session.
+/// Each path asks for the session: whichever is first opens it, the others join it by its number. So no path is used
+/// before an answer has come over it, and the receiver knows its address for the sender's, with a key or without.
+///
+/// Where reports stay away on all paths it asks for the session anew, so that a receiver that was started again, or an
+/// address that changed, ends no session. Where they do on one of several, that path joins once more.
 pub(crate) struct Client {
-    socket: Socket,
+    links: Links,
     opening: Opening,
+    /// The session's number, and what the receiver answered to it; `None` while it has not.
+    nonce: Nonce,
+    answer: Option<Nonce>,
+    asking: Vec<(PathId, Asking)>,
+    /// Paths on which reports stay away.
+    silent: Vec<PathId>,
     protection: Protection,
     receiver_ssrc: u32,
-    asking: Option<Asking>,
     buffer: Vec<u8>,
     plain: Vec<u8>,
     whole: Vec<u8>,
@@ -42,9 +53,8 @@ pub(crate) struct Client {
     last_report: Vec<u8>,
 }
 
-/// Where the handshake stands.
+/// Where the handshake stands on a path.
 struct Asking {
-    nonce: Nonce,
     cookie: Nonce,
     next: Time,
     pause: Span,
@@ -59,16 +69,9 @@ const FAREWELLS: u32 = 3;
 const FAREWELL_PAUSE: Span = Span::from_millis(30);
 
 impl Asking {
-    fn new(now: Time) -> Self {
-        Self { nonce: random(), cookie: [0; 16], next: now, pause: FIRST_PAUSE }
+    const fn new(now: Time) -> Self {
+        Self { cookie: [0; 16], next: now, pause: FIRST_PAUSE }
     }
-}
-
-/// What came of a message.
-enum Answer {
-    Nothing,
-    Opened,
-    Refused(Refusal),
 }
 
 impl Client {
@@ -77,100 +80,138 @@ impl Client {
     /// # Errors
     /// [`NetError::NoAnswer`] where nobody answers, or only somebody without the key; [`NetError::Refused`] where the
     /// receiver wants no session; what the socket says.
-    pub(crate) fn open(socket: Socket, opening: Opening) -> Result<Self, NetError> {
-        let now = socket.clock().now();
+    pub(crate) fn open(links: Links, opening: Opening) -> Result<Self, NetError> {
+        let now = links.clock().now();
         let give_up = now + opening.patience;
         let mut client = Self {
-            socket,
+            links,
             opening,
+            nonce: random(),
+            answer: None,
+            asking: Vec::new(),
+            silent: Vec::new(),
             protection: Protection::None,
             receiver_ssrc: 0,
-            asking: Some(Asking::new(now)),
             buffer: vec![0; MAX_PAYLOAD],
             plain: Vec::new(),
             whole: Vec::new(),
             wire: Vec::new(),
             last_report: Vec::new(),
         };
+        client.ask_for_session(now);
         loop {
-            let now = client.socket.clock().now();
+            let now = client.links.clock().now();
             if now >= give_up {
                 return Err(NetError::NoAnswer { peer: client.opening.peer, waited: client.opening.patience });
             }
             client.on_timer(now)?;
             let until = client.wake().unwrap_or(give_up).min(give_up);
-            wait(std::iter::once(&client.socket), client.socket.clock(), until)?;
-            while let Some(received) = client.socket.recv(&mut client.buffer)? {
-                match client.on_message(received.from, received.len, received.at)? {
-                    Answer::Opened => return Ok(client),
-                    Answer::Refused(reason) => {
-                        return Err(NetError::Refused { peer: client.opening.peer, reason });
-                    }
-                    Answer::Nothing => {}
+            client.links.wait(None, until)?;
+            while let Some((path, received)) = client.links.receive(&mut client.buffer)? {
+                if let Some(reason) = client.on_message(path, received)? {
+                    return Err(NetError::Refused { peer: client.opening.peer, reason });
+                }
+                if client.answer.is_some() {
+                    return Ok(client);
                 }
             }
         }
     }
 
-    fn ask(&mut self) -> Result<(), NetError> {
-        let Some(asking) = &self.asking else { return Ok(()) };
-        let Opening { peer, key, ssrc, payload, .. } = &self.opening;
-        let open =
-            Open { nonce: asking.nonce, cookie: asking.cookie, ssrc: *ssrc, payload: *payload, secure: key.is_some() };
-        self.socket.send_to(*peer, &Message::Open(open).encode(key.as_ref()), 0)
+    /// Asks for a session of a new number, on all paths.
+    fn ask_for_session(&mut self, now: Time) {
+        (self.nonce, self.answer) = (random(), None);
+        self.asking.clear();
+        self.asking.extend(self.links.with_socket().map(|path| (path, Asking::new(now))));
     }
 
-    /// Takes the message of `length` bytes in the buffer.
-    fn on_message(&mut self, from: SocketAddr, length: usize, now: Time) -> Result<Answer, NetError> {
-        let datagram = &self.buffer[..length];
-        let (Some(asking), Some(message)) = (&mut self.asking, Message::parse(datagram)) else {
-            return Ok(Answer::Nothing);
+    fn ask(&mut self, at: usize) -> Result<(), NetError> {
+        let Some((path, asking)) = self.asking.get(at) else { return Ok(()) };
+        let Opening { peer, key, ssrc, payload, several, .. } = &self.opening;
+        let open = Open {
+            nonce: self.nonce,
+            cookie: asking.cookie,
+            ssrc: *ssrc,
+            payload: *payload,
+            secure: key.is_some(),
+            several: *several,
         };
+        let Some(socket) = self.links.socket(*path) else { return Ok(()) };
+        socket.send_to(*peer, &Message::Open(open).encode(key.as_ref()), 0)
+    }
+
+    /// Takes the message in the buffer. Gives why there is to be no session, where it says so.
+    fn on_message(&mut self, path: PathId, received: Received) -> Result<Option<Refusal>, NetError> {
+        let datagram = &self.buffer[..received.len];
+        let at = self.asking.iter().position(|(asking, _)| *asking == path);
+        let (Some(at), Some(message)) = (at, Message::parse(datagram)) else { return Ok(None) };
         let is_authentic = self.opening.key.as_ref().is_none_or(|key| is_authentic(datagram, key));
         // Only who has seen the question knows its number.
         match message {
-            Message::Retry { nonce, cookie } if nonce == asking.nonce && from == self.opening.peer => {
+            Message::Retry { nonce, cookie } if nonce == self.nonce && received.from == self.opening.peer => {
+                let (_, asking) = &mut self.asking[at];
                 asking.cookie = cookie;
-                asking.next = now + asking.pause;
-                self.ask()?;
+                asking.next = received.at + asking.pause;
+                self.ask(at)?;
             }
-            Message::Accept { nonce, answer, ssrc } if nonce == asking.nonce && is_authentic => {
-                if let Some(key) = &self.opening.key {
-                    self.protection = Protection::new(key, Role::Sender, &nonce, &answer);
+            // A number is answered once: keys that were used are never begun anew.
+            Message::Accept { nonce, answer, ssrc }
+                if nonce == self.nonce && is_authentic && self.answer.is_none_or(|first| first == answer) =>
+            {
+                if self.answer.is_none() {
+                    if let Some(key) = &self.opening.key {
+                        self.protection = Protection::new(key, Role::Sender, &nonce, &answer);
+                    }
+                    (self.answer, self.receiver_ssrc) = (Some(answer), ssrc);
+                    self.silent.clear();
                 }
-                self.receiver_ssrc = ssrc;
-                self.asking = None;
-                return Ok(Answer::Opened);
+                self.asking.remove(at);
+                self.links.up(path);
             }
-            Message::Refuse { nonce, reason } if nonce == asking.nonce && from == self.opening.peer => {
-                return Ok(Answer::Refused(reason));
+            Message::Refuse { nonce, reason } if nonce == self.nonce && received.from == self.opening.peer => {
+                return Ok(Some(reason));
             }
             _ => {}
         }
-        Ok(Answer::Nothing)
+        Ok(None)
     }
 
-    /// Sends a datagram in its protected form, or loses it where it cannot be protected.
-    fn send_protected(&mut self, datagram: &[u8]) -> Result<(), NetError> {
+    /// Sends a datagram in its protected form on a path, or loses it where it cannot be protected.
+    fn send_protected(&mut self, path: PathId, datagram: &[u8]) -> Result<(), NetError> {
         if self.protection.protect(datagram, &mut self.wire) {
-            self.socket.send_to(self.opening.peer, &self.wire, 0)?;
+            return deliver(&mut self.links, path, self.opening.peer, &self.wire, 0);
         }
         Ok(())
     }
 }
 
+/// Sends a datagram on a path. Media whose path turns out to be gone leaves by another one, which knows its place as well.
+fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, head: &[u8], media: usize) -> Result<(), NetError> {
+    let Some(socket) = links.socket(path) else { return Ok(()) };
+    if socket.offer(peer, head, media)? {
+        return Ok(());
+    }
+    links.lose(path);
+    let other = links.in_use().find(|other| *other != path && !is_rtcp(head));
+    other.and_then(|other| links.socket(other)).map_or(Ok(()), |socket| socket.send_to(peer, head, media))
+}
+
 impl Transport for Client {
-    fn socket(&self) -> &Socket {
-        &self.socket
+    fn links(&self) -> &Links {
+        &self.links
+    }
+
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
     }
 
     fn receive(&mut self) -> Result<Option<Arrival>, NetError> {
-        let Some(received) = self.socket.recv(&mut self.buffer)? else { return Ok(None) };
+        let Some((path, received)) = self.links.receive(&mut self.buffer)? else { return Ok(None) };
         let at = received.at;
         let datagram = &self.buffer[..received.len];
         if is_handshake(datagram) {
             // A refusal in the middle of a session is a stranger's, or will be followed by silence.
-            self.on_message(received.from, received.len, at)?;
+            self.on_message(path, received)?;
             return Ok(Some(Arrival::Own));
         }
         let is_secure = self.opening.key.is_some();
@@ -181,7 +222,7 @@ impl Transport for Client {
             return Ok(Some(Arrival::Dropped { at, reason: Ignored::Foreign }));
         }
         Ok(Some(if self.protection.unprotect(datagram, self.receiver_ssrc, &mut self.plain) {
-            Arrival::Datagram { at }
+            Arrival::Datagram { path, at }
         } else {
             Arrival::Dropped { at, reason: Ignored::Forged }
         }))
@@ -191,47 +232,70 @@ impl Transport for Client {
         &self.plain
     }
 
-    fn send(&mut self, head: &[u8], media: usize) -> Result<(), NetError> {
+    fn send(&mut self, path: PathId, head: &[u8], media: usize) -> Result<(), NetError> {
         if is_rtcp(head) {
             self.last_report.clear();
             self.last_report.extend_from_slice(head);
         }
         if self.opening.key.is_none() {
-            return self.socket.send_to(self.opening.peer, head, media);
+            return deliver(&mut self.links, path, self.opening.peer, head, media);
         }
         let mut whole = std::mem::take(&mut self.whole);
         whole.clear();
         whole.extend_from_slice(head);
         whole.resize(head.len() + media, 0);
-        let sent = self.send_protected(&whole);
+        let sent = self.send_protected(path, &whole);
         self.whole = whole;
         sent
     }
 
     fn wake(&self) -> Option<Time> {
-        self.asking.as_ref().map(|asking| asking.next)
+        self.asking.iter().map(|(_, asking)| asking.next).chain(self.links.wake()).min()
     }
 
     fn on_timer(&mut self, now: Time) -> Result<(), NetError> {
-        if let Some(asking) = self.asking.as_mut().filter(|asking| asking.next <= now) {
-            asking.next = now + asking.pause;
-            asking.pause = (asking.pause * 2).min(LONGEST_PAUSE);
-            self.ask()?;
+        let asking = &mut self.asking;
+        self.links.look(now, |path| {
+            asking.retain(|(other, _)| *other != path);
+            asking.push((path, Asking::new(now)));
+        });
+        for at in 0..self.asking.len() {
+            let (_, asking) = &mut self.asking[at];
+            if asking.next <= now {
+                asking.next = now + asking.pause;
+                asking.pause = (asking.pause * 2).min(LONGEST_PAUSE);
+                self.ask(at)?;
+            }
         }
         Ok(())
     }
 
-    fn on_event(&mut self, now: Time, event: &Event) {
-        if matches!(event, Event::ReportsMissing) && self.asking.is_none() {
-            self.asking = Some(Asking::new(now));
+    fn on_event(&mut self, now: Time, path: PathId, event: &Event) {
+        match event {
+            Event::ReportsMissing => {
+                if !self.silent.contains(&path) {
+                    self.silent.push(path);
+                }
+                if self.answer.is_some() && self.links.in_use().all(|path| self.silent.contains(&path)) {
+                    self.ask_for_session(now);
+                } else if self.asking.iter().all(|(asking, _)| *asking != path) {
+                    self.asking.push((path, Asking::new(now)));
+                }
+            }
+            Event::ReportApplied { .. } => self.silent.retain(|silent| *silent != path),
+            _ => {}
         }
     }
 
     fn farewell(&mut self) -> Result<(), NetError> {
         let goodbye = std::mem::take(&mut self.last_report);
+        let paths: Vec<PathId> = self.links.in_use().collect();
         for _ in 1..FAREWELLS {
-            self.socket.clock().sleep_until(self.socket.clock().now() + FAREWELL_PAUSE);
-            self.send_protected(&goodbye)?;
+            let clock = self.links.clock();
+            clock.sleep_until(clock.now() + FAREWELL_PAUSE);
+            for path in &paths {
+                self.send_protected(*path, &goodbye)?;
+            }
         }
         Ok(())
     }

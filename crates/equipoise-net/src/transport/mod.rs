@@ -1,13 +1,19 @@
 //! Between an endpoint and its socket: whom it hears, and in what form it speaks.
 
 mod client;
+mod interfaces;
+mod links;
+mod paths;
 mod plain;
 
+use equipoise::session::multipath::PathId;
 use equipoise::session::{Event, Ignored};
 
-use crate::{NetError, Socket, Time};
+use crate::{NetError, Time};
 
 pub(crate) use client::{Client, Opening};
+pub(crate) use links::Links;
+pub use paths::{Paths, Via};
 pub(crate) use plain::Plain;
 
 /// What has arrived.
@@ -15,6 +21,8 @@ pub(crate) use plain::Plain;
 pub(crate) enum Arrival {
     /// A datagram of the session; it stands in the transport's [`datagram`](Transport::datagram).
     Datagram {
+        /// On which path.
+        path: PathId,
         /// When it arrived.
         at: Time,
     },
@@ -29,10 +37,13 @@ pub(crate) enum Arrival {
     Own,
 }
 
-/// The way of an endpoint's datagrams to and from its peer.
+/// The way of an endpoint's datagrams to and from its peer, over one path or several.
 pub(crate) trait Transport {
-    /// What it talks through.
-    fn socket(&self) -> &Socket;
+    /// Its sockets.
+    fn links(&self) -> &Links;
+
+    /// The same, to be waited for and used.
+    fn links_mut(&mut self) -> &mut Links;
 
     /// Reads the next datagram; `None` where none is there.
     fn receive(&mut self) -> Result<Option<Arrival>, NetError>;
@@ -40,8 +51,8 @@ pub(crate) trait Transport {
     /// The datagram that was received last, as the peer meant it.
     fn datagram(&self) -> &[u8];
 
-    /// Sends `head` and `media` zeros behind it.
-    fn send(&mut self, head: &[u8], media: usize) -> Result<(), NetError>;
+    /// Sends `head` and `media` zeros behind it on a path, or loses them where it cannot be used.
+    fn send(&mut self, path: PathId, head: &[u8], media: usize) -> Result<(), NetError>;
 
     /// When it wants [`on_timer`](Self::on_timer) to be called, if ever.
     fn wake(&self) -> Option<Time> {
@@ -53,8 +64,8 @@ pub(crate) trait Transport {
         Ok(())
     }
 
-    /// The endpoint did or saw something.
-    fn on_event(&mut self, _now: Time, _event: &Event) {}
+    /// The endpoint did or saw something on a path.
+    fn on_event(&mut self, _now: Time, _path: PathId, _event: &Event) {}
 
     /// The session is over; the last word may be said again, in case it is lost.
     fn farewell(&mut self) -> Result<(), NetError> {

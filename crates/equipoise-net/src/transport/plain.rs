@@ -1,44 +1,59 @@
 use std::net::SocketAddr;
 
 use equipoise::session::Ignored;
+use equipoise::session::multipath::PathId;
 
-use super::{Arrival, Transport};
+use super::{Arrival, Links, Transport};
 use crate::socket::MAX_PAYLOAD;
 use crate::{NetError, Socket};
 
-/// Bare datagrams to and from one address.
+/// Bare datagrams to and from one address on each path.
 pub(crate) struct Plain {
-    socket: Socket,
-    peer: SocketAddr,
+    links: Links,
+    /// By the number of the path.
+    peers: Vec<SocketAddr>,
     buffer: Vec<u8>,
     length: usize,
 }
 
 impl Plain {
-    pub(crate) fn new(socket: Socket, peer: SocketAddr) -> Self {
-        Self { socket, peer, buffer: vec![0; MAX_PAYLOAD], length: 0 }
+    /// Paths of these sockets to these peers, at least one.
+    pub(crate) fn new(paths: Vec<(Socket, SocketAddr)>) -> Self {
+        let (sockets, peers): (Vec<_>, Vec<_>) = paths.into_iter().unzip();
+        let mut links = Links::fixed(sockets);
+        (0..peers.len() as u16).for_each(|number| links.up(PathId(number)));
+        Self { links, peers, buffer: vec![0; MAX_PAYLOAD], length: 0 }
+    }
+
+    fn peer(&self, path: PathId) -> Option<SocketAddr> {
+        self.peers.get(usize::from(path.0)).copied()
     }
 }
 
 impl Transport for Plain {
-    fn socket(&self) -> &Socket {
-        &self.socket
+    fn links(&self) -> &Links {
+        &self.links
+    }
+
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
     }
 
     fn receive(&mut self) -> Result<Option<Arrival>, NetError> {
-        let Some(received) = self.socket.recv(&mut self.buffer)? else { return Ok(None) };
-        if received.from != self.peer {
+        let Some((path, received)) = self.links.receive(&mut self.buffer)? else { return Ok(None) };
+        if self.peer(path) != Some(received.from) {
             return Ok(Some(Arrival::Dropped { at: received.at, reason: Ignored::Foreign }));
         }
         self.length = received.len;
-        Ok(Some(Arrival::Datagram { at: received.at }))
+        Ok(Some(Arrival::Datagram { path, at: received.at }))
     }
 
     fn datagram(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 
-    fn send(&mut self, head: &[u8], media: usize) -> Result<(), NetError> {
-        self.socket.send_to(self.peer, head, media)
+    fn send(&mut self, path: PathId, head: &[u8], media: usize) -> Result<(), NetError> {
+        let (Some(peer), Some(socket)) = (self.peer(path), self.links.socket(path)) else { return Ok(()) };
+        socket.send_to(peer, head, media)
     }
 }

@@ -1,8 +1,8 @@
 use std::net::SocketAddr;
 
 use equipoise::link::{LinkConfig, LinkError, QueueLimit};
-use equipoise::units::{Rate, Schedule, Span};
-use equipoise_net::{Clock, Emulator, NetError, Route, Socket, Time, TimestampSource};
+use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_net::{Clock, Emulator, EmulatorConfig, NetError, Protocol, Route, Socket, Time, TimestampSource};
 
 use super::{any_port, eventually, median, receive, socket};
 
@@ -35,9 +35,16 @@ struct Bench {
 fn bench(link: LinkConfig) -> Bench {
     let clock = Clock::new();
     let (sender, receiver) = (socket(&clock), socket(&clock));
-    let route = Route { forward: vec![0], backward: vec![], sender: sender.address(), receiver: receiver.address() };
+    let route = Route {
+        forward: vec![0],
+        backward: vec![],
+        protocol: Protocol::Udp,
+        sender: sender.address(),
+        receiver: receiver.address(),
+    };
     let origin = clock.now();
-    let emulator = Emulator::start(&clock, origin, &[link], vec![route]).expect("a valid network");
+    let emulator =
+        Emulator::start(&clock, EmulatorConfig::new(origin, vec![link], vec![route])).expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
     Bench { clock, origin, sender, receiver, emulator, entrance, exit }
 }
@@ -113,11 +120,12 @@ fn routes_that_share_a_link_share_its_queue() {
     let route = |sender: usize| Route {
         forward: vec![0],
         backward: vec![],
+        protocol: Protocol::Udp,
         sender: sockets[sender].address(),
         receiver: sockets[sender + 1].address(),
     };
     let (routes, link) = (vec![route(0), route(2)], slow_starter(10));
-    let emulator = Emulator::start(&clock, clock.now(), &[link], routes).unwrap();
+    let emulator = Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![link], routes)).unwrap();
     for (sender, route) in [(0, 0), (2, 1)] {
         sockets[sender].send_to(emulator.entrance(route).unwrap(), &[0], PAYLOAD - 1).unwrap();
     }
@@ -177,11 +185,21 @@ fn a_dropped_emulator_frees_its_ports_too() {
 fn an_impossible_network_is_refused_with_its_place() {
     let clock = Clock::new();
     let start = |link: LinkConfig, way: usize| {
-        let route = Route { forward: vec![0], backward: vec![way], sender: any_port(), receiver: any_port() };
-        Emulator::start(&clock, clock.now(), &[link], vec![route]).unwrap_err()
+        let route = Route {
+            forward: vec![0],
+            backward: vec![way],
+            protocol: Protocol::Udp,
+            sender: any_port(),
+            receiver: any_port(),
+        };
+        Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![link], vec![route])).unwrap_err()
     };
     let error = start(link(8_000_000, Span::ZERO, 1), 1);
     assert!(matches!(error, NetError::UnknownLink { route: 0, link: 1, links: 1 }), "{error:?}");
+    let protocol = Protocol::Tcp { packet: Size::from_bytes(1500) };
+    let route = Route { forward: vec![], backward: vec![], protocol, sender: any_port(), receiver: any_port() };
+    let error = Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![], vec![route])).unwrap_err();
+    assert!(matches!(error, NetError::NoStream { route: 0 }), "{error:?}");
     let error = start(link(0, Span::ZERO, 1), 0);
     assert!(matches!(error, NetError::Link { link: 0, source: LinkError::RateEndsAtZero }), "{error:?}");
 }

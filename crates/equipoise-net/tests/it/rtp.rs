@@ -6,7 +6,7 @@ use equipoise::measure::ClockMap;
 use equipoise::session::Event;
 use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Rate, Schedule, Size, Span};
-use equipoise_net::{Clock, Emulator, Finished, Host, Observer, Route, Time, run_endpoint};
+use equipoise_net::{Clock, Emulator, EmulatorConfig, Finished, Host, Observer, Protocol, Route, Time, run_endpoint};
 
 use super::{eventually, median, socket};
 
@@ -32,9 +32,16 @@ fn run() -> (Finished<Sender, Log>, Finished<Receiver, Log>) {
     let (near, far) = (socket(&clock), socket(&clock));
     let rate = Schedule::constant(Rate::from_bps(15_000_000));
     let link = LinkConfig { rate, propagation_delay: Span::from_millis(10), queue: QueueLimit::Packets(100) };
-    let route = Route { forward: vec![0], backward: vec![1], sender: near.address(), receiver: far.address() };
+    let route = Route {
+        forward: vec![0],
+        backward: vec![1],
+        protocol: Protocol::Udp,
+        sender: near.address(),
+        receiver: far.address(),
+    };
     let start = clock.now() + Span::from_millis(20);
-    let emulator = Emulator::start(&clock, start, &[link.clone(), link], vec![route]).expect("a valid network");
+    let emulator = Emulator::start(&clock, EmulatorConfig::new(start, vec![link.clone(), link], vec![route]))
+        .expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
     let far = Host { name: "receiver".to_string(), socket: far, peer: exit };
     let near = Host { name: "sender".to_string(), socket: near, peer: entrance };

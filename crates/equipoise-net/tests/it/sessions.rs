@@ -14,21 +14,21 @@ use equipoise_net::{
 };
 
 #[derive(Clone, Debug, Default)]
-struct Seen {
-    opened: Vec<Session>,
-    payload: BTreeMap<u64, Vec<u8>>,
-    missing: u64,
+pub(crate) struct Seen {
+    pub(crate) opened: Vec<Session>,
+    pub(crate) payload: BTreeMap<u64, Vec<u8>>,
+    pub(crate) missing: u64,
     received: u64,
-    ignored: Vec<Ignored>,
-    ended: Vec<(u64, End)>,
+    pub(crate) ignored: Vec<Ignored>,
+    pub(crate) ended: Vec<(u64, End)>,
 }
 
 /// Shared, so that a test can look while the server runs.
 #[derive(Clone, Default)]
-struct Book(Arc<Mutex<Seen>>);
+pub(crate) struct Book(Arc<Mutex<Seen>>);
 
 impl Book {
-    fn read(&self) -> Seen {
+    pub(crate) fn read(&self) -> Seen {
         self.lock().clone()
     }
 
@@ -37,7 +37,7 @@ impl Book {
     }
 
     /// Waits until `is` holds, for ten seconds at most.
-    fn wait(&self, what: &str, is: impl Fn(&Seen) -> bool) {
+    pub(crate) fn wait(&self, what: &str, is: impl Fn(&Seen) -> bool) {
         let start = Instant::now();
         while !is(&self.lock()) {
             assert!(start.elapsed() < Duration::from_secs(10), "{what} did not come: {:?}", self.read().ended);

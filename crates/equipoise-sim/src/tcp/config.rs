@@ -1,4 +1,5 @@
 use equipoise::measure::InlineConfig;
+use equipoise::pace::Content;
 use equipoise::units::{Rate, Size, Span};
 use thiserror::Error;
 
@@ -56,7 +57,7 @@ impl SenderConfig {
 }
 
 /// What an application gives its connection to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Supply {
     /// Always more.
     Unlimited,
@@ -64,6 +65,10 @@ pub enum Supply {
     Transfer(Size),
     /// Data at a rate, from the start on.
     Rate(Rate),
+    /// What is [written](super::Sender::write).
+    Written,
+    /// So many full segments and no more, each from its time on.
+    Content(Content),
 }
 
 /// How lost segments are told and sent again.

@@ -80,6 +80,11 @@ impl Receiver {
         self.timer.wake()
     }
 
+    /// The first segment that has not come: all before it have.
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
     /// Data that came, each byte once, whether in order yet or not.
     pub const fn delivered(&self) -> Size {
         self.delivered

@@ -1,6 +1,8 @@
+mod sending;
+
 use equipoise::control::window::{Acknowledged, BoxedWindowController};
 use equipoise::measure::{BandwidthEstimate, InlineMeasurement};
-use equipoise::units::{Rate, Span};
+use equipoise::units::Span;
 
 use super::departures::Departures;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
@@ -65,29 +67,10 @@ enum Phase {
     Loss { end: u64 },
 }
 
-/// What to send next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// A segment that was never sent.
-    New(u64),
-    /// A segment that was.
-    Again(u64),
-    /// The last one again, once in a recovery that began when `end` was the next to be sent.
-    Rescue { number: u64, end: u64 },
-}
-
-/// Segments that the first duplicate acknowledgements let out beyond the window (RFC 3042, Sec. 2).
-const LIMITED_TRANSMIT: u64 = 2;
 /// A closed window is probed with one segment as often as the retransmission timer says (RFC 9293, Sec. 3.8.6.1).
 const LEAST_PEER_WINDOW: u64 = 1;
 /// Initial window after a SYN was lost, in segments (RFC 5681, Sec. 3.1).
 const WINDOW_AFTER_LOST_SYN: f64 = 1.0;
-
-/// How much faster than a window a round trip measuring senders pace, so that the window is what limits them; in slow
-/// start, where it doubles, and after. Ours: the first is Linux's; its 1.2 after slow start leaves a sixth of each round
-/// trip silent, which others that measure take for more room than there is.
-const SLOW_START_GAIN: f64 = 2.0;
-const PACING_GAIN: f64 = 1.05;
 
 impl Sender {
     /// A sender that opens its connection at the configured time.
@@ -95,7 +78,7 @@ impl Sender {
     /// # Errors
     /// [`TcpError::NoPayload`].
     pub fn new(config: SenderConfig, law: BoxedWindowController) -> Result<Self, TcpError> {
-        let application = Application::new(config.supply, config.payload()?, config.start);
+        let application = Application::new(config.supply.clone(), config.payload()?, config.start);
         Ok(Self {
             round_trips: RoundTrips::new(config.min_rto),
             restart_window: law.window(),
@@ -164,6 +147,32 @@ impl Sender {
         self.config.stop = None;
         self.application.stop(self.board.next());
         self.finish(now);
+    }
+
+    /// The application writes so many bytes, where its supply is [`Supply::Written`](super::Supply::Written).
+    pub fn write(&mut self, bytes: u64) {
+        self.application.written_mut().write(bytes);
+    }
+
+    /// Whether bytes that do not fill a segment leave at once (`TCP_NODELAY`).
+    pub fn set_no_delay(&mut self, on: bool) {
+        self.application.written_mut().set_no_delay(on);
+    }
+
+    /// Bytes that were written and are acknowledged in order, and bytes that were written and not sent yet.
+    pub fn written(&self) -> (u64, u64) {
+        let written = self.application.written();
+        (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
+    }
+
+    /// Written bytes in front of segment `number`, which is not acknowledged.
+    pub(crate) fn bytes_before(&self, number: u64) -> u64 {
+        self.application.written().bytes_before(number)
+    }
+
+    /// Goes on with a window of so many segments, one at least.
+    pub fn set_window(&mut self, segments: f64) {
+        self.law.shift(segments - self.law.window());
     }
 
     /// The path's bandwidth was measured.
@@ -242,6 +251,7 @@ impl Sender {
         }
         let in_flight = self.board.in_flight();
         let covered = self.board.advance(ack.next);
+        self.application.written_mut().acknowledge(self.board.first());
         if self.config.recovery == LossRecovery::Sack {
             self.board.mark_sacked(&ack.sacked);
         }
@@ -361,125 +371,6 @@ impl Sender {
         let end = self.board.next();
         (self.phase, self.recover) = (Phase::Loss { end }, Some(end));
         (self.duplicates, self.pressing) = (0, true);
-    }
-
-    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
-    fn choose(&mut self, now: Time) -> Option<Next> {
-        if self.pressing
-            && let Some(number) = self.board.next_lost()
-        {
-            return Some(Next::Again(number));
-        }
-        self.pressing = false;
-        self.restart_after_idleness(now);
-        if self.pipe() >= self.window() {
-            self.window_limited = true;
-            return None;
-        }
-        if let Some(number) = self.board.next_lost() {
-            return Some(Next::Again(number));
-        }
-        let next = self.board.next();
-        let fits = self.board.in_flight() < self.peer_window;
-        if fits && self.application.has(next, now) {
-            return Some(Next::New(next));
-        }
-        self.window_limited = false;
-        if fits {
-            self.departures.hold(self.application.next_at(next).filter(|at| *at > now));
-        }
-        self.without_new_data()
-    }
-
-    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, `NextSeg`, rules 3 and 4).
-    fn without_new_data(&mut self) -> Option<Next> {
-        let Phase::Recovery { end } = self.phase else { return None };
-        if self.config.recovery != LossRecovery::Sack {
-            return None;
-        }
-        if let Some(number) = self.board.next_below_highest() {
-            return Some(Next::Again(number));
-        }
-        let again = self.rescued.is_none_or(|rescued| self.board.first() > rescued);
-        let number = self.board.last_unsacked().filter(|_| again)?;
-        Some(Next::Rescue { number, end })
-    }
-
-    /// Segments on the path, as far as the sender can tell.
-    fn pipe(&self) -> u64 {
-        let counted = match (self.config.recovery, self.phase) {
-            // Without limited transmit, duplicate acknowledgements make no room before recovery.
-            (_, Phase::Open) if !self.config.limited_transmit => return self.board.in_flight(),
-            (LossRecovery::Sack, _) => return self.board.pipe(),
-            (LossRecovery::NewReno, Phase::Open) => self.duplicates.min(LIMITED_TRANSMIT),
-            (LossRecovery::NewReno, _) => self.duplicates,
-        };
-        self.board.pipe().saturating_sub(counted)
-    }
-
-    fn restart_after_idleness(&mut self, now: Time) {
-        let idle = self.last_sent.is_some_and(|last| now - last > self.round_trips.timeout());
-        if idle && self.config.idle_restart && self.board.in_flight() == 0 {
-            self.law.on_restart(now.assume_clock(), self.restart_window);
-            self.last_sent = None;
-        }
-    }
-
-    /// Whether pace and measurement let a segment out.
-    fn may_leave(&mut self, now: Time, next: Next) -> bool {
-        let room = if let Next::New(number) = next {
-            let windows = (self.window() - self.pipe()).min(self.peer_window - self.board.in_flight());
-            Some(windows.min(self.application.available(number, now)))
-        } else {
-            None
-        };
-        self.departures.allow(now, self.pace(), room)
-    }
-
-    /// The pace of the window law; without one, of the measurement, which has to find the others' segments among its own
-    /// and not behind them.
-    fn pace(&self) -> Option<Rate> {
-        self.law.pacing_rate().or_else(|| {
-            let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
-            let window = self.law.window();
-            let slow_start = self.law.slow_start_threshold().is_none_or(|threshold| window < threshold);
-            let gain = if slow_start { SLOW_START_GAIN } else { PACING_GAIN };
-            Rate::from_bps_f64(gain * window * self.config.packet.as_bits() as f64 / round_trip_s)
-        })
-    }
-
-    fn transmit(&mut self, now: Time, next: Next) -> Segment {
-        let number = match next {
-            Next::New(number) => {
-                self.board.push(now);
-                number
-            }
-            Next::Again(number) => {
-                self.board.push_again(number, now);
-                number
-            }
-            Next::Rescue { number, end } => {
-                self.board.push_rescue(number, now);
-                self.rescued = Some(end);
-                number
-            }
-        };
-        match (next, self.phase) {
-            (Next::New(_), _) => {}
-            (_, Phase::Loss { .. }) => self.resent_after_timeout += 1,
-            _ => self.resent_in_recovery += 1,
-        }
-        let segment = Segment::Data { number, payload: self.application.payload(number) };
-        let again = !matches!(next, Next::New(_));
-        self.departures.on_sent(now, (number, again), segment.size(), self.pace());
-        // RFC 6298, Sec. 5.1 and 5.6: it has run out or was off; whatever else puts it off does so itself.
-        if !self.timer.is_set() {
-            self.timer.set(Some(now + self.round_trips.timeout()));
-        }
-        self.pressing = false;
-        self.sent += 1;
-        self.last_sent = Some(now);
-        segment
     }
 
     fn round_trip(&mut self, sample: Span) {

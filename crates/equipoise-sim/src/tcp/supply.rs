@@ -1,12 +1,15 @@
 use equipoise::units::{Size, Span};
 
 use super::Supply;
+use super::written::Written;
 use crate::Time;
 
 /// What the application has given so far, in segments.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     supply: Supply,
+    /// The stream of [`Supply::Written`].
+    written: Written,
     payload: Size,
     start: Time,
     /// No segment from this one on, once it is known which.
@@ -17,43 +20,63 @@ pub(super) struct Application {
 
 impl Application {
     pub(super) fn new(supply: Supply, payload: Size, start: Time) -> Self {
-        let (end, last) = match supply {
-            Supply::Unlimited | Supply::Rate(_) => (None, payload),
+        let (end, last) = match &supply {
+            Supply::Unlimited | Supply::Rate(_) | Supply::Written => (None, payload),
+            Supply::Content(content) => (Some(content.packets()), payload),
             Supply::Transfer(data) => {
                 let (data, full) = (data.as_bytes(), payload.as_bytes());
                 let rest = data % full;
                 (Some(data.div_ceil(full)), if rest == 0 { payload } else { Size::from_bytes(rest) })
             }
         };
-        Self { supply, payload, start, end, last }
+        Self { supply, written: Written::new(payload), payload, start, end, last }
     }
 
     /// Whether segment `number` can be sent at `now`.
     pub(super) fn has(&self, number: u64, now: Time) -> bool {
-        self.end.is_none_or(|end| number < end) && self.ready_at(number) <= now
+        self.end.is_none_or(|end| number < end) && self.ready_at(number).is_some_and(|at| at <= now)
     }
 
     /// How many segments from `number` on can be sent at `now`.
     pub(super) fn available(&self, number: u64, now: Time) -> u64 {
-        let ready = match self.supply {
+        let ready = match &self.supply {
             Supply::Unlimited | Supply::Transfer(_) => u64::MAX,
+            Supply::Written => self.written.segments(),
             Supply::Rate(rate) => {
                 let elapsed_s = (now - self.start).as_secs_f64().max(0.0);
                 (elapsed_s * rate.as_bps_f64() / self.payload.as_bits() as f64) as u64
             }
+            Supply::Content(content) => content.ready(now - self.start),
         };
         ready.min(self.end.unwrap_or(u64::MAX)).saturating_sub(number)
     }
 
-    /// When segment `number` will be there, if it ever is.
-    pub(super) fn next_at(&self, number: u64) -> Option<Time> {
-        self.end.is_none_or(|end| number < end).then(|| self.ready_at(number))
+    /// The stream as it is written.
+    pub(super) const fn written(&self) -> &Written {
+        &self.written
     }
 
-    fn ready_at(&self, number: u64) -> Time {
-        let Supply::Rate(rate) = self.supply else { return self.start };
-        let data = Size::from_bytes(self.payload.as_bytes().saturating_mul(number.saturating_add(1)));
-        self.start + rate.time_to_send(data).unwrap_or(Span::MAX)
+    /// The same, to be written to.
+    pub(super) const fn written_mut(&mut self) -> &mut Written {
+        &mut self.written
+    }
+
+    /// When segment `number` will be there, if that is known.
+    pub(super) fn next_at(&self, number: u64) -> Option<Time> {
+        if self.end.is_none_or(|end| number < end) { self.ready_at(number) } else { None }
+    }
+
+    fn ready_at(&self, number: u64) -> Option<Time> {
+        let wait = match &self.supply {
+            Supply::Unlimited | Supply::Transfer(_) => Some(Span::ZERO),
+            Supply::Written => return (number < self.written.segments()).then_some(self.start),
+            Supply::Rate(rate) => {
+                let data = Size::from_bytes(self.payload.as_bytes().saturating_mul(number.saturating_add(1)));
+                rate.time_to_send(data)
+            }
+            Supply::Content(content) => content.ready_at(number),
+        };
+        Some(self.start + wait.unwrap_or(Span::MAX))
     }
 
     /// Nothing from segment `next` on.
@@ -65,7 +88,11 @@ impl Application {
 
     /// Data of segment `number`.
     pub(super) fn payload(&self, number: u64) -> Size {
-        if self.end.is_some_and(|end| number + 1 == end) { self.last } else { self.payload }
+        match self.supply {
+            Supply::Written => self.written.payload(number),
+            _ if self.end.is_some_and(|end| number + 1 == end) => self.last,
+            _ => self.payload,
+        }
     }
 
     /// Whether all data up to segment `next` is all there will ever be.

@@ -1,17 +1,24 @@
+mod multipath;
+mod pair;
 mod session;
 mod tcp_flow;
 
 use equipoise::link::{LinkConfig, LinkError, LinkStats};
 use equipoise::pace::Source;
+use equipoise::session::multipath::{MultipathInput, PathChange, PathId};
 use equipoise::session::rtp::{Receiver, Sender};
-use equipoise::session::{Event, Input};
+use equipoise::session::{Event, Input, flow_pair};
 use equipoise::units::{Instant, Size, Span};
 use thiserror::Error;
 
+use self::multipath::MultipathState;
+pub use self::multipath::{Multipath, PathLinks};
+use self::pair::PairState;
+pub use self::pair::{FlowPair, PairEvent};
 use self::session::SessionState;
 pub use self::session::turn;
-use self::tcp_flow::TcpState;
 pub use self::tcp_flow::{Connection, KnownBandwidth};
+use self::tcp_flow::{TcpInput, TcpState};
 
 use crate::agenda::Agenda;
 use crate::network::{LinkId, Network, Outside};
@@ -81,6 +88,12 @@ pub enum FlowError {
     /// A stream has no link to send into.
     #[error("a stream or a connection has to pass one link at least")]
     NoLink,
+    /// The world would measure a path's bandwidth for ever at one moment.
+    #[error("bandwidth measured every {interval}; the time between two measurements has to be above zero")]
+    MeasuringInterval {
+        /// What was asked for.
+        interval: Span,
+    },
     /// Time has passed already, and packets may be ahead of it.
     #[error("time has passed in this world; flows have to be added before, with a later start where that is meant")]
     Running,
@@ -100,6 +113,14 @@ pub enum FlowError {
 pub trait Observer {
     /// One end did or saw something.
     fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);
+
+    /// One end of a flow pair did or saw something, beside its RTP half's events.
+    fn on_pair_event(&mut self, _now: Time, _flow: FlowId, _side: Side, _event: &PairEvent) {}
+    /// One end of a session over several paths did or saw something on one of them. Where nobody asks which one, it is an
+    /// event like any other.
+    fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, (_, event): (PathId, &Event)) {
+        self.on_event(now, flow, side, event);
+    }
 }
 
 impl<F: FnMut(Time, FlowId, Side, &Event)> Observer for F {
@@ -133,17 +154,21 @@ pub struct World {
 #[derive(Clone, Copy, Debug)]
 enum Thing {
     /// A packet reaches the end of a way.
-    Arrival { way: usize, flow: usize, side: Side },
+    Arrival { way: usize, flow: usize, side: Side, path: usize },
     /// A side of a flow wants to be woken.
     Timer { flow: usize, side: Side },
     /// A TCP flow is to be told its bandwidth.
     Measurement { flow: usize },
+    /// Something becomes of a path.
+    PathChange { flow: usize, path: PathId, change: PathChange },
 }
 
 #[expect(clippy::large_enum_variant, reason = "a flow's two ends are best kept in one place")]
 enum Flow {
     Session(SessionState),
+    Multipath(MultipathState),
     Tcp(TcpState),
+    Pair(Box<PairState>),
     Stream,
 }
 
@@ -152,7 +177,9 @@ impl Flow {
     fn ends(&mut self) -> Option<&mut Ends> {
         match self {
             Self::Session(state) => Some(&mut state.ends),
+            Self::Multipath(state) => Some(&mut state.ends),
             Self::Tcp(state) => Some(&mut state.ends),
+            Self::Pair(state) => Some(&mut state.ends),
             Self::Stream => None,
         }
     }
@@ -160,12 +187,24 @@ impl Flow {
 
 /// Where a flow's near and far end are.
 struct Ends {
-    /// The numbers of the ways from the near and from the far side.
-    ways: [usize; 2],
+    /// The numbers of each path's ways from the near and from the far side.
+    ways: Vec<[usize; 2]>,
     /// The timers' numbers in the agenda.
     timers: [usize; 2],
     /// When each side is going to be woken.
     wakes: [Option<Time>; 2],
+}
+
+impl Ends {
+    /// The number of a path's way from a side.
+    fn way(&self, path: usize, side: Side) -> Option<usize> {
+        self.ways.get(path).map(|ways| ways[side as usize])
+    }
+
+    /// The same where there is one path.
+    fn only_way(&self, side: Side) -> usize {
+        self.ways[0][side as usize]
+    }
 }
 
 /// The network is taken this far in one go where no session limits it: some hundred packets, which fit into a cache.
@@ -192,7 +231,7 @@ impl World {
     /// [`FlowError`] where a path cannot be, or where time has passed.
     pub fn add_session(&mut self, session: Session) -> Result<FlowId, FlowError> {
         let Session { near, far, forward, backward } = session;
-        let ends = self.ends(&forward, &backward)?;
+        let ends = self.ends(&[(&forward, &backward)])?;
         let load_offered = vec![Size::ZERO; forward.len()];
         let state = SessionState { near, far, ends, load_since: self.now, load_offered };
         self.flows.push(Flow::Session(state));
@@ -200,18 +239,23 @@ impl World {
         Ok(FlowId(self.flows.len() - 1))
     }
 
-    /// Lays the ways of the next flow.
-    fn ends(&mut self, forward: &[LinkId], backward: &[LinkId]) -> Result<Ends, FlowError> {
-        self.check(forward)?;
-        self.check(backward)?;
+    /// Lays the ways of the next flow, there and back on each of its paths.
+    fn ends(&mut self, paths: &[(&[LinkId], &[LinkId])]) -> Result<Ends, FlowError> {
+        for (forward, backward) in paths {
+            self.check(forward)?;
+            self.check(backward)?;
+        }
         let flow = self.flows.len();
-        let mut way = |path: &[LinkId], side: Side| {
-            let thing = self.thing(Thing::Arrival { way: 0, flow, side });
-            let way = self.network.add_way(path, FlowId(flow), thing);
-            self.things[thing] = Thing::Arrival { way, flow, side };
+        let mut way = |links: &[LinkId], side: Side, path: usize| {
+            let thing = self.thing(Thing::Arrival { way: 0, flow, side, path });
+            let way = self.network.add_way(links, FlowId(flow), thing);
+            self.things[thing] = Thing::Arrival { way, flow, side, path };
             way
         };
-        let ways = [way(forward, Side::Far), way(backward, Side::Near)];
+        let there_and_back = |(path, (forward, backward)): (usize, &(&[LinkId], &[LinkId]))| {
+            [way(forward, Side::Far, path), way(backward, Side::Near, path)]
+        };
+        let ways = paths.iter().enumerate().map(there_and_back).collect();
         let timers = [Side::Near, Side::Far].map(|side| self.thing(Thing::Timer { flow, side }));
         Ok(Ends { ways, timers, wakes: [None; 2] })
     }
@@ -278,7 +322,12 @@ impl World {
                     self.turn(flow, Side::Near, None, observer);
                     self.turn(flow, Side::Far, None, observer);
                 }
-                Flow::Tcp(_) => self.begin_tcp(flow),
+                Flow::Multipath(_) => {
+                    self.turn_multipath(flow, Side::Near, None, observer);
+                    self.turn_multipath(flow, Side::Far, None, observer);
+                }
+                Flow::Tcp(_) => self.turn_tcp(flow, Side::Near, None),
+                Flow::Pair(_) => self.begin_pair(flow, observer),
                 Flow::Stream => {}
             }
         }
@@ -293,16 +342,25 @@ impl World {
             let Some(thing) = thing else { break };
             self.now = next;
             match self.things[thing] {
-                Thing::Arrival { way, flow, side } => {
+                Thing::Arrival { way, flow, side, path } => {
                     if let Some(packet) = self.network.take(way, &mut self.agenda) {
                         match &self.flows[flow] {
-                            Flow::Tcp(_) => self.deliver_segment(&packet, flow, side),
+                            Flow::Multipath(_) => self.deliver_on_path(packet, (flow, side), path, observer),
+                            Flow::Tcp(_) => {
+                                let segment = self.packets.remove_segment(packet.number as PacketId);
+                                self.turn_tcp(flow, side, segment.map(TcpInput::Segment));
+                            }
+                            Flow::Pair(_) => self.deliver_to_pair(&packet, flow, side, observer),
                             Flow::Session(_) | Flow::Stream => self.deliver(packet, flow, side, observer),
                         }
                     }
                 }
                 Thing::Timer { flow, side } => self.ring(flow, side, observer),
                 Thing::Measurement { flow } => self.measure(flow, observer),
+                Thing::PathChange { flow, path, change } => {
+                    self.agenda.set(thing, None);
+                    self.turn_multipath(flow, Side::Near, Some(MultipathInput::Path { path, change }), observer);
+                }
             }
         }
         self.now = self.now.max(until);
@@ -329,6 +387,8 @@ impl World {
         for flow in 0..self.flows.len() {
             match &mut self.flows[flow] {
                 Flow::Tcp(state) => state.near.stop(self.now),
+                Flow::Multipath(_) => self.turn_multipath(flow, Side::Near, Some(MultipathInput::Stop), observer),
+                Flow::Pair(_) => self.turn_pair(flow, Side::Near, Some(flow_pair::Input::Stop), observer),
                 Flow::Session(_) | Flow::Stream => self.turn(flow, Side::Near, Some(Input::Stop), observer),
             }
         }
@@ -342,7 +402,7 @@ impl World {
         let requests = self.flows.iter().filter_map(|flow| match flow {
             Flow::Session(state) => Some(state.near.next_request().assume_clock()),
             Flow::Tcp(state) => state.next_measurement(),
-            Flow::Stream => None,
+            Flow::Multipath(_) | Flow::Pair(_) | Flow::Stream => None,
         });
         self.network.horizon = requests.fold(self.end, Time::min);
         self.advance_to(self.network.known(), observer);
@@ -354,7 +414,9 @@ impl World {
             self.agenda.set(ends.timers[side as usize], None);
         }
         match &self.flows[flow] {
-            Flow::Tcp(_) => self.ring_tcp(flow, side),
+            Flow::Multipath(_) => self.turn_multipath(flow, side, Some(MultipathInput::Timer), observer),
+            Flow::Tcp(_) => self.turn_tcp(flow, side, Some(TcpInput::Timer)),
+            Flow::Pair(_) => self.ring_pair(flow, side, observer),
             Flow::Session(_) | Flow::Stream => self.turn(flow, side, Some(Input::Timer), observer),
         }
     }

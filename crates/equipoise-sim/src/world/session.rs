@@ -63,7 +63,7 @@ impl World {
     /// Sends what an end gave out in its turn.
     fn send(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         let Flow::Session(state) = &self.flows[flow] else { return };
-        let way = state.ends.ways[side as usize] as u32;
+        let way = state.ends.only_way(side) as u32;
         // A turn of the peer, on a way without links, may send in between: each turn takes its own packets away.
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for id in outgoing.drain(..) {
@@ -81,7 +81,7 @@ impl World {
         let Flow::Session(state) = &mut self.flows[flow] else { return None };
         let since = std::mem::replace(&mut state.load_since, self.now);
         let mut largest: Option<f64> = None;
-        let forward = self.network.offered(state.ends.ways[Side::Near as usize]);
+        let forward = self.network.offered(state.ends.only_way(Side::Near));
         for ((link, offered), seen) in forward.zip(&mut state.load_offered) {
             let news = offered - std::mem::replace(seen, offered);
             let load = self.network.load(link, since, self.now, news);

@@ -3,7 +3,7 @@ use equipoise::units::{Rate, Size, Span};
 
 use super::{Ends, Flow, FlowError, FlowId, LinkId, Observer, Side, Thing, Time, World};
 use crate::network::{Network, Packet};
-use crate::packets::{PacketId, Packets};
+use crate::packets::Packets;
 use crate::tcp::{Receiver, Segment, Sender};
 
 /// A TCP connection: two hosts and the links between them.
@@ -42,6 +42,15 @@ pub(super) struct TcpState {
     known: Option<Measuring>,
 }
 
+/// What happens to a host.
+#[derive(Clone, Copy)]
+pub(super) enum TcpInput {
+    /// Its timer runs out.
+    Timer,
+    /// A segment has come.
+    Segment(Segment),
+}
+
 struct Measuring {
     config: KnownBandwidth,
     /// Its number in the agenda.
@@ -64,17 +73,20 @@ impl World {
     /// Adds a TCP connection.
     ///
     /// # Errors
-    /// As [`World::add_session`], and [`FlowError::NoLink`].
+    /// As [`World::add_session`], [`FlowError::NoLink`] and [`FlowError::MeasuringInterval`].
     pub fn add_tcp(&mut self, connection: Connection) -> Result<FlowId, FlowError> {
         let Connection { near, far, forward, backward, known } = connection;
         if forward.is_empty() || backward.is_empty() {
             return Err(FlowError::NoLink);
         }
-        let ends = self.ends(&forward, &backward)?;
+        if let Some(interval) = known.as_ref().map(|known| known.interval).filter(|interval| *interval <= Span::ZERO) {
+            return Err(FlowError::MeasuringInterval { interval });
+        }
+        let ends = self.ends(&[(&forward, &backward)])?;
         let flow = self.flows.len();
         let known = known.map(|config| {
             let (thing, next) = (self.thing(Thing::Measurement { flow }), config.start);
-            self.network.count_own(ends.ways[Side::Near as usize]);
+            self.network.count_own(ends.only_way(Side::Near));
             self.agenda.set(thing, Some(next));
             Measuring { config, thing, since: None, next, offered: vec![(Size::ZERO, Size::ZERO); forward.len()] }
         });
@@ -91,63 +103,37 @@ impl World {
         }
     }
 
-    pub(super) fn begin_tcp(&mut self, flow: usize) {
-        self.pump(flow);
-    }
-
-    pub(super) fn ring_tcp(&mut self, flow: usize, side: Side) {
-        let now = self.now;
-        let Flow::Tcp(state) = &mut self.flows[flow] else { return };
-        match side {
-            Side::Near => {
-                state.near.on_timer(now);
-                self.pump(flow);
-            }
-            Side::Far => {
-                let answer = state.far.on_timer(now);
-                self.answer(flow, answer);
-            }
-        }
-    }
-
-    /// A segment has come to one side.
-    pub(super) fn deliver_segment(&mut self, packet: &Packet, flow: usize, side: Side) {
-        let now = self.now;
-        let Some(segment) = self.packets.remove_segment(packet.number as PacketId) else { return };
-        let Flow::Tcp(state) = &mut self.flows[flow] else { return };
-        match side {
-            Side::Near => {
-                state.near.on_segment(now, segment);
-                self.pump(flow);
-            }
-            Side::Far => {
-                let answer = state.far.on_segment(now, segment);
-                self.answer(flow, answer);
-            }
-        }
-    }
-
-    /// Sends all that the sender may send now.
-    fn pump(&mut self, flow: usize) {
+    /// One turn of a connection's host: takes `input`, if there is one, sends all that may then be sent, and sets its timer.
+    pub(super) fn turn_tcp(&mut self, flow: usize, side: Side, input: Option<TcpInput>) {
         let now = self.now;
         let Self { flows, packets, network, .. } = self;
-        let Flow::Tcp(state) = &mut flows[flow] else { return };
-        while let Some(segment) = state.near.poll(now) {
-            send(packets, network, state.ends.ways[Side::Near as usize], now, segment);
-        }
-        let wake = state.near.wake();
-        self.set_timer(flow, Side::Near, wake);
-    }
-
-    fn answer(&mut self, flow: usize, answer: Option<Segment>) {
-        let now = self.now;
-        let Self { flows, packets, network, .. } = self;
-        let Flow::Tcp(state) = &mut flows[flow] else { return };
-        if let Some(segment) = answer {
-            send(packets, network, state.ends.ways[Side::Far as usize], now, segment);
-        }
-        let wake = state.far.wake();
-        self.set_timer(flow, Side::Far, wake);
+        let Flow::Tcp(TcpState { near, far, ends, .. }) = &mut flows[flow] else { return };
+        let way = ends.only_way(side);
+        let wake = match side {
+            Side::Near => {
+                match input {
+                    Some(TcpInput::Timer) => near.on_timer(now),
+                    Some(TcpInput::Segment(segment)) => near.on_segment(now, segment),
+                    None => {}
+                }
+                while let Some(segment) = near.poll(now) {
+                    send(packets, network, way, now, segment);
+                }
+                near.wake()
+            }
+            Side::Far => {
+                let answer = match input {
+                    Some(TcpInput::Timer) => far.on_timer(now),
+                    Some(TcpInput::Segment(segment)) => far.on_segment(now, segment),
+                    None => None,
+                };
+                if let Some(segment) = answer {
+                    send(packets, network, way, now, segment);
+                }
+                far.wake()
+            }
+        };
+        self.set_timer(flow, side, wake);
     }
 
     /// Tells a connection's law the bandwidth of its path.
@@ -157,7 +143,7 @@ impl World {
         let Self { flows, network, agenda, .. } = self;
         let Flow::Tcp(TcpState { near, ends, known: Some(known), .. }) = &mut flows[flow] else { return };
         let mut found: Option<(f64, f64)> = None;
-        for ((link, all, own), seen) in network.offered_by(ends.ways[Side::Near as usize]).zip(&mut known.offered) {
+        for ((link, all, own), seen) in network.offered_by(ends.only_way(Side::Near)).zip(&mut known.offered) {
             let others = (all - seen.0) - (own - seen.1);
             *seen = (all, own);
             let Some(since) = known.since else { continue };
@@ -177,12 +163,12 @@ impl World {
             near.on_bandwidth(now, &known.config.noise.blur(now - Time::ZERO, truth));
         }
         self.set_horizon(observer);
-        self.pump(flow);
+        self.turn_tcp(flow, Side::Near, None);
     }
 }
 
 /// A segment leaves; its way has a link.
-fn send(packets: &mut Packets, network: &mut Network, way: usize, now: Time, segment: Segment) {
+pub(super) fn send(packets: &mut Packets, network: &mut Network, way: usize, now: Time, segment: Segment) {
     let size = segment.size();
     let number = u64::from(packets.insert_segment(segment));
     network.send(Packet { at: now, sent: now, number, size, way: way as u32, hop: 0 });

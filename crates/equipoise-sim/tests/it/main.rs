@@ -1,6 +1,8 @@
 //! The simulated world against theory: conservation, M/D/1, determinism, the RTP loop, TCP.
 
 mod md1;
+mod multipath;
+mod pair;
 mod session;
 mod support;
 mod tcp;

@@ -2,11 +2,12 @@
 
 use equipoise::control::window::Reno;
 use equipoise::link::{LinkConfig, LinkStats, QueueLimit};
+use equipoise::measure::WhiteNoise;
 use equipoise::pace::Traffic;
 use equipoise::session::Event;
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_sim::tcp::{LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, Supply};
-use equipoise_sim::{Connection, FlowError, FlowId, LinkId, Side, Time, World};
+use equipoise_sim::{Connection, FlowError, FlowId, KnownBandwidth, LinkId, Side, Time, World};
 
 use crate::support::{Seen, at, constant, link, mbps, stream};
 
@@ -226,6 +227,11 @@ fn a_connection_that_cannot_be_is_refused() {
     let new = |forward, backward| connection(bulk(LossRecovery::Sack), forward, backward);
     assert_eq!(world.add_tcp(new(vec![], vec![one])), Err(FlowError::NoLink));
     assert_eq!(world.add_tcp(new(vec![one], vec![])), Err(FlowError::NoLink));
+    let interval = Span::ZERO;
+    let known =
+        Some(KnownBandwidth { start: Time::ZERO, interval, noise: WhiteNoise::new(Schedule::constant(0.0), 1) });
+    let measured = Connection { known, ..new(vec![one], vec![two]) };
+    assert_eq!(world.add_tcp(measured), Err(FlowError::MeasuringInterval { interval }));
     let mut other = World::new();
     assert_eq!(other.add_tcp(new(vec![two], vec![one])), Err(FlowError::UnknownLink { link: 1, links: 0 }));
     assert!(matches!(world.add_tcp(new(vec![one, two, one], vec![two])), Err(FlowError::Ring { .. })));

@@ -24,6 +24,11 @@ impl RateLimits {
         Ok(Self { min, max })
     }
 
+    /// Limits whose order is known: `min` above zero and not above `max`.
+    pub(super) const fn between(min: Rate, max: Rate) -> Self {
+        Self { min, max }
+    }
+
     /// The lowest rate.
     pub const fn min(&self) -> Rate {
         self.min

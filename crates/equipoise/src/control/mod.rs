@@ -1,13 +1,20 @@
 //! Statistics → a sending rate.
 //!
 //! The middle step of the loop. A *law* is a bare equation; a [`Controller`] feeds a law with [`Feedback`] and says how
-//! fast to send. Neither parses, queues, paces or logs.
+//! fast to send. Neither parses, queues, paces or logs. Where a session has several paths, a [`split::Splitter`] says how
+//! much goes on each.
 
 mod aimd;
 pub mod ap;
 mod catalogue;
 mod cbr;
+mod lda;
 mod limits;
+mod rap;
+pub mod split;
+mod tfrc;
+pub mod tpba;
+mod tq;
 pub mod window;
 
 use alloc::boxed::Box;
@@ -15,9 +22,13 @@ use alloc::boxed::Box;
 pub use aimd::Aimd;
 pub use catalogue::{ConfigError, Entry, Kind, Parameter, Parameters, Value, entries, find};
 pub use cbr::Cbr;
+pub use lda::{Increase, Lda, LdaConfig};
 pub use limits::RateLimits;
+pub use rap::Rap;
+pub use tfrc::Tfrc;
+pub use tq::{Tq, TqConfig, TqLaw};
 
-use crate::measure::DelaySummary;
+use crate::measure::{DelaySummary, EgressSummary};
 use crate::units::{Instant, Rate, SenderClock, Span};
 
 /// A rate control algorithm: feedback in, allowance out.
@@ -40,6 +51,11 @@ pub trait Controller: Send {
     fn target_delay(&self) -> Option<Span> {
         None
     }
+
+    /// Whether the algorithm goes by the bottleneck's rate, so that the session is to send packet pairs.
+    fn wants_packet_pairs(&self) -> bool {
+        false
+    }
 }
 
 /// A controller on the heap, as a session holds it.
@@ -60,12 +76,18 @@ pub struct IntervalSummary {
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: f64,
+    /// How many packets the report speaks of, lost or not.
+    pub packets: u64,
     /// From a request to its report; `None` where it was not measured.
     pub round_trip: Option<Span>,
     /// Offered load of the bottleneck as a share of its capacity, where a world knows it (Waki 2013, Sec. 6.1.2).
     pub path_load: Option<f64>,
+    /// Rate of the bottleneck, from packet pairs; `None` where the session sends none or too few came.
+    pub bottleneck: Option<Rate>,
     /// The application gave less than the rate allowed, so that a short delay says nothing of a higher rate.
     pub application_limited: bool,
+    /// What went into the network and came out of it; `None` where the receiver has no egress buffer.
+    pub egress: Option<EgressSummary>,
 }
 
 /// How fast a session may send.

@@ -4,11 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::str::FromStr;
 
-use rand_core::{Rng as _, SeedableRng as _};
+use rand_core::Rng as _;
 use rand_distr::{Distribution as _, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
-use crate::pace::stream_seed;
+use crate::pace::generator;
 use crate::units::{Share, Span, UnitError};
 
 /// Which packets are lost on the way.
@@ -108,8 +108,7 @@ pub(super) struct Chance(Pcg64Mcg);
 impl Chance {
     /// The numbers of `stream` from `seed`.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
-        let half = |n: u64| u128::from(stream_seed(seed, stream.wrapping_mul(2).wrapping_add(n)));
-        Self(Pcg64Mcg::from_seed((half(0) << 64 | half(1) | 1).to_le_bytes()))
+        Self(generator(seed, stream.wrapping_mul(2)))
     }
 
     /// Evenly from 0 up to, and without, 1.

@@ -1,3 +1,5 @@
+use super::DelaySummary;
+
 /// Count, mean and variance of a stream of numbers, in one pass and without cancellation.
 ///
 /// Source: Welford 1962 for a single number, Chan 1983, Eq. 2.1 for two streams brought together. Not a finite number?
@@ -36,6 +38,12 @@ impl Moments {
         self.squares += other.squares + distance * distance * self.count as f64 * share;
         self.mean += distance * share;
         self.count = total;
+    }
+
+    /// The numbers that a summary was made of.
+    pub(crate) const fn from_summary(summary: &DelaySummary) -> Self {
+        let count = summary.samples;
+        Self { count, mean: summary.mean_s, squares: summary.variance_s2 * count.saturating_sub(1) as f64 }
     }
 
     /// How many numbers were taken.

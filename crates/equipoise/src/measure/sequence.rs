@@ -1,17 +1,22 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
 /// Follows the sequence numbers of one RTP source: wraps, reordering, duplicates, restarts and loss.
 ///
 /// Source: RFC 3550, App. A.1 (validation, cycles, restart) and A.3 (loss), with a window of the last
-/// [`SequenceTracker::WINDOW`] numbers beside them, so that a duplicate is told from a late packet. Probation is left to
+/// [`SequenceTracker::WINDOW`] numbers beside them, or [`SequenceTracker::PATHS_WINDOW`], so that a duplicate is told from a late packet. Probation is left to
 /// the session, which knows whether its peer's SSRC was agreed on beforehand.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
     /// Extended number of the first packet, and of the highest.
     base: u64,
     highest: u64,
+    /// A jump ahead of so much or more is not loss, and a packet so far behind or further not late.
+    too_far: (u16, u16),
     /// The 16-bit number that, if it comes next, shows that the source restarted.
     restart_at: Option<u16>,
-    /// Bit `n mod WINDOW` stands for the extended number n, of those up to `highest`.
-    seen: [u64; Self::WINDOW as usize / 64],
+    /// Bit `n mod` its length stands for the extended number n, of those up to `highest`.
+    seen: Vec<u64>,
     /// Packets that RFC 3550 counts as received: all but invalid ones, duplicates included.
     received: u64,
     /// Expected and received at the last report.
@@ -45,6 +50,9 @@ pub struct LossInterval {
 impl SequenceTracker {
     /// Numbers behind the highest for which a duplicate is told from a late packet.
     pub const WINDOW: u64 = 1024;
+    /// The same where packets come on several paths, of which one may be seconds slower: 16384 packets of 500 bytes are 6 s of
+    /// 10 Mbit/s.
+    pub const PATHS_WINDOW: u64 = 1 << 14;
     /// A jump ahead of more than this is not loss (RFC 3550, App. A.1).
     const MAX_DROPOUT: u16 = 3000;
     /// A packet up to this far behind is late, not a restart (RFC 3550, App. A.1; here as far as the window reaches).
@@ -52,45 +60,67 @@ impl SequenceTracker {
 
     /// A stream whose first packet carries `first`.
     pub fn new(first: u16) -> Self {
+        Self::with((Self::MAX_DROPOUT, Self::MAX_MISORDER), Self::WINDOW, first)
+    }
+
+    fn with(too_far: (u16, u16), window: u64, first: u16) -> Self {
         // Starting in cycle 1 keeps a packet from before the first representable.
         let base = u64::from(first) + (1 << 16);
-        let mut tracker = Self { base, highest: base, restart_at: None, seen: [0; 16], received: 1, reported: (0, 0) };
+        let seen = vec![0; window as usize / 64];
+        let mut tracker = Self { base, highest: base, too_far, restart_at: None, seen, received: 1, reported: (0, 0) };
         tracker.mark(base);
         tracker
+    }
+
+    /// The same for packets that come on several paths, of which each is tracked by itself.
+    ///
+    /// What another tracker has let pass is lost or late, however far: a slow path's packets are no restart.
+    pub fn of_paths(first: u16) -> Self {
+        Self::with((1 << 15, 1 << 15), Self::PATHS_WINDOW, first)
+    }
+
+    /// The highest number so far.
+    pub const fn highest(&self) -> u64 {
+        self.highest
     }
 
     /// A further packet carries `sequence`.
     pub fn push(&mut self, sequence: u16) -> Arrival {
         let ahead = sequence.wrapping_sub(self.highest as u16);
-        if ahead != 0 && ahead < Self::MAX_DROPOUT {
+        if ahead != 0 && ahead < self.too_far.0 {
             let extended = self.advance(u64::from(ahead));
             return Arrival::New(extended);
         }
         let behind = 0u16.wrapping_sub(ahead);
-        if behind < Self::MAX_MISORDER {
+        if behind < self.too_far.1 {
             self.restart_at = None;
             self.received += 1;
-            let extended = self.highest - u64::from(behind);
-            if !self.mark(extended) {
+            let extended = self.highest.saturating_sub(u64::from(behind));
+            if u64::from(behind) >= self.window() || !self.mark(extended) {
                 return Arrival::Duplicate;
             }
             self.base = self.base.min(extended);
             return Arrival::New(extended);
         }
         if self.restart_at == Some(sequence) {
-            // Two in a row: the source started anew. Its numbers go on behind the old ones, as if nothing were lost.
-            self.restart_at = None;
-            let cycles = (self.highest >> 16) + 1;
-            self.base = (cycles << 16) + u64::from(sequence);
-            self.highest = self.base;
-            self.seen = [0; 16];
-            self.mark(self.highest);
-            self.received = 1;
-            self.reported = (0, 0);
+            // Two in a row: the source started anew.
+            self.restart(sequence);
             return Arrival::Restarted(self.base);
         }
         self.restart_at = Some(sequence.wrapping_add(1));
         Arrival::Invalid
+    }
+
+    /// The source started anew with `sequence`. Its numbers go on behind the old ones, as if nothing were lost.
+    pub fn restart(&mut self, sequence: u16) {
+        self.restart_at = None;
+        let cycles = (self.highest >> 16) + 1;
+        self.base = (cycles << 16) + u64::from(sequence);
+        self.highest = self.base;
+        self.seen.fill(0);
+        self.mark(self.highest);
+        self.received = 1;
+        self.reported = (0, 0);
     }
 
     /// The losses since the previous call, which begins the next interval.
@@ -113,8 +143,8 @@ impl SequenceTracker {
     fn advance(&mut self, by: u64) -> u64 {
         self.restart_at = None;
         self.received += 1;
-        if by >= Self::WINDOW {
-            self.seen = [0; 16];
+        if by >= self.window() {
+            self.seen.fill(0);
         } else {
             (1..=by).for_each(|ahead| self.forget(self.highest + ahead));
         }
@@ -125,7 +155,7 @@ impl SequenceTracker {
 
     /// Marks a number as seen; whether it was not before.
     fn mark(&mut self, extended: u64) -> bool {
-        let (word, bit) = Self::place(extended);
+        let (word, bit) = self.place(extended);
         self.seen.get_mut(word).is_some_and(|word| {
             let new = *word & bit == 0;
             *word |= bit;
@@ -134,14 +164,18 @@ impl SequenceTracker {
     }
 
     fn forget(&mut self, extended: u64) {
-        let (word, bit) = Self::place(extended);
+        let (word, bit) = self.place(extended);
         if let Some(word) = self.seen.get_mut(word) {
             *word &= !bit;
         }
     }
 
-    const fn place(extended: u64) -> (usize, u64) {
-        ((extended % Self::WINDOW / 64) as usize, 1 << (extended % 64))
+    const fn window(&self) -> u64 {
+        self.seen.len() as u64 * 64
+    }
+
+    const fn place(&self, extended: u64) -> (usize, u64) {
+        ((extended % self.window() / 64) as usize, 1 << (extended % 64))
     }
 }
 
@@ -157,6 +191,23 @@ mod tests {
         sequences.into_iter().for_each(|sequence| {
             tracker.push(sequence);
         });
+    }
+
+    /// A path that is two seconds slower than the other delivers packets far behind, in rows.
+    #[test]
+    fn on_several_paths_what_is_far_behind_is_late_and_never_a_restart() {
+        let mut tracker = SequenceTracker::of_paths(5000);
+        assert_eq!(tracker.push(9000), Arrival::New(9000 + (1 << 16)));
+        for late in 5001..5010 {
+            assert_eq!(tracker.push(late), Arrival::New(u64::from(late) + (1 << 16)));
+            assert_eq!(tracker.push(late), Arrival::Duplicate);
+        }
+        assert_eq!(tracker.push(8500), Arrival::New(8500 + (1 << 16)));
+        assert_eq!(tracker.push(8500), Arrival::Duplicate);
+        assert_eq!(tracker.push(25_000), Arrival::New(25_000 + (1 << 16)));
+        assert_eq!(tracker.push(25_000 - (1 << 14)), Arrival::Duplicate, "it cannot be told");
+        tracker.restart(100);
+        assert_eq!(tracker.push(101), Arrival::New(101 + (2 << 16)));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::units::{Instant, Rate, Size, Span};
 /// does not slow the stream. A sender that is late by more than one such gap, and by more than [`Pacer::TOLERANCE`], starts
 /// a new schedule from now: it never bursts to catch up, because a burst of its own making is just the variance that a
 /// delay-based controller measures. What it lost it makes up for by gaps that are an eighth shorter, up to [`Pacer::DEBT`].
+/// A higher rate, by which a packet should have left before, loses nothing.
 #[derive(Clone, Debug)]
 pub struct Pacer<C> {
     rate: Rate,
@@ -14,6 +15,8 @@ pub struct Pacer<C> {
     next: Option<(Instant<C>, u64)>,
     /// Time that was lost by starting anew, and is still to be made up for.
     debt: Span,
+    /// The rate has changed since the last departure, and moved what is due.
+    rate_is_new: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +52,7 @@ impl<C> Pacer<C> {
 
     /// A pacer whose first packet may leave at once.
     pub const fn new(rate: Rate) -> Self {
-        Self { rate, last: None, next: None, debt: Span::ZERO }
+        Self { rate, last: None, next: None, debt: Span::ZERO, rate_is_new: false }
     }
 
     /// The present rate.
@@ -60,7 +63,7 @@ impl<C> Pacer<C> {
     /// Sets the rate; it already holds for the gap behind the packet that left last.
     pub fn set_rate(&mut self, rate: Rate) {
         if rate != self.rate {
-            self.rate = rate;
+            (self.rate, self.rate_is_new) = (rate, true);
             if let Some(last) = &mut self.last {
                 last.carry = 0;
             }
@@ -82,13 +85,15 @@ impl<C> Pacer<C> {
     pub fn on_departure(&mut self, now: Instant<C>, size: Size) -> Option<Span> {
         let (due, carry) = self.next.unwrap_or((now, 0));
         let late = now - due;
-        let anew = late > Self::TOLERANCE && late > self.rate.time_to_send(size).unwrap_or(Span::MAX);
+        let rate_is_new = core::mem::take(&mut self.rate_is_new);
+        let tolerance = if rate_is_new { Span::ZERO } else { Self::TOLERANCE };
+        let anew = late > tolerance && late > self.rate.time_to_send(size).unwrap_or(Span::MAX);
         self.last = Some(if anew || late < Span::ZERO {
             Departure { due: now, size, carry: 0 }
         } else {
             Departure { due, size, carry }
         });
-        if anew {
+        if anew && !rate_is_new {
             self.debt = (self.debt + late).min(Self::DEBT);
         }
         self.next = self.next_due();
@@ -201,6 +206,22 @@ mod tests {
         assert_eq!(pacer.poll(At::ZERO), Readiness::At(At::from_nanos(1_000_000)));
         pacer.set_rate(Rate::ZERO);
         assert_eq!(pacer.poll(At::ZERO), Readiness::Never);
+    }
+
+    /// 80 ms a packet at first, 1 ms from 20 ms on. If it fails, each raise is overshot for a while.
+    #[test]
+    fn a_rate_that_rises_is_no_stall_to_make_up_for() {
+        let mut pacer = Pacer::new(Rate::from_bps(100_000));
+        pacer.on_departure(At::ZERO, PACKET);
+        pacer.set_rate(Rate::from_bps(8_000_000));
+        let raised = At::ZERO + Span::from_millis(20);
+        assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_millis(19)));
+        assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_millis(5));
+        // Nor is what a busy machine makes up for at once: at 80 Mbit/s, three gaps.
+        pacer.set_rate(Rate::from_bps(80_000_000));
+        let raised = raised + Span::from_micros(5400);
+        assert_eq!(pacer.on_departure(raised, PACKET), Some(Span::from_micros(300)));
+        assert_eq!(run(&mut pacer, raised, 5), raised + Span::from_micros(500));
     }
 
     proptest! {

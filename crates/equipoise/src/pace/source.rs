@@ -61,9 +61,7 @@ impl<C> Source<C> {
         origin: Instant<C>,
         (seed, stream): (u64, u64),
     ) -> Self {
-        let state = u128::from(stream_seed(seed, stream.wrapping_mul(2))) << 64
-            | u128::from(stream_seed(seed, stream.wrapping_mul(2).wrapping_add(1)));
-        let random = Pcg64Mcg::from_seed((state | 1).to_le_bytes());
+        let random = generator(seed, stream.wrapping_mul(2));
         let segment = Segment::at(&rate, 0.0);
         let mut source =
             Self { traffic, rate, segment, packet, origin, random, next_ns: 0.0, next: None, burst_end_ns: 0.0 };
@@ -156,6 +154,13 @@ impl Segment {
 /// A seed for one of many streams of random numbers; neighbouring seeds and streams share nothing.
 pub const fn stream_seed(seed: u64, stream: u64) -> u64 {
     mix(stream ^ mix(seed))
+}
+
+/// A generator of random numbers, whose state takes the seeds of `stream` and of the one behind it.
+pub(crate) fn generator(seed: u64, stream: u64) -> Pcg64Mcg {
+    let state = u128::from(stream_seed(seed, stream)) << 64 | u128::from(stream_seed(seed, stream.wrapping_add(1)));
+    // The state of this kind of generator is odd.
+    Pcg64Mcg::from_seed((state | 1).to_le_bytes())
 }
 
 /// The finaliser of `SplitMix64` (Steele 2014, Fig. 15): every bit of the input moves every bit of the result.

@@ -23,6 +23,23 @@ pub enum Event {
         /// Size of the IP packet.
         size: Size,
     },
+    /// The sender has so much to send and no more, but for what is lost.
+    ContentKnown {
+        /// Packets.
+        packets: u64,
+    },
+    /// A media packet was taken into the egress buffer.
+    Buffered {
+        /// Sequence number, counted on over the wraps of the 16 bits.
+        sequence: u64,
+        /// How long it will have been there when it has been served.
+        wait: Span,
+    },
+    /// A media packet found the egress buffer full.
+    Discarded {
+        /// Sequence number, counted on over the wraps of the 16 bits.
+        sequence: u64,
+    },
     /// A sender report asks for the statistics of the interval that it ends.
     ReportRequested {
         /// Number of the request, from 0.

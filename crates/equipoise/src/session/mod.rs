@@ -3,8 +3,12 @@
 //! A world drives an [`Endpoint`]: it calls [`handle`](Endpoint::handle) with what happened and when, then
 //! [`poll`](Endpoint::poll) until that gives `None`, then waits for the next datagram or for [`wake`](Endpoint::wake).
 //! Calls may come in any order; a state machine never reads a clock and never blocks.
+//!
+//! [`rtp`] is a session over one path, [`multipath`] one over several, whose ends have a path beside what happens.
 
 mod event;
+pub mod flow_pair;
+pub mod multipath;
 pub mod rtp;
 
 use crate::units::Instant;

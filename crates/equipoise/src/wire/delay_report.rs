@@ -5,7 +5,7 @@ use super::NtpTime;
 use super::WireError;
 use super::reader::Reader;
 use crate::measure::DelaySummary;
-use crate::units::Span;
+use crate::units::{Rate, Span};
 
 /// The profile-specific extension that makes a sender report a request: 8 bytes.
 ///
@@ -34,6 +34,10 @@ const REQUEST_LEN: u16 = 8;
 const REPORT_LEN: u16 = 12;
 const ORIGIN_TYPE: u16 = OURS | 2;
 const ORIGIN_LEN: u16 = 16;
+const EGRESS_TYPE: u16 = OURS | 3;
+const EGRESS_LEN: u16 = 20;
+const BOTTLENECK_TYPE: u16 = OURS | 4;
+const BOTTLENECK_LEN: u16 = 8;
 
 impl ReportRequest {
     /// The extension's bytes.
@@ -56,8 +60,8 @@ impl ReportRequest {
     }
 }
 
-/// The profile-specific extension of the receiver report that answers a request: 12 bytes, and 16 more where the clocks are
-/// apart.
+/// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more where the clocks are
+/// apart, 20 more where the receiver has an egress buffer, and 8 more where packet pairs came.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -78,12 +82,48 @@ impl ReportRequest {
 /// | 16 | 16, the length |
 /// | 64 | origin, signed, in ns: what was taken off every delay |
 /// | 32 | least delay of the interval, less the origin, as the mean; `0x8000_0000` for none |
+///
+/// Behind these, where there is an egress buffer:
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8003`, a type that nobody else has |
+/// | 16 | 20, the length |
+/// | 32 | occupancy, in packets |
+/// | 32 | arrival rate since the last report, in bytes of IP packets a second |
+/// | 32 | service rate since the last report, the same |
+/// | 32 | packets discarded since the start; wraps |
+///
+/// And last, where packet pairs came:
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8004`, a type that nobody else has |
+/// | 16 | 8, the length |
+/// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayReport {
     /// The interval's statistics; `None` for too few samples.
     pub delay: Option<DelaySummary>,
     /// What they count from; `None` where both ends know.
     pub origin: Option<DelayOrigin>,
+    /// The egress buffer; `None` where there is none.
+    pub egress: Option<EgressReport>,
+    /// The bottleneck's rate, to 24 bits of precision; `None` where too few packet pairs came.
+    pub bottleneck: Option<Rate>,
+}
+
+/// A receiver's egress buffer as it reports it. Rates go up to 34 Gbit/s in steps of 8 bit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EgressReport {
+    /// The session's packets in the buffer.
+    pub occupancy: u32,
+    /// Rate of arrivals since the last report, discarded packets included.
+    pub arrival: Rate,
+    /// Rate at which the buffer served them since then.
+    pub service: Rate,
+    /// Packets that found the buffer full since the start; wraps.
+    pub discarded: u32,
 }
 
 /// What the delays of a report count from, where nobody knows how the clocks relate.
@@ -106,7 +146,7 @@ impl DelayReport {
 
     /// A report between clocks that agree.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
-        Self { delay, origin: None }
+        Self { delay, origin: None, egress: None, bottleneck: None }
     }
 
     /// The extension's bytes.
@@ -118,6 +158,17 @@ impl DelayReport {
             out.extend_from_slice(&origin.as_nanos().to_be_bytes());
             let least = least.map_or(NO_MEAN, |least| fixed(least.as_secs_f64()));
             out.extend_from_slice(&least.to_be_bytes());
+        }
+        if let Some(EgressReport { occupancy, arrival, service, discarded }) = self.egress {
+            let head = u32::from(EGRESS_TYPE) << 16 | u32::from(EGRESS_LEN);
+            for word in [head, occupancy, bytes_per_second(arrival), bytes_per_second(service), discarded] {
+                out.extend_from_slice(&word.to_be_bytes());
+            }
+        }
+        if let Some(bottleneck) = self.bottleneck {
+            out.extend_from_slice(&BOTTLENECK_TYPE.to_be_bytes());
+            out.extend_from_slice(&BOTTLENECK_LEN.to_be_bytes());
+            out.extend_from_slice(&(bottleneck.as_bps_f64() as f32).to_be_bytes());
         }
         out
     }
@@ -138,7 +189,7 @@ impl DelayReport {
     /// Reads the extension of a receiver report.
     ///
     /// # Errors
-    /// [`WireError::Extension`] where it is another's; [`WireError::Statistics`] where the variance is negative or not a
+    /// [`WireError::Extension`] where it is another's or a rate is none; [`WireError::Statistics`] where the variance is negative or not a
     /// finite number, or less than two samples are said to have given one.
     pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
         let refused = WireError::Extension { extension: "delay report", found: extension.len(), need: 12 };
@@ -148,17 +199,24 @@ impl DelayReport {
         if kind & OURS == 0 || length != REPORT_LEN {
             return Err(refused);
         }
-        let origin = if reader.rest().is_empty() { None } else { Some(DelayOrigin::read(&mut reader)?) };
+        let is_next = |reader: &Reader<'_>, kind: u16| reader.rest().starts_with(&kind.to_be_bytes());
+        let origin = is_next(&reader, ORIGIN_TYPE).then(|| DelayOrigin::read(&mut reader)).transpose()?;
+        let egress = is_next(&reader, EGRESS_TYPE).then(|| EgressReport::read(&mut reader)).transpose()?;
+        let bottleneck = is_next(&reader, BOTTLENECK_TYPE).then(|| read_bottleneck(&mut reader)).transpose()?;
+        if !reader.rest().is_empty() {
+            return Err(refused);
+        }
         let samples = kind & !OURS;
         if (samples, mean, variance_bits) == (0, NO_MEAN, NO_VARIANCE) {
-            return Ok(Self { delay: None, origin });
+            return Ok(Self { delay: None, origin, egress, bottleneck });
         }
         let variance_s2 = f64::from(f32::from_bits(variance_bits));
         if samples < 2 || mean == NO_MEAN || !variance_s2.is_finite() || variance_s2.is_sign_negative() {
             return Err(WireError::Statistics { samples, variance_bits });
         }
         let mean_s = f64::from(mean.cast_signed()) / MEAN_SCALE;
-        Ok(Self { delay: Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) }), origin })
+        let delay = Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) });
+        Ok(Self { delay, origin, egress, bottleneck })
     }
 }
 
@@ -168,12 +226,43 @@ impl DelayOrigin {
         let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
         let origin = Span::from_nanos(reader.u64("delay origin")?.cast_signed());
         let least = reader.u32("least delay")?;
-        if kind != ORIGIN_TYPE || length != ORIGIN_LEN || !reader.rest().is_empty() {
+        if kind != ORIGIN_TYPE || length != ORIGIN_LEN {
             return Err(refused);
         }
         let least = (least != NO_MEAN).then(|| Span::from_secs_f64(f64::from(least.cast_signed()) / MEAN_SCALE));
         Ok(Self { origin, least: least.flatten() })
     }
+}
+
+impl EgressReport {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let refused = WireError::Extension { extension: "egress report", found: reader.rest().len(), need: 20 };
+        let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+        let occupancy = reader.u32("occupancy")?;
+        let (arrival, service) = (reader.u32("arrival rate")?, reader.u32("service rate")?);
+        let discarded = reader.u32("discarded packets")?;
+        if kind != EGRESS_TYPE || length != EGRESS_LEN {
+            return Err(refused);
+        }
+        let rate = |bytes: u32| Rate::from_bps(u64::from(bytes).saturating_mul(8));
+        Ok(Self { occupancy, arrival: rate(arrival), service: rate(service), discarded })
+    }
+}
+
+/// A rate in bytes a second, rounded; sticks at the largest.
+fn bytes_per_second(rate: Rate) -> u32 {
+    u32::try_from(rate.as_bps().saturating_add(4) / 8).unwrap_or(u32::MAX)
+}
+
+/// The bottleneck, which is the last element.
+fn read_bottleneck(reader: &mut Reader<'_>) -> Result<Rate, WireError> {
+    let refused = WireError::Extension { extension: "bottleneck", found: reader.rest().len(), need: 8 };
+    let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+    let bps = f32::from_bits(reader.u32("bottleneck")?);
+    if kind != BOTTLENECK_TYPE || length != BOTTLENECK_LEN {
+        return Err(refused);
+    }
+    Rate::from_bps_f64(f64::from(bps)).ok_or(refused)
 }
 
 /// Seconds in steps of 2⁻²⁴ s. Casting saturates; the lowest code is taken.
@@ -204,7 +293,7 @@ mod tests {
     #[test]
     fn an_origin_stands_behind_the_statistics() {
         let origin = DelayOrigin { origin: Span::from_secs(-3600), least: Some(Span::from_millis(-500)) };
-        let report = DelayReport { delay: None, origin: Some(origin) };
+        let report = DelayReport { delay: None, origin: Some(origin), egress: None, bottleneck: None };
         let bytes = report.to_bytes();
         // -3600 s = -3 600 000 000 000 ns; -0.5 s = -2²³ units.
         assert_eq!(bytes[12..], [0x80, 2, 0, 16, 0xFF, 0xFF, 0xFC, 0xB9, 0xCF, 0x47, 0x60, 0x00, 0xFF, 0x80, 0, 0]);
@@ -214,6 +303,53 @@ mod tests {
         }
         let none = DelayReport { origin: Some(DelayOrigin { least: None, ..origin }), ..report };
         assert_eq!(DelayReport::parse(&none.to_bytes()), Ok(none));
+    }
+
+    #[test]
+    fn an_egress_buffer_stands_at_the_end_with_or_without_an_origin() {
+        let egress = EgressReport {
+            occupancy: 12,
+            arrival: Rate::from_bps(1_600_000),
+            service: Rate::from_bps(1_440_000),
+            discarded: 39,
+        };
+        let origin = DelayOrigin { origin: Span::from_secs(1), least: None };
+        for origin in [None, Some(origin)] {
+            let report = DelayReport { origin, egress: Some(egress), ..DelayReport::agreed(None) };
+            let bytes = report.to_bytes();
+            // 200 000 and 180 000 bytes/s.
+            let expected = [0x80, 3, 0, 20, 0, 0, 0, 12, 0, 3, 0x0D, 0x40, 0, 2, 0xBF, 0x20, 0, 0, 0, 39];
+            assert_eq!(bytes[bytes.len() - 20..], expected);
+            assert_eq!(DelayReport::parse(&bytes), Ok(report));
+            for end in bytes.len() - 19..bytes.len() {
+                assert!(DelayReport::parse(&bytes[..end]).is_err());
+            }
+            assert!(DelayReport::parse(&[&bytes[..], &expected].concat()).is_err(), "one is enough");
+        }
+        let fast = EgressReport { arrival: Rate::from_bps(u64::MAX), ..egress };
+        let bytes = DelayReport { egress: Some(fast), ..DelayReport::agreed(None) }.to_bytes();
+        let found = DelayReport::parse(&bytes).expect("a report").egress.expect("a buffer");
+        assert_eq!(found.arrival, Rate::from_bps(u64::from(u32::MAX) * 8));
+    }
+
+    #[test]
+    fn the_bottleneck_stands_last() {
+        // 1.2 Mbit/s: 1 200 000 = 1.1444092 * 2^20.
+        let element = [0x80, 4, 0, 8, 0x49, 0x92, 0x7C, 0x00];
+        let agreed = DelayReport { bottleneck: Some(Rate::from_bps(1_200_000)), ..DelayReport::agreed(None) };
+        let bytes = agreed.to_bytes();
+        assert_eq!((bytes.len(), &bytes[12..]), (20, &element[..]));
+        assert_eq!(DelayReport::parse(&bytes), Ok(agreed));
+        let apart = DelayReport { origin: Some(DelayOrigin { origin: Span::ZERO, least: None }), ..agreed };
+        let bytes = apart.to_bytes();
+        assert_eq!((bytes.len(), &bytes[28..]), (36, &element[..]));
+        assert_eq!(DelayReport::parse(&bytes), Ok(apart));
+        for wrong in [f32::NAN, -1.0] {
+            let mut bytes = bytes.clone();
+            bytes[32..].copy_from_slice(&wrong.to_be_bytes());
+            assert!(matches!(DelayReport::parse(&bytes), Err(WireError::Extension { .. })), "{wrong}");
+        }
+        assert!(DelayReport::parse(&[bytes.as_slice(), &[0]].concat()).is_err(), "nothing may follow");
     }
 
     #[test]

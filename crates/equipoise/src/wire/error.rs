@@ -63,4 +63,20 @@ pub enum WireError {
         /// The variance as found.
         variance_bits: u32,
     },
+    /// No honest flow pair has such a unit, or such a part of one.
+    #[error("ADU {number} of {length} bytes, with a part from byte {offset} on; units have {LONGEST} bytes at most", LONGEST = super::AduHeader::LONGEST)]
+    Adu {
+        /// The unit's number.
+        number: u64,
+        /// Its length as found.
+        length: u32,
+        /// Where the part begins.
+        offset: u32,
+    },
+    /// A byte stream does not begin as that of a flow pair does.
+    #[error("a stream that begins with {found:02x?} is no flow pair's, which begins with 45 51 46 50 (EQFP), 01, 00")]
+    NoPair {
+        /// Its first bytes.
+        found: [u8; 6],
+    },
 }

@@ -4,17 +4,21 @@
 //! nothing panics and nothing is allocated while parsing. Only sessions know these formats.
 #![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
+mod adu;
 mod delay_report;
 mod error;
 mod ntp;
+mod pair_hello;
 mod reader;
 pub mod relay;
 pub mod rtcp;
 pub mod rtp;
 
-pub use delay_report::{DelayOrigin, DelayReport, ReportRequest};
+pub use adu::{AduHeader, AduPart};
+pub use delay_report::{DelayOrigin, DelayReport, EgressReport, ReportRequest};
 pub use error::WireError;
 pub use ntp::NtpTime;
+pub use pair_hello::PairHello;
 
 /// Whether a datagram on a port that RTP and RTCP share is RTCP.
 ///

@@ -1,7 +1,7 @@
 use super::WireError;
 
 /// Reads big-endian fields off the front of a slice and knows where it stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
     offset: usize,

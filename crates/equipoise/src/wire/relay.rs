@@ -1,4 +1,4 @@
-//! The sending time put into another program's RTP packet, and taken out again without a trace.
+//! The sending time, and the place in a sub-flow, put into another program's RTP packet and taken out again without a trace.
 //!
 //! Everything else of the packet stays: payload type, sequence number, timestamp, SSRC, contributors, other extension
 //! elements, padding (RFC 3550, Sec. 5.1; RFC 8285, Sec. 4).
@@ -6,11 +6,11 @@
 use alloc::vec::Vec;
 
 use super::reader::Reader;
-use super::rtp::{Elements, Form, RtpHeader};
+use super::rtp::{Elements, OwnElements, RtpHeader, Subflow};
 use super::{NtpTime, WireError};
 
-/// What the sending time takes behind other elements: it, its head, and padding to whole words.
-const ELEMENT: usize = 12;
+/// What both elements take behind others at most: they, their heads, and padding to whole words.
+const ELEMENTS_MAX: usize = 20;
 /// The extension's own head: profile and length (RFC 3550, Sec. 5.3.1).
 const EXTENSION_HEAD: usize = 4;
 /// The profile that an extension of ours has.
@@ -19,7 +19,7 @@ const EXTENSION: u8 = 0x10;
 const CSRC_COUNT: u8 = 0x0F;
 
 /// How much longer [`stamp`] makes a packet at most, in bytes.
-pub const STAMP_MAX: usize = EXTENSION_HEAD + ELEMENT;
+pub const STAMP_MAX: usize = EXTENSION_HEAD + ELEMENTS_MAX;
 
 /// A packet in its three parts.
 struct Parts<'a> {
@@ -31,26 +31,25 @@ struct Parts<'a> {
     rest: &'a [u8],
 }
 
-/// Appends `packet` to `out` with its sending time as one more extension element.
+/// Appends `packet` to `out` with its sending time as one more extension element, and with its place in a sub-flow as
+/// another, where it has one.
 ///
 /// # Errors
 /// [`WireError`] where it is no RTP packet, or its header extension has no room for an element: another profile than
 /// RFC 8285's, elements that end before their extension does, our identifier in use, or a full one. Nothing is appended then.
-pub fn stamp(packet: &[u8], time: NtpTime, out: &mut Vec<u8>) -> Result<(), WireError> {
+pub fn stamp(packet: &[u8], time: NtpTime, subflow: Option<Subflow>, out: &mut Vec<u8>) -> Result<(), WireError> {
     let parts = Parts::of(packet)?;
     let (profile, data) = parts.extension.unwrap_or((ONE_BYTE_PROFILE, &[]));
     let elements = Elements::of(u16::from_be_bytes(profile), data)
         .filter(Elements::are_whole)
         .ok_or(WireError::Profile { found: u16::from_be_bytes(profile) })?;
-    if elements.clone().any(|(id, _)| id == RtpHeader::NTP_EXTENSION_ID) {
-        return Err(WireError::IdentifierInUse { id: RtpHeader::NTP_EXTENSION_ID });
+    let is_ours =
+        |id: u8| id == RtpHeader::NTP_EXTENSION_ID || (subflow.is_some() && id == RtpHeader::SUBFLOW_EXTENSION_ID);
+    if let Some((id, _)) = elements.clone().find(|(id, _)| is_ours(*id)) {
+        return Err(WireError::IdentifierInUse { id });
     }
-    // The element's head and the padding behind it, which fill three words with the time.
-    let (head, padding): (&[u8], &[u8]) = match elements.form() {
-        Form::OneByte => (&[RtpHeader::NTP_EXTENSION_ID << 4 | 7], &[0; 3]),
-        Form::TwoByte => (&[RtpHeader::NTP_EXTENSION_ID, 8], &[0; 2]),
-    };
-    let words = data.len().saturating_add(ELEMENT) / 4;
+    let own = OwnElements::new(elements.form(), Some(time), subflow);
+    let words = data.len().saturating_add(own.padded_len()) / 4;
     let words = u16::try_from(words).map_err(|_| WireError::Profile { found: u16::from_be_bytes(profile) })?;
     parts.append_fixed(true, out);
     out.extend_from_slice(&profile);
@@ -58,10 +57,9 @@ pub fn stamp(packet: &[u8], time: NtpTime, out: &mut Vec<u8>) -> Result<(), Wire
     out.extend_from_slice(data);
     // Padding that comes first tells that there was an extension, if an empty one.
     let was_empty = parts.extension.is_some() && data.is_empty();
-    out.extend_from_slice(if was_empty { padding } else { &[] });
-    out.extend_from_slice(head);
-    out.extend_from_slice(&time.as_bits().to_be_bytes());
-    out.extend_from_slice(if was_empty { &[] } else { padding });
+    out.extend_from_slice(if was_empty { own.padding() } else { &[] });
+    out.extend_from_slice(own.bytes());
+    out.extend_from_slice(if was_empty { &[] } else { own.padding() });
     out.extend_from_slice(parts.rest);
     Ok(())
 }
@@ -74,11 +72,17 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let parts = Parts::of(packet)?;
     let stamped = parts.extension.and_then(|(profile, data)| {
         let elements = Elements::of(u16::from_be_bytes(profile), data)?;
-        let (before, element) = data.split_at_checked(data.len().checked_sub(ELEMENT)?)?;
-        let last = Elements::of(u16::from_be_bytes(profile), element)?;
-        let is_ours = elements.send_time().is_some() && last.send_time().is_some();
-        let was_there = !before.is_empty() || element.first() == Some(&0);
-        is_ours.then_some((profile, before, was_there))
+        let time = elements.clone().send_time()?;
+        let before = |subflow: Option<Subflow>| {
+            // What ends as we would have ended it was ended by us: where one form ends so, the other does not.
+            let own = OwnElements::new(elements.form(), Some(time), subflow);
+            let before = data.len().checked_sub(own.padded_len())?;
+            let (before, end) = data.split_at_checked(before)?;
+            let behind = end.strip_prefix(own.bytes()) == Some(own.padding());
+            let was_empty = before.is_empty() && end.strip_prefix(own.padding()) == Some(own.bytes());
+            (behind || was_empty).then_some((profile, before, was_empty || !before.is_empty()))
+        };
+        elements.clone().subflow().and_then(|subflow| before(Some(subflow))).or_else(|| before(None))
     });
     let Some((profile, before, was_there)) = stamped else {
         out.extend_from_slice(packet);
@@ -136,7 +140,7 @@ mod tests {
 
     fn stamped(packet: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        stamp(packet, TIME, &mut out).expect("room for a time");
+        stamp(packet, TIME, None, &mut out).expect("room for a time");
         out
     }
 
@@ -154,7 +158,7 @@ mod tests {
     fn a_packet_without_an_extension_gets_ours_and_loses_it_again() {
         let before = packet(&[], b"media");
         let with = stamped(&before);
-        assert_eq!(with.len(), before.len() + STAMP_MAX);
+        assert_eq!(with.len(), before.len() + EXTENSION_HEAD + 12);
         let parsed = RtpPacket::parse(&with).expect("well formed");
         assert_eq!((parsed.header.send_time, parsed.payload), (Some(TIME), &b"media"[..]));
         assert_eq!((parsed.header.sequence, parsed.header.payload_type, parsed.header.marker), (0x1234, 97, true));
@@ -174,8 +178,15 @@ mod tests {
         ];
         for extension in extensions {
             let before = packet(extension, b"media");
+            let (mut with, mut after) = (Vec::new(), Vec::new());
+            let subflow = Some(Subflow { id: 7, sequence: 0xFFFE });
+            stamp(&before, TIME, subflow, &mut with).expect("room for both");
+            let header = RtpPacket::parse(&with).expect("well formed").header;
+            assert_eq!((header.send_time, header.subflow), (Some(TIME), subflow));
+            unstamp(&with, &mut after).expect("well formed");
+            assert_eq!(after, before);
             let with = stamped(&before);
-            assert_eq!(with.len(), before.len() + ELEMENT);
+            assert_eq!(with.len(), before.len() + 12);
             assert_eq!(RtpPacket::parse(&with).expect("well formed").header.send_time, Some(TIME));
             let mut after = Vec::new();
             unstamp(&with, &mut after).expect("well formed");
@@ -187,12 +198,15 @@ mod tests {
     fn what_has_no_room_is_refused_and_nothing_is_written() {
         let mut out = Vec::new();
         let foreign = packet(&[0xAB, 0xCD, 0, 1, 1, 2, 3, 4], b"");
-        assert_eq!(stamp(&foreign, TIME, &mut out), Err(WireError::Profile { found: 0xABCD }));
+        assert_eq!(stamp(&foreign, TIME, None, &mut out), Err(WireError::Profile { found: 0xABCD }));
         let ended = packet(&[0xBE, 0xDE, 0, 1, 0xF0, 0, 0, 0], b"");
-        assert_eq!(stamp(&ended, TIME, &mut out), Err(WireError::Profile { found: 0xBEDE }));
+        assert_eq!(stamp(&ended, TIME, None, &mut out), Err(WireError::Profile { found: 0xBEDE }));
+        let taken_too = packet(&[0xBE, 0xDE, 0, 1, 0xD0, 1, 0, 0], b"");
+        let subflow = Some(Subflow::default());
+        assert_eq!(stamp(&taken_too, TIME, subflow, &mut out), Err(WireError::IdentifierInUse { id: 13 }));
         let taken = packet(&[0xBE, 0xDE, 0, 1, 0xE0, 1, 0, 0], b"");
-        assert_eq!(stamp(&taken, TIME, &mut out), Err(WireError::IdentifierInUse { id: 14 }));
-        assert!(matches!(stamp(b"\x80", TIME, &mut out), Err(WireError::Truncated { .. })));
+        assert_eq!(stamp(&taken, TIME, None, &mut out), Err(WireError::IdentifierInUse { id: 14 }));
+        assert!(matches!(stamp(b"\x80", TIME, None, &mut out), Err(WireError::Truncated { .. })));
         assert!(out.is_empty());
     }
 
@@ -206,7 +220,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8)))) {
+        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8))), place: Option<(u16, u16)>) {
+            let subflow = place.map(|(id, sequence)| Subflow { id, sequence });
             let mut before = vec![0x80 | csrcs, 96];
             before.extend_from_slice(&[7; 10]);
             before.extend(core::iter::repeat_n(8, usize::from(csrcs) * 4));
@@ -218,8 +233,10 @@ mod tests {
             }
             before.extend_from_slice(&bytes);
             let (mut with, mut after) = (Vec::new(), Vec::new());
-            if stamp(&before, TIME, &mut with).is_ok() {
+            if stamp(&before, TIME, subflow, &mut with).is_ok() {
                 prop_assert!(with.len() <= before.len() + STAMP_MAX);
+                let header = RtpPacket::parse(&with).map(|packet| packet.header);
+                prop_assert!(header.is_err() || header.is_ok_and(|h| h.send_time == Some(TIME) && (subflow.is_none() || h.subflow == subflow)));
                 unstamp(&with, &mut after).unwrap();
                 prop_assert_eq!(after, before);
             }
@@ -228,7 +245,8 @@ mod tests {
         #[test]
         fn arbitrary_bytes_do_no_harm(bytes: Vec<u8>) {
             let mut out = Vec::new();
-            let _ = stamp(&bytes, TIME, &mut out);
+            let _ = stamp(&bytes, TIME, None, &mut out);
+            let _ = stamp(&bytes, TIME, Some(Subflow::default()), &mut out);
             let _ = unstamp(&bytes, &mut out);
         }
     }

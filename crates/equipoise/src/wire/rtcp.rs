@@ -16,6 +16,8 @@ pub enum RtcpPacket<'a> {
     SourceDescription(SourceDescription<'a>),
     /// BYE (RFC 3550, Sec. 6.6).
     Goodbye(Goodbye<'a>),
+    /// Reports on sub-flows (draft-ietf-avtcore-mprtp-03, Sec. 9).
+    Subflows(SubflowReports<'a>),
     /// Any other packet; whole, so that it can be counted or passed on.
     Other {
         /// Packet type.
@@ -104,6 +106,16 @@ pub struct Goodbye<'a> {
     pub reason: &'a [u8],
 }
 
+/// Packets that each speak of one sub-flow of a session with several paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubflowReports<'a> {
+    /// Synchronisation source of the reporter.
+    pub ssrc: u32,
+    /// Synchronisation source of the media.
+    pub media_ssrc: u32,
+    blocks: Reader<'a>,
+}
+
 /// The packets of a datagram, each of them known to be well formed.
 #[derive(Clone, Debug)]
 pub struct Compound<'a> {
@@ -116,6 +128,10 @@ const SENDER_REPORT: u8 = 200;
 const RECEIVER_REPORT: u8 = 201;
 const SOURCE_DESCRIPTION: u8 = 202;
 const GOODBYE: u8 = 203;
+/// MPRTCP (draft-ietf-avtcore-mprtp-03, Sec. 9).
+const SUBFLOWS: u8 = 211;
+/// A block that holds a packet on its sub-flow.
+const SUBFLOW_REPORT: u8 = 0;
 const BLOCK_LEN: usize = 24;
 /// SDES item of the canonical name (RFC 3550, Sec. 6.5.1).
 const CNAME: u8 = 1;
@@ -202,8 +218,32 @@ fn parse_body(packet_type: u8, count: u8, mut reader: Reader<'_>) -> Result<Rtcp
             };
             RtcpPacket::Goodbye(Goodbye { sources, reason })
         }
+        SUBFLOWS => {
+            let (ssrc, media_ssrc) = (reader.u32("MPRTCP SSRC")?, reader.u32("MPRTCP media SSRC")?);
+            let blocks = reader;
+            while next_subflow(&mut reader)?.is_some() {}
+            RtcpPacket::Subflows(SubflowReports { ssrc, media_ssrc, blocks })
+        }
         _ => RtcpPacket::Other { packet_type, count, body: reader.rest() },
     })
+}
+
+/// What a block of an MPRTCP packet says: the sub-flow, and a packet on it, where the block is of a type that we know.
+type SubflowBlock<'a> = (u16, Option<RtcpPacket<'a>>);
+
+/// Reads one block of an MPRTCP packet; `None` at the end.
+fn next_subflow<'a>(reader: &mut Reader<'a>) -> Result<Option<SubflowBlock<'a>>, WireError> {
+    if reader.rest().is_empty() {
+        return Ok(None);
+    }
+    let (kind, words) = (reader.u8("MPRTCP block type")?, reader.u8("MPRTCP block length")?);
+    let id = reader.u16("MPRTCP sub-flow")?;
+    let at = reader.offset();
+    let body = reader.bytes(usize::from(words).saturating_mul(4), "MPRTCP block")?;
+    // An MPRTCP packet within another one is read as any other packet: nothing nests deeper.
+    let is_report = kind == SUBFLOW_REPORT && body.get(1) != Some(&SUBFLOWS);
+    let packet = if is_report { Some(next_packet(&mut Reader::new(body, at))?) } else { None };
+    Ok(Some((id, packet)))
 }
 
 /// Reads one item of a chunk; `None` for the null that ends it.
@@ -258,6 +298,16 @@ impl<'a> SourceDescription<'a> {
             align(&mut reader).ok()?;
             Some((ssrc, cname?))
         })
+    }
+}
+
+impl<'a> SubflowReports<'a> {
+    /// Each sub-flow's number and a packet on it.
+    pub fn packets(&self) -> impl Iterator<Item = (u16, RtcpPacket<'a>)> + 'a {
+        let mut reader = self.blocks;
+        // The whole has been checked: an error is the end.
+        core::iter::from_fn(move || next_subflow(&mut reader).ok().flatten())
+            .filter_map(|(id, packet)| packet.map(|packet| (id, packet)))
     }
 }
 
@@ -337,6 +387,24 @@ pub fn encode_goodbye(ssrc: u32, out: &mut Vec<u8>) {
     packet(GOODBYE, 1, out, |out| out.extend_from_slice(&ssrc.to_be_bytes()));
 }
 
+/// Appends an MPRTCP packet of `ssrc` on the sub-flow `id` of the media of `media_ssrc`. `write` appends the one packet
+/// that it holds, of at most 1020 bytes.
+pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    packet(SUBFLOWS, 0, out, |out| {
+        out.extend_from_slice(&ssrc.to_be_bytes());
+        out.extend_from_slice(&media_ssrc.to_be_bytes());
+        let start = out.len();
+        out.extend_from_slice(&[SUBFLOW_REPORT, 0]);
+        out.extend_from_slice(&id.to_be_bytes());
+        let before = out.len();
+        write(out);
+        let words = out.len().saturating_sub(before) / 4;
+        if let Some(field) = out.get_mut(start.saturating_add(1)) {
+            *field = words as u8;
+        }
+    });
+}
+
 /// The most that the five bits of the count can say.
 const MAX_COUNT: usize = 31;
 
@@ -355,142 +423,4 @@ fn packet(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&
 }
 
 #[cfg(test)]
-mod tests {
-    use alloc::vec;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::units::Size;
-    use crate::wire::{DelayReport, ReportRequest};
-
-    fn info() -> SenderInfo {
-        SenderInfo {
-            ssrc: 0x0E5F_0001,
-            ntp: NtpTime::from_bits(0xEE9A_3C01_4000_0000),
-            rtp_timestamp: 0x0003_0D40,
-            packet_count: 125,
-            octet_count: 118_000,
-        }
-    }
-
-    fn block() -> ReportBlock {
-        ReportBlock {
-            ssrc: 0x0E5F_0001,
-            fraction_lost: 3,
-            cumulative_lost: -2,
-            extended_highest: 0x0001_0203,
-            jitter: 45,
-            last_sr: 0x3C01_4000,
-            delay_since_last_sr: 0,
-        }
-    }
-
-    #[test]
-    fn a_request_has_64_and_its_answer_72_bytes_of_ip_packet() {
-        let mut request = Vec::new();
-        let extension = ReportRequest { interval_start: NtpTime::from_bits(0xEE9A_3C00_4000_0000).middle() }.to_bytes();
-        info().encode(&[], &extension, &mut request);
-        assert_eq!(Size::from_bytes(request.len() as u64) + Size::IPV4_UDP, Size::from_bytes(64));
-        assert_eq!(
-            request,
-            [
-                0x80, 200, 0, 8, 0x0E, 0x5F, 0x00, 0x01, 0xEE, 0x9A, 0x3C, 0x01, 0x40, 0, 0, 0, 0x00, 0x03, 0x0D, 0x40,
-                0, 0, 0, 125, 0x00, 0x01, 0xCC, 0xF0, 0x80, 0x01, 0x00, 0x08, 0x3C, 0x00, 0x40, 0
-            ]
-        );
-        let mut answer = Vec::new();
-        let extension = DelayReport::agreed(None).to_bytes();
-        encode_receiver_report(0x0E5F_0002, &[block()], &extension, &mut answer);
-        assert_eq!(Size::from_bytes(answer.len() as u64) + Size::IPV4_UDP, Size::from_bytes(72));
-        assert_eq!(answer.get(..4), Some(&[0x81, 201, 0, 10][..]));
-        let Some(RtcpPacket::ReceiverReport(report)) = parse_compound(&answer).expect("well formed").next() else {
-            panic!("a receiver report")
-        };
-        assert_eq!((report.blocks().collect::<Vec<_>>(), report.extension), (vec![block()], &extension[..]));
-    }
-
-    #[test]
-    fn a_compound_with_name_and_goodbye_comes_back() {
-        let mut out = Vec::new();
-        info().encode(&[block()], &[], &mut out);
-        encode_cname(1, "équipe@host", &mut out);
-        encode_goodbye(1, &mut out);
-        let packets: Vec<_> = parse_compound(&out).expect("well formed").collect();
-        let [RtcpPacket::SenderReport(sr), RtcpPacket::SourceDescription(sdes), RtcpPacket::Goodbye(bye)] =
-            packets.as_slice()
-        else {
-            panic!("{packets:?}")
-        };
-        assert_eq!((sr.ntp, sr.octet_count, sr.extension), (info().ntp, 118_000, &[][..]));
-        assert_eq!(sdes.cnames().collect::<Vec<_>>(), [(1, "équipe@host".as_bytes())]);
-        assert_eq!((bye.ssrcs().collect::<Vec<_>>(), bye.reason), (vec![1], &[][..]));
-    }
-
-    #[test]
-    fn blocks_are_counted_by_the_count_and_not_by_the_length() {
-        // An extension just as long as a block stays an extension.
-        let mut out = Vec::new();
-        encode_receiver_report(5, &[block()], &[0xEE; BLOCK_LEN], &mut out);
-        let Some(RtcpPacket::ReceiverReport(report)) = parse_compound(&out).expect("well formed").next() else {
-            panic!("a receiver report")
-        };
-        assert_eq!((report.blocks().count(), report.extension.len()), (1, BLOCK_LEN));
-        // More blocks than there are bytes.
-        if let Some(first) = out.first_mut() {
-            *first = VERSION | 4;
-        }
-        assert!(matches!(parse_compound(&out), Err(WireError::Truncated { field: "RR report blocks", .. })));
-    }
-
-    #[test]
-    fn padding_is_for_the_last_packet_and_in_whole_words() {
-        let padded = [0xA0, 203, 0, 1, 0, 0, 0, 4];
-        assert!(parse_compound(&padded).is_ok());
-        let twice = [padded, padded].concat();
-        assert!(matches!(parse_compound(&twice), Err(WireError::Padding { .. })));
-        assert!(matches!(parse_compound(&[0xA0, 203, 0, 1, 0, 0, 0, 3]), Err(WireError::Padding { .. })));
-        assert!(matches!(parse_compound(&[0xA0, 203, 0, 0]), Err(WireError::Padding { .. })));
-    }
-
-    #[test]
-    fn half_a_datagram_is_none() {
-        let mut out = Vec::new();
-        info().encode(&[block()], &[1; 8], &mut out);
-        encode_cname(1, "name", &mut out);
-        for end in 0..out.len() {
-            // Only the boundary between the two packets is an end.
-            assert_eq!(parse_compound(&out[..end]).is_ok(), end == 60, "{end}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn blocks_come_back_with_losses_kept_to_24_bits(fraction_lost: u8, cumulative_lost: i32, words: [u32; 5]) {
-            let [ssrc, extended_highest, jitter, last_sr, delay_since_last_sr] = words;
-            let sent = ReportBlock { ssrc, fraction_lost, cumulative_lost, extended_highest, jitter, last_sr, delay_since_last_sr };
-            let mut out = Vec::new();
-            info().encode(&[sent], &[], &mut out);
-            let Some(RtcpPacket::SenderReport(report)) = parse_compound(&out).unwrap().next() else { panic!("an SR") };
-            let kept = ReportBlock { cumulative_lost: cumulative_lost.clamp(-0x80_0000, 0x7F_FFFF), ..sent };
-            prop_assert_eq!(report.blocks().collect::<Vec<_>>(), vec![kept]);
-        }
-
-        #[test]
-        fn any_bytes_parse_or_do_not_and_every_packet_can_be_walked(mut bytes: Vec<u8>, words in 0u8..8, kind in 199u8..205, count in 0u8..32) {
-            // A plausible header lets the rest get further than the version.
-            bytes.splice(0..0, [VERSION | count, kind, 0, words]);
-            if let Ok(compound) = parse_compound(&bytes) {
-                for packet in compound {
-                    match packet {
-                        RtcpPacket::SenderReport(report) => prop_assert!(report.blocks().count() <= MAX_COUNT),
-                        RtcpPacket::ReceiverReport(report) => prop_assert!(report.blocks().count() <= MAX_COUNT),
-                        RtcpPacket::SourceDescription(sdes) => prop_assert!(sdes.cnames().count() <= MAX_COUNT),
-                        RtcpPacket::Goodbye(bye) => prop_assert!(bye.ssrcs().count() <= MAX_COUNT),
-                        RtcpPacket::Other { body, .. } => prop_assert!(body.len() < bytes.len()),
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,5 @@
-//! RTP packets (RFC 3550, Sec. 5.1) with their sending time in a header extension (RFC 6051, Sec. 3.3; RFC 8285).
+//! RTP packets (RFC 3550, Sec. 5.1) with their sending time in a header extension (RFC 6051, Sec. 3.3; RFC 8285), and with
+//! their sub-flow, where a session has several paths (draft-ietf-avtcore-mprtp-03, Sec. 9).
 
 use alloc::vec::Vec;
 
@@ -20,6 +21,17 @@ pub struct RtpHeader {
     pub ssrc: u32,
     /// When the packet left, where the 64-bit NTP extension says so.
     pub send_time: Option<NtpTime>,
+    /// Which path it takes and which of that path's packets it is, where the multipath extension says so.
+    pub subflow: Option<Subflow>,
+}
+
+/// A packet's place in the sub-flow that one path carries (draft-ietf-avtcore-mprtp-03, Sec. 9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Subflow {
+    /// The sub-flow's number.
+    pub id: u16,
+    /// Sequence number within the sub-flow; it wraps.
+    pub sequence: u16,
 }
 
 /// A media packet.
@@ -41,6 +53,8 @@ const MARKER: u8 = 0x80;
 const ONE_BYTE_ELEMENTS: u16 = 0xBEDE;
 /// Profile of two-byte extension elements, but for its lowest four bits (RFC 8285, Sec. 4.3).
 const TWO_BYTE_ELEMENTS: u16 = 0x1000;
+/// First byte of a multipath element that places a packet in its sub-flow: type 0, four bytes.
+const SUBFLOW_HEAD: u8 = 0x04;
 /// Identifier after which no element is read (RFC 8285, Sec. 4.2).
 const STOP: u8 = 15;
 
@@ -49,25 +63,29 @@ impl RtpHeader {
     /// whose packets a session may carry, count from 1.
     pub const NTP_EXTENSION_ID: u8 = 14;
 
-    /// Length of the header in bytes: 12, and 16 more with a sending time.
-    pub const fn encoded_len(&self) -> usize {
-        if self.send_time.is_some() { 28 } else { 12 }
+    /// Identifier of the packet's place in its sub-flow among the extension's elements.
+    pub const SUBFLOW_EXTENSION_ID: u8 = 13;
+
+    /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more with a sub-flow beside it.
+    pub fn encoded_len(&self) -> usize {
+        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow);
+        if own.is_empty() { 12 } else { own.padded_len().saturating_add(16) }
     }
 
     /// Appends the header.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let extension = if self.send_time.is_some() { EXTENSION } else { 0 };
+        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow);
+        let extension = if own.is_empty() { 0 } else { EXTENSION };
         let marker = if self.marker { MARKER } else { 0 };
         out.extend_from_slice(&[VERSION | extension, marker | (self.payload_type & !MARKER)]);
         out.extend_from_slice(&self.sequence.to_be_bytes());
         out.extend_from_slice(&self.timestamp.to_be_bytes());
         out.extend_from_slice(&self.ssrc.to_be_bytes());
-        if let Some(time) = self.send_time {
+        if !own.is_empty() {
             out.extend_from_slice(&ONE_BYTE_ELEMENTS.to_be_bytes());
-            // Three words: element header, eight bytes, three bytes of padding. The length field counts from zero.
-            out.extend_from_slice(&[0, 3, Self::NTP_EXTENSION_ID << 4 | 7]);
-            out.extend_from_slice(&time.as_bits().to_be_bytes());
-            out.extend_from_slice(&[0; 3]);
+            out.extend_from_slice(&((own.padded_len() / 4) as u16).to_be_bytes());
+            out.extend_from_slice(own.bytes());
+            out.extend_from_slice(own.padding());
         }
     }
 }
@@ -93,13 +111,17 @@ impl<'a> RtpPacket<'a> {
             timestamp: reader.u32("RTP timestamp")?,
             ssrc: reader.u32("RTP SSRC")?,
             send_time: None,
+            subflow: None,
         };
         reader.bytes(usize::from(first & CSRC_COUNT).saturating_mul(4), "CSRC list")?;
         if first & EXTENSION != 0 {
             let profile = reader.u16("header extension profile")?;
             let words = usize::from(reader.u16("header extension length")?);
             let data = reader.bytes(words.saturating_mul(4), "header extension")?;
-            header.send_time = Elements::of(profile, data).and_then(Elements::send_time);
+            if let Some(elements) = Elements::of(profile, data) {
+                header.send_time = elements.clone().send_time();
+                header.subflow = elements.subflow();
+            }
         }
         let payload = if first & PADDING == 0 { reader.rest() } else { without_padding(reader.rest())? };
         Ok(Self { header, payload })
@@ -158,6 +180,13 @@ impl<'a> Elements<'a> {
         element.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
     }
 
+    /// The place in a sub-flow, where one of them is that.
+    pub(super) fn subflow(mut self) -> Option<Subflow> {
+        let (_, element) = self.find(|(id, _)| *id == RtpHeader::SUBFLOW_EXTENSION_ID)?;
+        let [SUBFLOW_HEAD, id @ .., high, low] = *<&[u8; 5]>::try_from(element).ok()? else { return None };
+        Some(Subflow { id: u16::from_be_bytes(id), sequence: u16::from_be_bytes([high, low]) })
+    }
+
     /// Identifier and length of the first element, and what stands behind those.
     fn head(&self) -> Option<(u8, usize, &'a [u8])> {
         let (&first, rest) = self.data.split_first()?;
@@ -190,6 +219,67 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
+/// The elements that are ours, as they stand in an extension.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnElements {
+    bytes: [u8; Self::MOST],
+    length: usize,
+}
+
+impl OwnElements {
+    /// The longest: both elements with two-byte heads.
+    const MOST: usize = 17;
+
+    pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>) -> Self {
+        let mut own = Self { bytes: [0; Self::MOST], length: 0 };
+        if let Some(Subflow { id, sequence }) = subflow {
+            own.push_head(form, RtpHeader::SUBFLOW_EXTENSION_ID, 5);
+            own.push(&[SUBFLOW_HEAD]);
+            own.push(&id.to_be_bytes());
+            own.push(&sequence.to_be_bytes());
+        }
+        if let Some(time) = time {
+            own.push_head(form, RtpHeader::NTP_EXTENSION_ID, 8);
+            own.push(&time.as_bits().to_be_bytes());
+        }
+        own
+    }
+
+    fn push_head(&mut self, form: Form, id: u8, length: u8) {
+        match form {
+            Form::OneByte => self.push(&[id << 4 | length.saturating_sub(1)]),
+            Form::TwoByte => self.push(&[id, length]),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let end = self.length.saturating_add(bytes.len());
+        if let Some(place) = self.bytes.get_mut(self.length..end) {
+            place.copy_from_slice(bytes);
+            self.length = end;
+        }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    /// What fills them up to whole words.
+    pub(super) fn padding(&self) -> &'static [u8] {
+        let padding: &'static [u8] = &[0; 3];
+        padding.get(..self.padded_len().saturating_sub(self.length)).unwrap_or_default()
+    }
+
+    /// Length with the padding.
+    pub(super) const fn padded_len(&self) -> usize {
+        self.length.next_multiple_of(4)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec;
@@ -215,12 +305,18 @@ mod tests {
             timestamp: 0x0001_5F90,
             ssrc: 0x0E5F_0001,
             send_time: Some(NtpTime::from_bits(0xEE9A_3C00_8000_0000)),
+            subflow: None,
         };
         let bytes = [
             0x90, 0xE0, 0x12, 0x34, 0x00, 0x01, 0x5F, 0x90, 0x0E, 0x5F, 0x00, 0x01, 0xBE, 0xDE, 0x00, 0x03, 0xE7, 0xEE,
             0x9A, 0x3C, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
         ];
         assert_eq!(encoded(&header, &[]), bytes);
+        // The same packet as number 0x0102 of path 3.
+        let header = RtpHeader { subflow: Some(Subflow { id: 3, sequence: 0x0102 }), ..header };
+        let (fixed, time) = (&bytes[..12], &bytes[16..25]);
+        let expected = [fixed, &[0xBE, 0xDE, 0, 4, 0xD4, 0x04, 0, 3, 1, 2], time, &[0]].concat();
+        assert_eq!(encoded(&header, &[]), expected);
     }
 
     #[test]
@@ -261,8 +357,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_comes_back(marker: bool, payload_type in 0u8..128, sequence: u16, timestamp: u32, ssrc: u32, time: Option<u64>, payload: Vec<u8>) {
-            let header = RtpHeader { marker, payload_type, sequence, timestamp, ssrc, send_time: time.map(NtpTime::from_bits) };
+        fn a_header_comes_back(marker: bool, payload_type in 0u8..128, sequence: u16, timestamp: u32, ssrc: u32, time: Option<u64>, place: Option<(u16, u16)>, payload: Vec<u8>) {
+            let subflow = place.map(|(id, sequence)| Subflow { id, sequence });
+            let header = RtpHeader { marker, payload_type, sequence, timestamp, ssrc, send_time: time.map(NtpTime::from_bits), subflow };
             let bytes = encoded(&header, &payload);
             prop_assert_eq!(RtpPacket::parse(&bytes), Ok(RtpPacket { header, payload: &payload }));
             // The header cut short anywhere is refused, and nothing panics.

@@ -27,6 +27,8 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
         ("request", samples::request()),
         ("report", samples::answer()),
         ("too few samples", samples::TOO_FEW.to_bytes()),
+        ("egress buffer", samples::egress()),
+        ("head of a part", samples::part()),
         ("last datagram of a sender", samples::farewell()),
     ] {
         assert_eq!(example(name), bytes, "{name}: {bytes:02X?}");

@@ -47,6 +47,7 @@ fn outline(datagram: &[u8]) -> Result<String, WireError> {
         RtcpPacket::ReceiverReport(report) => format!("RR {}", report.blocks().count()),
         RtcpPacket::SourceDescription(description) => format!("SDES {}", description.cnames().count()),
         RtcpPacket::Goodbye(goodbye) => format!("BYE {}", goodbye.ssrcs().count()),
+        RtcpPacket::Subflows(reports) => format!("MPRTCP {}", reports.packets().count()),
         RtcpPacket::Other { packet_type, count, .. } => format!("{packet_type}/{count}"),
     };
     Ok(parse_compound(datagram)?.map(describe).collect::<Vec<_>>().join(", "))

@@ -1,9 +1,10 @@
 //! What Equipoise itself sends, one of each, as the examples of the book have it.
 
 use equipoise::measure::DelaySummary;
+use equipoise::units::Rate;
 use equipoise::wire::rtcp::{self, ReportBlock, SenderInfo};
 use equipoise::wire::rtp::RtpHeader;
-use equipoise::wire::{DelayReport, NtpTime, ReportRequest};
+use equipoise::wire::{AduHeader, AduPart, DelayReport, EgressReport, NtpTime, ReportRequest};
 
 pub(crate) const SENDER: u32 = 0x0E5F_0001;
 pub(crate) const RECEIVER: u32 = 0x0E5F_0002;
@@ -39,6 +40,7 @@ pub(crate) fn header() -> RtpHeader {
         timestamp: 0x0001_5F90,
         ssrc: SENDER,
         send_time: Some(NtpTime::from_bits(0xEE9A_3C00_8000_0000)),
+        subflow: None,
     }
 }
 
@@ -49,10 +51,23 @@ pub(crate) fn delay_report() -> DelayReport {
 
 pub(crate) const TOO_FEW: DelayReport = DelayReport::agreed(None);
 
+/// What a report says of an egress buffer.
+pub(crate) fn egress() -> Vec<u8> {
+    let (arrival, service) = (Rate::from_bps(1_600_000), Rate::from_bps(1_440_000));
+    let egress = Some(EgressReport { occupancy: 12, arrival, service, discarded: 39 });
+    let all = DelayReport { egress, ..TOO_FEW }.to_bytes();
+    all[TOO_FEW.to_bytes().len()..].to_vec()
+}
+
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut out);
     out
+}
+
+pub(crate) fn part() -> Vec<u8> {
+    let part = AduPart { adu: AduHeader { number: 258, length: 5120 }, offset: 512, since_switch: 3 };
+    written(|out| part.encode(out))
 }
 
 pub(crate) fn media() -> Vec<u8> {

@@ -1,5 +1,5 @@
 use super::series::{dropped_within, samples, timeouts_within};
-use super::{Draft, FIG10, Found, Lab, Options, variant};
+use super::{FIG10, Found, Lab, Options, drafts, variant};
 use crate::paper::experiment::{difference, with_interval};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::result::Run;
@@ -88,16 +88,15 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     for (recovery, replaced) in RECOVERIES {
         for strength in [0.0, STRENGTH] {
-            let scenario = |number: u32| {
+            let scenario = |place: f64| {
                 // Anywhere between two measurements, so that the drop does not always come as long behind one.
-                let start = format!("start = \"{:.3} ms\"", 420.0 * f64::from(number) / f64::from(runs));
+                let start = format!("start = \"{:.3} ms\"", 420.0 * place);
                 let oscillation = format!("oscillation = {strength} }}");
                 let mut replaced = replaced.to_vec();
                 replaced.extend([("start = \"0 ms\"", start.as_str()), ("oscillation = 0 }", &oscillation)]);
                 variant(FIG10, &replaced)
             };
-            let outcomes = lab.each((0..runs).map(|number| (scenario(number), number)), Outcome::of)?;
-            rows.push(Row { recovery, strength, outcomes });
+            rows.push(Row { recovery, strength, outcomes: lab.spread(runs, scenario, Outcome::of)? });
         }
     }
     found.claims.extend(claims(&rows, runs));
@@ -107,28 +106,18 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 
 fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
     let [without, with, sack_without, sack_with] = rows else { return Vec::new() };
-    let draft = |id, figure, statement: &str, paper, unit| Draft {
-        id,
-        figure,
-        statement: statement.to_owned(),
-        paper,
-        unit,
-        runs,
-    };
     let beside = |row: &Row| format!("With SACK: {}.", with_interval(row.timed_out(), 2));
     let faster = with.back_s().zip(without.back_s()).map(|(with, without)| difference(with, without));
     vec![
-        draft(
+        drafts("Fig. 10", runs)(
             "fig10.timeout_without_oscillation",
-            "Fig. 10",
             "Without oscillation the timer runs out behind the drop at 20 s. Rule: in more than half of the runs, within 4 s.",
             Some(1.0),
             "share of the runs",
         )
         .decide(without.timed_out(), |ours| ours.ci95[0] > 0.5, beside(sack_without)),
-        draft(
+        drafts("Fig. 14", runs)(
             "fig14.no_timeout_with_oscillation",
-            "Fig. 14",
             "With m = 0.3 no timeout comes behind the drop. Rule: in more than half of the runs.",
             Some(0.0),
             "share of the runs",
@@ -142,9 +131,8 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
                 with_interval(with.share(|outcome| outcome.dropped == 0), 2)
             ),
         ),
-        draft(
+        drafts("Fig. 14", runs)(
             "fig14.faster_recovery",
-            "Fig. 14",
             "Behind the rise at 40 s the window grows faster with m = 0.3. Rule: the time until it is first back at 90 % of its \
              converged value is shorter than without, by the interval of the difference.",
             None,

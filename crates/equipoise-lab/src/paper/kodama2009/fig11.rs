@@ -1,10 +1,10 @@
-use super::series::{jain, mean_of, samples, tcp};
-use super::{Draft, FIG11, Found, Lab, Options, variant};
+use super::series::{mean_of, samples, tcp};
+use super::{FIG11, Found, Lab, Options, drafts, variant};
 use crate::paper::experiment::{difference, with_interval};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::result::Run;
 use crate::sim::SimError;
-use crate::statistics::{Estimate, mean_95};
+use crate::statistics::{Estimate, jain, mean_95};
 
 /// The thesis shows one run of each.
 const RUNS: u32 = 5;
@@ -60,7 +60,7 @@ impl Outcome {
         Self {
             jain: (1..=CONNECTIONS).map(fairness).collect(),
             excess_ms: (0..CONNECTIONS).map(|flow| minimum(flow) - ROUND_TRIP_MS).collect(),
-            timeouts: (0..CONNECTIONS).filter_map(|flow| tcp(run, flow)).map(|tcp| tcp.timeouts).sum(),
+            timeouts: (0..CONNECTIONS).filter_map(|flow| tcp(run, flow)?.timeouts).sum(),
             windows: (0..CONNECTIONS)
                 .map(|flow| there(flow).map(|sample| (sample.at_s, sample.window_segments)).collect())
                 .collect(),
@@ -95,41 +95,39 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let of = |strength: f64| {
         let oscillation = format!("oscillation = {strength} }}");
-        let scenario = |number: u32| {
+        let scenario = |place: f64| {
             // Without oscillation nothing is drawn: runs differ in when the second connection joins.
-            let start = format!("start = \"{:.3} s\"", EVERY_S + 0.42 * f64::from(number) / f64::from(runs));
+            let start = format!("start = \"{:.3} s\"", EVERY_S + 0.42 * place);
             let mut replaced = vec![("oscillation = 0 }", oscillation.as_str()); CONNECTIONS];
             replaced.push(("start = \"200 s\"", &start));
             variant(FIG11, &replaced)
         };
-        lab.each((0..runs).map(|number| (scenario(number), number)), Outcome::of)
+        lab.spread(runs, scenario, Outcome::of)
     };
     let (without, with) = (of(0.0)?, of(STRENGTH)?);
-    found.claims.extend(claims(&without, &with, runs));
+    found.claims.extend(of_fig11(&without, runs));
+    found.claims.extend(of_fig17(&without, &with, runs));
     found.figures.push(figure(&without, &with));
     Ok(())
 }
 
-#[expect(clippy::too_many_lines, reason = "a list of claims reads best in one piece")]
-fn claims(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
-    let draft = |id, figure, statement: &str, paper, unit| Draft {
-        id,
-        figure,
-        statement: statement.to_owned(),
-        paper,
-        unit,
-        runs,
-    };
-    let fairness = |outcomes: &[Outcome]| mean(outcomes, Outcome::late_jain);
-    let wrong = |outcomes: &[Outcome]| mean(outcomes, Outcome::late_wrong);
-    let excess = |outcomes: &[Outcome]| {
-        format!("Above 120 ms by {} ms in the mean.", with_interval(mean(outcomes, Outcome::late_excess_ms), 2))
-    };
-    let better = fairness(with).zip(fairness(without)).map(|(with, without)| difference(with, without));
-    vec![
+fn fairness(outcomes: &[Outcome]) -> Option<Estimate> {
+    mean(outcomes, Outcome::late_jain)
+}
+
+fn wrong(outcomes: &[Outcome]) -> Option<Estimate> {
+    mean(outcomes, Outcome::late_wrong)
+}
+
+fn excess(outcomes: &[Outcome]) -> String {
+    format!("Above 120 ms by {} ms in the mean.", with_interval(mean(outcomes, Outcome::late_excess_ms), 2))
+}
+
+fn of_fig11(without: &[Outcome], runs: u32) -> [Claim; 2] {
+    let draft = drafts("Fig. 11", runs);
+    [
         draft(
             "fig11.wrong_minimum",
-            "Fig. 11",
             "Without oscillation late connections take a queue that never empties for part of the path. Rule: more than half of \
              the fourth to the tenth have a minimum round trip more than 1 ms above 120 ms, in the mean of the runs.",
             None,
@@ -138,16 +136,21 @@ fn claims(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
         .decide(wrong(without), |ours| ours.ci95[0] > 0.5, excess(without)),
         draft(
             "fig11.unfair_without",
-            "Fig. 11",
             "Without oscillation the windows are unfair once the fourth connection has joined. Rule: Jain's index of the mean \
              windows over the last 100 s of each number of connections, in the mean over four to ten, is below 0.95.",
             None,
             "Jain's index",
         )
         .decide(fairness(without), |ours| ours.ci95[1] < 0.95, ""),
+    ]
+}
+
+fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> [Claim; 3] {
+    let draft = drafts("Fig. 17", runs);
+    let better = fairness(with).zip(fairness(without)).map(|(with, without)| difference(with, without));
+    [
         draft(
             "fig17.right_minimum",
-            "Fig. 17",
             "With m = 0.3 every connection finds the right minimum. Rule: the same share is below 5 %.",
             Some(0.0),
             "share of late connections",
@@ -155,7 +158,6 @@ fn claims(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
         .decide(wrong(with), |ours| ours.ci95[1] < 0.05, excess(with)),
         draft(
             "fig17.fair_with",
-            "Fig. 17",
             "With m = 0.3 the windows are fair, whatever the number of connections. Rule: the same index is above 0.95.",
             Some(1.0),
             "Jain's index",
@@ -167,7 +169,6 @@ fn claims(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
         ),
         draft(
             "fig17.fairer_with",
-            "Fig. 17",
             "With m = 0.3 the windows are fairer than without. Rule: by the interval of the difference of the two indices.",
             None,
             "difference of Jain's indices",

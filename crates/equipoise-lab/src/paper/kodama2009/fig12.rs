@@ -1,5 +1,5 @@
 use super::series::{dropped_within, goodput_mbps, mean_of, mean_of_link, samples};
-use super::{Draft, FIG12, Found, Lab, Options, STRENGTHS, variant};
+use super::{FIG12, Found, Lab, Options, STRENGTHS, drafts, variant};
 use crate::paper::experiment::{difference, ratio, with_interval};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::result::Run;
@@ -79,14 +79,6 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 
 fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
     let [without, .., with, most] = rows else { return Vec::new() };
-    let draft = |id, figure, statement: &str, unit| Draft {
-        id,
-        figure,
-        statement: statement.to_owned(),
-        paper: None,
-        unit,
-        runs,
-    };
     let windows = with.mean(|outcome| outcome.window).zip(without.mean(|outcome| outcome.window));
     let lost = |of: fn(&Outcome) -> f64| {
         let steps = rows.windows(2).map(|pair| Some(difference(pair[1].mean(of)?, pair[0].mean(of)?)));
@@ -99,10 +91,10 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
         format!("{}.", each.collect::<Vec<_>>().join(", "))
     };
     vec![
-        draft(
+        drafts("Fig. 12", runs)(
             "fig12.mean_window",
-            "Fig. 12",
             "The mean window with oscillation is close to that without. Rule: at m = 0.3 within 5 %.",
+            None,
             "ratio",
         )
         .decide(
@@ -110,25 +102,25 @@ fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
             |ours| ours.ci95.iter().all(|end| (end - 1.0).abs() < 0.05),
             each(|outcome| outcome.window, 0),
         ),
-        draft(
+        drafts("Fig. 13", runs)(
             "fig13.utilisation_falls",
-            "Fig. 13",
             "The link's utilisation is lower the larger m is. Rule: it falls from each m to the next; the step that is nearest \
              to rising is shown.",
+            None,
             "difference of shares",
         )
         .decide(lost(|outcome| outcome.utilisation), |ours| ours.ci95[1] < 0.0, each(|outcome| outcome.utilisation, 4)),
-        draft(
+        drafts("Fig. 13", runs)(
             "fig13.throughput_falls",
-            "Fig. 13",
             "The throughput is lower the larger m is. Rule: as for the utilisation.",
+            None,
             "Mbit/s of difference",
         )
         .decide(lost(|outcome| outcome.goodput_mbps), |ours| ours.ci95[1] < 0.0, each(|outcome| outcome.goodput_mbps, 2)),
-        draft(
+        drafts("Fig. 12", runs)(
             "fig12.losses_at_half",
-            "Fig. 12",
             "With m = 0.5 packets are lost. Rule: in more than half of the runs of 60 s.",
+            None,
             "share of the runs",
         )
         .decide(

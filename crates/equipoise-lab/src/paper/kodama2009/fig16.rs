@@ -1,12 +1,16 @@
 use super::fig15::{BUFFERS, Cell, DROPS};
-use super::{Draft, Found, STRENGTHS};
+use super::{Found, STRENGTHS, drafts};
 use crate::paper::experiment::{difference, with_interval};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::statistics::{Estimate, share_95};
 
+/// Unit of the claims.
+const UNIT: &str = "difference of shares";
+
 /// The claims of Fig. 16 from the runs of Fig. 15 and those with other buffers.
 pub(super) fn judge(cells: &[Cell], runs: u32, found: &mut Found) {
-    found.claims.extend(claims(cells, runs));
+    found.claims.push(falls(cells, runs));
+    found.claims.extend(turns(cells, runs));
     found.figures.push(figure(cells));
 }
 
@@ -28,69 +32,71 @@ fn added(cells: &[Cell], drop: u32, buffer: u32) -> Option<Estimate> {
     Some(difference(share(cells, drop, 0.5, buffer)?, share(cells, drop, 0.0, buffer)?))
 }
 
-#[expect(clippy::too_many_lines, reason = "a list of claims reads best in one piece")]
-fn claims(cells: &[Cell], runs: u32) -> Vec<Claim> {
-    let draft = |id, statement: &str| Draft {
-        id,
-        figure: "Fig. 16",
-        statement: statement.to_owned(),
-        paper: None,
-        unit: "difference of shares",
-        runs,
-    };
-    let mut rises = Vec::new();
-    for (drop, strength) in DROPS.iter().flat_map(|&drop| STRENGTHS.map(|strength| (drop, strength))) {
-        for buffers in BUFFERS.windows(2) {
-            let pair = share(cells, drop, strength, buffers[1]).zip(share(cells, drop, strength, buffers[0]));
-            rises.extend(pair.map(|(longer, shorter)| (drop, strength, buffers[1], difference(longer, shorter))));
-        }
-    }
-    let worst = rises.iter().max_by(|a, b| a.3.ci95[0].total_cmp(&b.3.ci95[0]));
+/// The step from one buffer to the next that is most surely a rise: its drop, its m, the longer buffer and the rise.
+fn worst_rise(cells: &[Cell]) -> Option<(u32, f64, u32, Estimate)> {
+    let lines = DROPS.iter().flat_map(|&drop| STRENGTHS.map(|strength| (drop, strength)));
+    let rises = lines.flat_map(|(drop, strength)| {
+        BUFFERS.windows(2).filter_map(move |buffers| {
+            let [longer, shorter] = [buffers[1], buffers[0]].map(|buffer| share(cells, drop, strength, buffer));
+            Some((drop, strength, buffers[1], difference(longer?, shorter?)))
+        })
+    });
+    rises.max_by(|a, b| a.3.ci95[0].total_cmp(&b.3.ci95[0]))
+}
+
+fn falls(cells: &[Cell], runs: u32) -> Claim {
+    let worst = worst_rise(cells);
+    let statement = "The probability of a timeout falls with the buffer, whatever m. Rule: for no m and drop does it rise from one \
+                     buffer to the next by more than the interval of the difference allows for; the step that rises most is \
+                     shown.";
+    let note = worst.map_or(String::new(), |(drop, strength, buffer, _)| {
+        format!(
+            "80 to {drop} Mbit/s, m = {strength}, up to {buffer} packets. With 250 packets and m = 0.5, {} of the runs lose \
+             packets before the drop already, and the drop finds a small window.",
+            with_interval(early(cells, 250, 0.5), 2)
+        )
+    });
+    drafts("Fig. 16", runs)("fig16.falls_with_buffer", statement, None, UNIT).decide(
+        worst.map(|(.., rise)| rise),
+        |ours| ours.ci95[0] <= 0.0,
+        note,
+    )
+}
+
+/// What m = 0.5 adds at each drop and buffer whose share without oscillation is as asked.
+fn gains(cells: &[Cell], are: impl Fn(f64) -> bool) -> Vec<(u32, u32, Estimate)> {
+    let places = DROPS.iter().flat_map(|&drop| BUFFERS.map(|buffer| (drop, buffer)));
+    places
+        .filter(|&(drop, buffer)| share(cells, drop, 0.0, buffer).is_some_and(|without| are(without.value)))
+        .filter_map(|(drop, buffer)| Some((drop, buffer, added(cells, drop, buffer)?)))
+        .collect()
+}
+
+fn turns(cells: &[Cell], runs: u32) -> [Claim; 2] {
+    let draft = drafts("Fig. 16", runs);
+    let least = gains(cells, |without| without > 0.5).into_iter().max_by(|a, b| a.2.ci95[1].total_cmp(&b.2.ci95[1]));
+    let largest = gains(cells, |without| without < 0.05).into_iter().max_by(|a, b| a.2.ci95[0].total_cmp(&b.2.ci95[0]));
     let said = |shown: Option<(u32, u32, Estimate)>| {
         shown.map_or(String::new(), |(drop, buffer, _)| {
             let of = |strength| with_interval(share(cells, drop, strength, buffer), 2);
             format!("80 to {drop} Mbit/s, {buffer} packets: {} at m = 0.5, {} without.", of(0.5), of(0.0))
         })
     };
-    // Where most runs or hardly any have a timeout without oscillation.
-    let (mut small, mut large) = (Vec::new(), Vec::new());
-    for (drop, buffer) in DROPS.iter().flat_map(|&drop| BUFFERS.map(|buffer| (drop, buffer))) {
-        let pair = share(cells, drop, 0.0, buffer).zip(added(cells, drop, buffer));
-        match pair {
-            Some((without, added)) if without.value > 0.5 => small.push((drop, buffer, added)),
-            Some((without, added)) if without.value < 0.05 => large.push((drop, buffer, added)),
-            _ => {}
-        }
-    }
-    let least = small.into_iter().max_by(|a, b| a.2.ci95[1].total_cmp(&b.2.ci95[1]));
-    let largest = large.into_iter().max_by(|a, b| a.2.ci95[0].total_cmp(&b.2.ci95[0]));
-    vec![
-        draft(
-            "fig16.falls_with_buffer",
-            "The probability of a timeout falls with the buffer, whatever m. Rule: for no m and drop does it rise from one \
-             buffer to the next by more than the interval of the difference allows for; the step that rises most is shown.",
-        )
-        .decide(
-            worst.map(|(.., rise)| *rise),
-            |ours| ours.ci95[0] <= 0.0,
-            worst.map_or(String::new(), |(drop, strength, buffer, _)| {
-                format!(
-                    "80 to {drop} Mbit/s, m = {strength}, up to {buffer} packets. With 250 packets and m = 0.5, {} of the runs \
-                     lose packets before the drop already, and the drop finds a small window.",
-                    with_interval(early(cells, 250, 0.5), 2)
-                )
-            }),
-        ),
+    [
         draft(
             "fig16.small_buffers",
             "With a small buffer more oscillation makes the timeout less likely. Rule: m = 0.5 against none, with every drop and \
              buffer at which most runs have a timeout without oscillation; the one that gains least is shown.",
+            None,
+            UNIT,
         )
         .decide(least.map(|(.., added)| added), |ours| ours.ci95[1] < 0.0, said(least)),
         draft(
             "fig16.large_buffers",
             "With a large buffer the trend is reversed. Rule: m = 0.5 against none, where fewer than 5 % of the runs have a \
              timeout without oscillation: more likely with it at one drop and buffer at least; the largest is shown.",
+            None,
+            UNIT,
         )
         .decide(largest.map(|(.., added)| added), |ours| ours.ci95[0] > 0.0, said(largest)),
     ]

@@ -1,9 +1,9 @@
-use super::series::{dropped, jain, mean_of, mean_of_link, samples};
-use super::{Draft, FIG3, Found, Lab, Options, parse, variant};
+use super::series::{dropped, mean_of, mean_of_link, samples};
+use super::{FIG3, Found, Lab, Options, drafts, parse, variant};
 use crate::paper::{Figure, Plot, PlotData, PlotLayer};
 use crate::result::Run;
 use crate::sim::SimError;
-use crate::statistics::{Estimate, mean_95};
+use crate::statistics::{Estimate, jain, mean_95};
 
 /// The thesis shows one run. Runs differ in the moment at which the second connection joins.
 const RUNS: u32 = 10;
@@ -35,31 +35,34 @@ impl Outcome {
     }
 }
 
+/// Runs of Fig. 3 with some of its words replaced, in which the second connection joins at other moments of a round trip of
+/// the first.
+pub(super) fn joins<T: Send>(
+    lab: &Lab<'_>,
+    runs: u32,
+    replaced: &[(&str, &str)],
+    keep: impl Fn(&Run) -> T + Sync,
+) -> Result<Vec<T>, SimError> {
+    let scenario = |place: f64| {
+        let start = format!("start = \"{:.3} s\"", 50.0 + 0.12 * place);
+        variant(FIG3, &[replaced, &[("start = \"50 s\"", &start)]].concat())
+    };
+    lab.spread(runs, scenario, keep)
+}
+
 /// Fig. 3: two connections, the second from 50 s on.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let mut outcomes = Vec::new();
-    for number in 0..runs {
-        // Nothing else is drawn: without it all runs would be one.
-        let start = format!("start = \"{:.3} s\"", 50.0 + 0.12 * f64::from(number) / f64::from(runs));
-        outcomes.extend(lab.runs(&variant(FIG3, &[("start = \"50 s\"", &start)]), 1, Outcome::of)?);
-    }
+    let outcomes = joins(lab, runs, &[], Outcome::of)?;
     let drawn = lab.runs(&parse(FIG3), 1, figure)?;
     let lost = outcomes.iter().map(|outcome| outcome.dropped).max().unwrap_or(0) as f64;
     let of = |value: fn(&Outcome) -> f64| mean_95(&outcomes.iter().map(value).collect::<Vec<_>>());
-    let draft = |id, statement: &str, paper, unit| Draft {
-        id,
-        figure: "Fig. 3",
-        statement: statement.to_owned(),
-        paper: Some(paper),
-        unit,
-        runs,
-    };
+    let draft = drafts("Fig. 3", runs);
     found.claims.push(
         draft(
             "fig3.no_loss",
             "No packet is lost when the second connection joins. Rule: none in any run.",
-            0.0,
+            Some(0.0),
             "packets, the most of any run",
         )
         .decide(Some(Estimate { value: lost, ci95: [lost, lost] }), |ours| ours.ci95[1] < 0.5, ""),
@@ -68,7 +71,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         draft(
             "fig3.jain",
             "Both windows become equal. Rule: Jain's index of their means over the last 50 s is above 0.99.",
-            1.0,
+            Some(1.0),
             "Jain's index",
         )
         .decide(
@@ -82,7 +85,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         draft(
             "fig3.utilisation",
             "The link is used almost fully, with one connection and with two. Rule: above 95 %.",
-            1.0,
+            Some(1.0),
             "share of the capacity",
         )
         .decide(of(|outcome| outcome.utilisation), |ours| ours.ci95[0] > 0.95, ""),

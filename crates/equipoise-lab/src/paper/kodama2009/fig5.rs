@@ -1,19 +1,19 @@
 use super::series::{goodput_mbps, samples};
-use super::{Draft, FIG5, Found, Lab, Options, ratio, variant, with_interval};
+use super::{FIG5, Found, Lab, Options, drafts, ratio, variant, with_interval};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::result::Run;
 use crate::scenario::Scenario;
 use crate::sim::SimError;
 use crate::statistics::{Estimate, mean_95};
 
-/// The thesis shows one run. Runs differ in the moment at which the connection begins.
+/// The thesis shows one run. Runs differ in the moment at which the connection begins, and in the background where it is drawn.
 const RUNS: u32 = 10;
 /// The whole run, as the thesis draws it.
-const WHOLE: (f64, f64) = (0.0, 120.0);
+pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
 /// What is left on average: 70, 30 and 50 Mbit/s, 40 s each.
-const AVAILABLE_MBPS: f64 = 50.0;
+pub(super) const AVAILABLE_MBPS: f64 = 50.0;
 /// The least that Reno uses of a path whose buffer holds nothing: its window swings between a half and the whole.
-const RENO_WITHOUT_BUFFER: f64 = 0.75;
+pub(super) const RENO_WITHOUT_BUFFER: f64 = 0.75;
 /// The bottleneck's queue, in packets: Dummynet's default first, then more, up to that of the thesis' simulations.
 const QUEUES: [u32; 4] = [50, 100, 250, 1000];
 
@@ -37,7 +37,7 @@ enum Law {
 }
 
 /// What the scenario says of the law.
-const SYMBIOSIS: &str =
+pub(super) const SYMBIOSIS: &str =
     "window = { name = \"symbiosis\", noise_aware = \"off\" }\nbandwidth = { kind = \"known\", interval = \"525 ms\" }";
 /// The laws and round-trip times of the figure, in the order of the columns.
 const CASES: [(Law, u32); 4] = [(Law::Symbiosis, 30), (Law::Reno, 30), (Law::Symbiosis, 150), (Law::Reno, 150)];
@@ -64,15 +64,18 @@ impl Case {
     }
 
     fn goodputs(self, lab: &Lab<'_>, runs: u32) -> Result<Vec<f64>, SimError> {
-        let mut all = Vec::new();
-        for number in 0..runs {
-            // Where the background is even, nothing is drawn: without it all runs would be one.
-            let start_ms = 10.0 + f64::from(self.round_trip_ms) * f64::from(number) / f64::from(runs);
-            all.extend(lab.runs(&self.scenario(start_ms), 1, |run| goodput_mbps(run, 1, WHOLE))?);
-        }
-        Ok(all)
+        let begins = |place: f64| self.scenario(10.0 + f64::from(self.round_trip_ms) * place);
+        lab.spread(runs, begins, |run| goodput_mbps(run, 1, WHOLE))
     }
 }
+
+/// What the thesis reads off the figure, with our rules.
+pub(super) const BOTH_USE_IT: &str = "Over 30 ms both laws use the available bandwidth. Rule: the lesser goodput is above \
+     75 % of it, which is what Reno uses of a path without any buffer.";
+pub(super) const MORE_THAN_RENO: &str =
+    "Over 150 ms Symbiosis has more goodput than Reno. Rule: the ratio of the means is above 1.";
+pub(super) const NO_LESS_FAR_AWAY: &str =
+    "Symbiosis has about the same goodput over 150 ms as over 30 ms. Rule: within 10 %.";
 
 pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * (BACKGROUNDS.len() * QUEUES.len() * CASES.len()) as u32 + CASES.len() as u32
@@ -110,22 +113,15 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-fn draft(id: &'static str, statement: &str, unit: &'static str, runs: u32) -> Draft {
-    Draft { id, figure: "Fig. 5", statement: statement.to_owned(), paper: None, unit, runs }
-}
-
 fn short(runs: u32, [symbiosis, reno]: [Option<Estimate>; 2]) -> Claim {
     let least = symbiosis.zip(reno).map(|(a, b)| if a.value < b.value { a } else { b });
     let share = least.map(|least| super::scaled(least, 1.0 / AVAILABLE_MBPS));
     let note = format!("Symbiosis {}, Reno {} Mbit/s.", with_interval(symbiosis, 1), with_interval(reno, 1));
-    draft(
-        "fig5.rtt30_both",
-        "Over 30 ms both laws use the available bandwidth. Rule: the lesser goodput is above 75 % of it, which is what Reno \
-         uses of a path without any buffer.",
-        "share",
-        runs,
+    drafts("Fig. 5", runs)("fig5.rtt30_both", BOTH_USE_IT, None, "share").decide(
+        share,
+        |ours| ours.ci95[0] > RENO_WITHOUT_BUFFER,
+        note,
     )
-    .decide(share, |ours| ours.ci95[0] > RENO_WITHOUT_BUFFER, note)
 }
 
 fn gain(runs: u32, [symbiosis, reno]: [Option<Estimate>; 2], random: &[Option<Estimate>]) -> Claim {
@@ -138,21 +134,19 @@ fn gain(runs: u32, [symbiosis, reno]: [Option<Estimate>; 2], random: &[Option<Es
         at(2),
         at(3),
     );
-    draft(
-        "fig5.rtt150_gain_over_reno",
-        "Over 150 ms Symbiosis has more goodput than Reno. Rule: the ratio of the means is above 1.",
-        "ratio",
-        runs,
+    drafts("Fig. 5", runs)("fig5.rtt150_gain_over_reno", MORE_THAN_RENO, None, "ratio").decide(
+        symbiosis.zip(reno).and_then(|(over, under)| ratio(over, under)),
+        |ours| ours.ci95[0] > 1.0,
+        note,
     )
-    .decide(symbiosis.zip(reno).and_then(|(over, under)| ratio(over, under)), |ours| ours.ci95[0] > 1.0, note)
 }
 
 fn independent(runs: u32, long: Option<Estimate>, short: Option<Estimate>) -> Claim {
-    draft(
+    drafts("Fig. 5", runs)(
         "fig5.rtt_independent",
-        "Symbiosis has about the same goodput over 150 ms as over 30 ms. Rule: within 10 %.",
+        NO_LESS_FAR_AWAY,
+        None,
         "ratio",
-        runs,
     )
     .decide(
         long.zip(short).and_then(|(over, under)| ratio(over, under)),
@@ -167,11 +161,11 @@ fn independent(runs: u32, long: Option<Estimate>, short: Option<Estimate>) -> Cl
 }
 
 /// The available bandwidth over time.
-fn available() -> Vec<(f64, f64)> {
+pub(super) fn available() -> Vec<(f64, f64)> {
     vec![(0.0, 70.0), (40.0, 70.0), (40.0, 30.0), (80.0, 30.0), (80.0, 50.0), (120.0, 50.0)]
 }
 
-fn line(run: &Run, name: &str) -> PlotLayer {
+pub(super) fn line(run: &Run, name: &str) -> PlotLayer {
     let points = samples(run, 1).iter().filter_map(|sample| Some((sample.at_s, sample.goodput_bps? / 1e6))).collect();
     PlotLayer { name: name.to_owned(), data: PlotData::Line(points) }
 }

@@ -1,9 +1,9 @@
-use super::series::{jain, mean_of, mean_of_link, samples};
-use super::{Draft, FIG6, Found, Lab, Options, ratio, variant, with_interval};
+use super::series::{mean_of, mean_of_link, samples};
+use super::{FIG6, Found, Lab, Options, drafts, ratio, variant, with_interval};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::result::{Run, TcpSample};
 use crate::sim::SimError;
-use crate::statistics::{Estimate, mean_95};
+use crate::statistics::{Estimate, jain, mean_95};
 
 /// The thesis shows one run.
 const RUNS: u32 = 20;
@@ -105,29 +105,24 @@ fn over(first: Option<Estimate>, second: Option<Estimate>) -> Option<Estimate> {
     first.zip(second).and_then(|(first, second)| ratio(first, second))
 }
 
-fn draft(id: &'static str, figure: &'static str, statement: &str, unit: &'static str, outcomes: &[Outcome]) -> Draft {
-    Draft { id, figure, statement: statement.to_owned(), paper: None, unit, runs: outcomes.len() as u32 }
-}
-
 fn of_gamma95(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
+    let draft = drafts("Fig. 6", gamma95.len() as u32);
     let variation = |outcomes| last(outcomes, |stage| stage.variation);
     [
         draft(
             "fig6.gamma95_unstable",
-            "Fig. 6",
             "With γ = 0.95 the windows become unstable in large noise. Rule: in the last 100 s a window varies at least \
              twice as much, relative to its mean, as with γ = 0.5.",
+            None,
             "ratio",
-            gamma95,
         )
         .decide(over(variation(gamma95), variation(gamma50)), |ours| ours.ci95[0] > 2.0, ""),
         draft(
             "fig6.gamma95_unfair",
-            "Fig. 6",
             "With γ = 0.95 large noise makes the connections unfair to each other. Rule: Jain's index of both windows, moment \
              by moment, is below 0.99 in the last 100 s.",
+            None,
             "Jain's index",
-            gamma95,
         )
         .decide(
             last(gamma95, |stage| stage.jain),
@@ -136,16 +131,16 @@ fn of_gamma95(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
         ),
         draft(
             "fig6.gamma95_utilisation",
-            "Fig. 6",
             "With γ = 0.95 large noise leaves part of the link unused. Rule: below 99 % used in the last 100 s.",
+            None,
             "share",
-            gamma95,
         )
         .decide(last(gamma95, |stage| stage.utilisation), |ours| ours.ci95[1] < 0.99, ""),
     ]
 }
 
 fn of_gamma50(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
+    let draft = drafts("Fig. 7", gamma50.len() as u32);
     let queue = |outcomes| at(outcomes, 0, |stage| stage.queue);
     let note = format!(
         "{} packets, and {} with γ = 0.95.",
@@ -155,27 +150,24 @@ fn of_gamma50(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
     [
         draft(
             "fig7.gamma50_stable",
-            "Fig. 7",
             "With γ = 0.5 the windows are steady whatever the noise. Rule: in the last 100 s a window's standard deviation is \
              below 10 % of its mean.",
+            None,
             "deviation over mean",
-            gamma50,
         )
         .decide(last(gamma50, |stage| stage.variation), |ours| ours.ci95[1] < 0.1, ""),
         draft(
             "fig7.gamma50_utilisation",
-            "Fig. 7",
             "With γ = 0.5 the link stays full. Rule: above 99 % used in the last 100 s.",
+            None,
             "share",
-            gamma50,
         )
         .decide(last(gamma50, |stage| stage.utilisation), |ours| ours.ci95[0] > 0.99, ""),
         draft(
             "fig7.gamma50_queue",
-            "Fig. 7",
             "With γ = 0.5 the queue is longer than with γ = 0.95. Rule: at least twice as long while the noise is least.",
+            None,
             "ratio",
-            gamma50,
         )
         .decide(
             over(queue(gamma50), queue(gamma95)),
@@ -186,6 +178,7 @@ fn of_gamma50(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
 }
 
 fn of_aware(gamma95: &[Outcome], gamma50: &[Outcome], aware: &[Outcome]) -> [Claim; 4] {
+    let draft = drafts("Fig. 8", aware.len() as u32);
     let variation = |outcomes| last(outcomes, |stage| stage.variation);
     let least = aware.iter().map(|stages| stages.iter().map(|stage| stage.utilisation).fold(1.0, f64::min));
     let queue = |outcomes: &[Outcome]| {
@@ -196,36 +189,32 @@ fn of_aware(gamma95: &[Outcome], gamma50: &[Outcome], aware: &[Outcome]) -> [Cla
     [
         draft(
             "fig8.stable",
-            "Fig. 8",
             "With a γ that heeds noise the windows are steady whatever the noise. Rule: in the last 100 s a window varies at \
              most half as much, relative to its mean, as with γ = 0.95.",
+            None,
             "ratio",
-            aware,
         )
         .decide(over(variation(aware), variation(gamma95)), |ours| ours.ci95[1] < 0.5, ""),
-        draft(
+        drafts("Fig. 8, abstract", aware.len() as u32)(
             "fig8.utilisation",
-            "Fig. 8, abstract",
             "With a γ that heeds noise the link stays full, close to 100 % whatever the noise. Rule: above 99 % used in each \
              stage; ours is the least of the five.",
+            None,
             "share",
-            aware,
         )
         .decide(mean_95(&least.collect::<Vec<_>>()), |ours| ours.ci95[0] > 0.99, ""),
         draft(
             "fig8.queue_below_fig7",
-            "Fig. 8",
             "While the noise is small the queue is shorter than with γ = 0.5. Rule: in the first 200 s, 2.5 and 5 % of noise.",
+            None,
             "ratio",
-            aware,
         )
         .decide(over(queue(aware), queue(gamma50)), |ours| ours.ci95[1] < 1.0, ""),
         draft(
             "fig8.queue_below_fig7_large",
-            "Fig. 8",
             "The queue is shorter than with γ = 0.5 whatever the noise. Rule: in the last 100 s, too.",
+            None,
             "ratio",
-            aware,
         )
         .decide(
             over(queue_last(aware), queue_last(gamma50)),

@@ -8,14 +8,20 @@ mod fig15;
 mod fig16;
 mod fig3;
 mod fig5;
+mod fig5_live;
 mod fig6;
 mod inline;
 mod sensitivity;
 mod series;
 
 use super::Results;
-use super::experiment::{Draft, Found, Lab, Options, parse, ratio, scaled, variant, with_interval};
+use super::experiment::{Found, Lab, LiveLab, Mean, Options, drafts, parse, ratio, scaled, variant, with_interval};
 use crate::sim::SimError;
+
+pub use fig5_live::{CONGESTION_CONTROLS, run as run_live};
+
+/// What can be run live, too.
+pub const LIVE: &[Part] = &[Part::Fig5];
 
 /// A part of the thesis that can be run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

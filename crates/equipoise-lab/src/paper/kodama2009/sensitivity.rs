@@ -29,8 +29,8 @@ pub(super) fn run(lab: &Lab<'_>, runs: u32, found: &mut Found) -> Result<(), Sim
         for available_mbps in DROPS {
             let mut shares = Vec::new();
             for strength in STRENGTHS {
-                let of = |run| scenario((available_mbps, strength, BUFFER), f64::from(run) / f64::from(runs), replaced);
-                let outcomes = lab.each((0..runs).map(|run| (of(run), run)), Outcome::of)?;
+                let of = |place| scenario((available_mbps, strength, BUFFER), place, replaced);
+                let outcomes = lab.spread(runs, of, Outcome::of)?;
                 shares.push(Cell { available_mbps, strength, buffer: BUFFER, outcomes }.timed_out());
             }
             rows.push((name, available_mbps, shares));

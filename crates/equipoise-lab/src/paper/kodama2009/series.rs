@@ -1,4 +1,4 @@
-//! What the thesis reads off a run: means over a stretch of time, and fairness.
+//! What the thesis reads off a run: means over a stretch of time, and what was dropped.
 
 use crate::result::{LinkSample, Run, TcpResult, TcpSample};
 
@@ -34,7 +34,12 @@ pub(super) fn mean_of_link(run: &Run, name: &str, stretch: Stretch, of: impl Fn(
 
 /// How often a connection's timer ran out within a stretch.
 pub(super) fn timeouts_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
-    grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.timeouts)), stretch)
+    grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.timeouts.unwrap_or(0))), stretch)
+}
+
+/// Segments that a connection sent again within a stretch.
+pub(super) fn resent_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
+    grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.retransmissions)), stretch)
 }
 
 /// Packets that the queue of the link called `name` dropped within a stretch.
@@ -57,13 +62,6 @@ pub(super) fn dropped(run: &Run) -> u64 {
     run.links.iter().map(|link| link.packets_dropped).sum()
 }
 
-/// Jain's index of fairness: 1 for equal shares, one over their number where one has all.
-pub(super) fn jain(shares: &[f64]) -> f64 {
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|share| share * share).sum();
-    sum * sum / (shares.len() as f64 * squares)
-}
-
 fn within(at_s: f64, (from_s, to_s): Stretch) -> bool {
     // Samples lie on round times, which floating point meets only nearly.
     at_s > from_s + 1e-6 && at_s <= to_s + 1e-6
@@ -83,11 +81,5 @@ mod tests {
         let counter = [(1.0, 2), (2.0, 2), (3.0, 5), (4.0, 9)];
         let within = |stretch| grown(counter.into_iter(), stretch);
         assert_eq!([within((0.0, 4.0)), within((2.0, 3.0)), within((3.0, 9.0)), within((4.0, 9.0))], [9, 3, 4, 0]);
-    }
-
-    #[test]
-    fn jain_is_one_for_equal_shares_and_their_share_for_one_that_has_all() {
-        assert!((jain(&[3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
-        assert!((jain(&[5.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
     }
 }

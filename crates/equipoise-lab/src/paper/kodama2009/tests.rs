@@ -17,20 +17,36 @@ fn every_scenario_of_the_program_parses_and_has_what_is_replaced() {
     assert!(FIG15.contains("\"80 Mbit/s\"") && FIG15.contains("\"1000 packets\""));
 }
 
-fn quick(parts: &[Part], threads: usize) -> Results {
-    let options = Options { runs: Some(2), quick: true, seed: 1, threads: Some(threads) };
-    run(parts, &options, &|_| {}).expect("scenarios of the program")
+/// As many runs of a part as a quick look takes.
+fn quick(part: Part, threads: usize) -> Results {
+    let options = Options { runs: None, quick: true, seed: 1, threads: Some(threads) };
+    run(&[part], &options, &|_| {}).expect("scenarios of the program")
+}
+
+/// Were the seeds one, the same background would be drawn in each run, and intervals would be too narrow.
+#[test]
+fn spread_runs_have_seeds_and_places_of_their_own() {
+    let options = Options { runs: None, quick: true, seed: 7, threads: Some(2) };
+    let lab = Lab::new(&options, 4, &|_| {});
+    let places = std::cell::RefCell::new(Vec::new());
+    let scenario = |place| {
+        places.borrow_mut().push(place);
+        variant(FIG12, &[("duration = \"60 s\"", "duration = \"1 s\""), ("warm_up = \"10 s\"", "warm_up = \"0 s\"")])
+    };
+    let seeds = lab.spread(4, scenario, |run| run.seed);
+    assert_eq!(seeds.expect("a scenario of the program"), [7, 8, 9, 10]);
+    assert_eq!(places.into_inner(), [0.0, 0.25, 0.5, 0.75]);
 }
 
 #[test]
 fn the_results_do_not_depend_on_the_number_of_threads() {
-    assert_eq!(quick(&[Part::Fig12], 1), quick(&[Part::Fig12], 2));
+    assert_eq!(quick(Part::Fig12, 1), quick(Part::Fig12, 2));
 }
 
 /// The buffer holds 120 ms: 810 packets of a connection with 20 Mbit/s need twice as much.
 #[test]
 fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
-    let results = quick(&[Part::Fig10], 2);
+    let results = quick(Part::Fig10, 2);
     let ids: Vec<_> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
     assert_eq!(
         ids,
@@ -38,12 +54,6 @@ fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
     );
     let table = &results.figures[0].tables[0];
     assert!(table.rows.iter().filter(|row| row[1] == "0").all(|row| row[2].starts_with("1.00")), "{:?}", table.rows);
-}
-
-/// As many runs as a quick look takes.
-fn few(part: Part, threads: usize) -> Results {
-    let options = Options { runs: None, quick: true, seed: 1, threads: Some(threads) };
-    run(&[part], &options, &|_| {}).expect("scenarios of the program")
 }
 
 #[track_caller]
@@ -54,7 +64,7 @@ fn verdict(results: &Results, id: &str) -> Verdict {
 /// Reno's growth does not depend on what is available, and Symbiosis' does not depend on the path's length alone.
 #[test]
 fn symbiosis_has_more_than_reno_over_the_long_path() {
-    let results = few(Part::Fig5, 2);
+    let results = quick(Part::Fig5, 2);
     assert_eq!(verdict(&results, "fig5.rtt150_gain_over_reno"), Verdict::Reproduced);
     let figure = results.figures.last().expect("a figure");
     assert_eq!((figure.charts.len(), figure.tables.len()), (2, 1));
@@ -64,16 +74,16 @@ fn symbiosis_has_more_than_reno_over_the_long_path() {
 /// Of two connections under γ, (1 - γ) K τ packets are in the queue (from Eq. 9): 250 with γ = 0.5, 25 with γ = 0.95.
 #[test]
 fn the_queue_under_noise_is_that_of_the_equation() {
-    let results = few(Part::Fig6, 2);
+    let results = quick(Part::Fig6, 2);
     assert_eq!(results.claims.len(), 10);
     let queue = results.claims.iter().find(|claim| claim.id == "fig7.gamma50_queue").and_then(|claim| claim.ours);
     assert!((queue.expect("an estimate") / 10.0 - 1.0).abs() < 0.4, "{queue:?}");
-    assert_eq!(results, few(Part::Fig6, 1), "the number of threads does not matter");
+    assert_eq!(results, quick(Part::Fig6, 1), "the number of threads does not matter");
 }
 
 #[test]
 fn what_is_beyond_the_thesis_has_numbers_and_no_verdict() {
-    let results = few(Part::Beyond, 2);
+    let results = quick(Part::Beyond, 2);
     assert_eq!(results.claims.len(), 11);
     for claim in &results.claims {
         assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);

@@ -1,5 +1,5 @@
 use super::criteria::{Outcome, TARGET_S};
-use super::{AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08, Draft, Found, Lab, Options, parse, variant};
+use super::{AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08, Found, Lab, Options, drafts, parse, variant};
 use crate::paper::{Figure, Plot, PlotData, PlotLayer};
 use crate::sim::SimError;
 use crate::statistics::median_95;
@@ -40,19 +40,12 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let rates: Vec<f64> = kept.iter().map(|outcome| outcome.rate_before_mbps()).collect();
     let settled: Vec<f64> = kept.iter().map(|outcome| outcome.settled_after_ms()).collect();
     let note = format!("b = 300; {ran_away} of {runs} runs ran away and are left out.");
-    let draft = |id, statement: &str, paper, unit| Draft {
-        id,
-        figure: "Fig. 10, 11",
-        statement: statement.to_owned(),
-        paper: Some(paper),
-        unit,
-        runs,
-    };
+    let draft = drafts("Fig. 10, 11", runs);
     found.claims.push(
         draft(
             "fig10.rate_before_step",
             "AP sends at about 3 Mbit/s before the load step. Rule: the median's interval lies within 5 % of that.",
-            3.0,
+            Some(3.0),
             "Mbit/s",
         )
         .decide(
@@ -66,7 +59,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
             "fig10.back_at_target",
             "The delay is back at the target after the step. Rule: the median of the runs' means from the fourth interval \
              behind it on lies, with its interval, within 5 % of 8.2 ms.",
-            8.2,
+            Some(8.2),
             "ms",
         )
         .decide(median_95(&settled), |ours| ours.ci95.iter().all(|end| (end / 8.2 - 1.0).abs() <= 0.05), note),

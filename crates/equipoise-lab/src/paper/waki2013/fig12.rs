@@ -1,6 +1,6 @@
 use super::criteria::{Outcome, five_numbers, median, of_all, plain_mean, runaways};
 use super::fig10::curves;
-use super::{Draft, Found, Lab, Options, ratio, with_interval};
+use super::{Found, Lab, Options, drafts, ratio, with_interval};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::sim::SimError;
 use crate::statistics::Estimate;
@@ -54,17 +54,11 @@ impl Row {
 
 /// The claim that AP is so far below another controller.
 fn below(id: &'static str, [ap, other]: [&Row; 2], (bound, words): (f64, &str), runs: u32) -> Claim {
-    let draft = Draft {
-        id,
-        figure: "Fig. 12",
-        statement: format!(
-            "The mean squared error of AP (b = 300) is {words} that of {}. Rule: the ratio of the medians lies below {bound}.",
-            other.name
-        ),
-        paper: None,
-        unit: "ratio",
-        runs,
-    };
+    let statement = format!(
+        "The mean squared error of AP (b = 300) is {words} that of {}. Rule: the ratio of the medians lies below {bound}.",
+        other.name
+    );
+    let draft = drafts("Fig. 12", runs)(id, &statement, None, "ratio");
     let over = |number: fn(&Outcome) -> f64| {
         median(&ap.outcomes, number).zip(median(&other.outcomes, number)).and_then(|(ap, other)| ratio(ap, other))
     };
@@ -81,17 +75,9 @@ fn insensitive(rows: &[&Row], runs: u32) -> Claim {
     let estimates: Vec<_> = rows.iter().filter_map(|row| row.mse()).collect();
     let by = |a: &&Estimate, b: &&Estimate| a.value.total_cmp(&b.value);
     let ends = estimates.iter().max_by(by).zip(estimates.iter().min_by(by));
-    let draft = Draft {
-        id: "fig12.b_insensitive",
-        figure: "Fig. 12",
-        statement:
-            "The choice of b makes no difference: the points of b = 300, 407.63 and b(ρ) overlap. Rule: the largest \
-                    median of the mean squared error is less than 1.5 times the smallest."
-                .to_owned(),
-        paper: None,
-        unit: "ratio",
-        runs,
-    };
+    let statement = "The choice of b makes no difference: the points of b = 300, 407.63 and b(ρ) overlap. Rule: the largest \
+                    median of the mean squared error is less than 1.5 times the smallest.";
+    let draft = drafts("Fig. 12", runs)("fig12.b_insensitive", statement, None, "ratio");
     let ours = ends.and_then(|(largest, smallest)| ratio(*largest, *smallest));
     let away =
         rows.iter().map(|row| format!("{} {}", row.name, runaways(&row.outcomes))).collect::<Vec<_>>().join(", ");
@@ -100,17 +86,9 @@ fn insensitive(rows: &[&Row], runs: u32) -> Claim {
 
 fn jitter(ap: &Row, cbr: &Row, runs: u32) -> Claim {
     let (ours, theirs) = (median(&ap.outcomes, Outcome::jitter_ms), median(&cbr.outcomes, Outcome::jitter_ms));
-    let draft = Draft {
-        id: "fig12.jitter",
-        figure: "Fig. 12",
-        statement:
-            "The delay jitter of AP is as much as 1.2 ms, above that of CBR 0.8 Mbit/s. Rule: the median's interval \
-                    lies below 1.2 ms and above that of CBR."
-                .to_owned(),
-        paper: Some(1.2),
-        unit: "ms",
-        runs,
-    };
+    let statement = "The delay jitter of AP is as much as 1.2 ms, above that of CBR 0.8 Mbit/s. Rule: the median's interval \
+                    lies below 1.2 ms and above that of CBR.";
+    let draft = drafts("Fig. 12", runs)("fig12.jitter", statement, Some(1.2), "ms");
     let [.., upper, largest] = five_numbers(&of_all(&ap.outcomes, Outcome::jitter_ms));
     let note = format!("b = 300; a quarter of the runs lies above {upper:.2} ms, the largest is {largest:.1} ms.");
     let over = theirs.map_or(f64::INFINITY, |theirs| theirs.ci95[1]);

@@ -1,6 +1,6 @@
 use super::criteria::{Outcome, five_numbers, median, of_all, runaways};
 use super::fig12::{Row, table};
-use super::{AIMD, AP_300, Draft, Found, Lab, Options, parse, ratio, scaled};
+use super::{AIMD, AP_300, Found, Lab, Options, drafts, parse, ratio, scaled};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer};
 use crate::sim::SimError;
 use crate::statistics::{Estimate, median_95};
@@ -58,17 +58,9 @@ fn large_a_worse(aimd: &[Row], runs: u32) -> Claim {
         });
         ratios.min_by(|a, b| a.ci95[0].total_cmp(&b.ci95[0]))
     });
-    let draft = Draft {
-        id: "fig13.aimd_large_a_worse",
-        figure: "Fig. 13",
-        statement:
-            "AIMD with a large A is worse in every criterion. Rule: the medians for A = 1 Mbit/s are larger than those \
-                    for 0.1 Mbit/s; the least of the three ratios lies above one."
-                .to_owned(),
-        paper: None,
-        unit: "ratio",
-        runs,
-    };
+    let statement = "AIMD with a large A is worse in every criterion. Rule: the medians for A = 1 Mbit/s are larger than those \
+                    for 0.1 Mbit/s; the least of the three ratios lies above one.";
+    let draft = drafts("Fig. 13", runs)("fig13.aimd_large_a_worse", statement, None, "ratio");
     draft.decide(ours, |ours| ours.ci95[0] > 1.0, "The ratio given is that of the criterion that differs least.")
 }
 
@@ -77,17 +69,9 @@ fn small_a_steadier(ap: &Row, aimd: &[Row], runs: u32) -> Claim {
     let ratios = aimd.iter().skip(2).filter_map(|row| {
         median(&row.outcomes, number).zip(median(&ap.outcomes, number)).and_then(|(over, under)| ratio(over, under))
     });
-    let draft = Draft {
-        id: "fig13.aimd_small_a_steadier",
-        figure: "Fig. 13",
-        statement:
-            "AIMD with A of 0.4, 0.2 and 0.1 Mbit/s is steadier than AP. Rule: the largest of the three ratios of the \
-                    median squared errors lies below one."
-                .to_owned(),
-        paper: None,
-        unit: "ratio",
-        runs,
-    };
+    let statement = "AIMD with A of 0.4, 0.2 and 0.1 Mbit/s is steadier than AP. Rule: the largest of the three ratios of the \
+                    median squared errors lies below one.";
+    let draft = drafts("Fig. 13", runs)("fig13.aimd_small_a_steadier", statement, None, "ratio");
     let ours = ratios.max_by(|a, b| a.ci95[1].total_cmp(&b.ci95[1]));
     let away = runaways(&ap.outcomes);
     draft.decide(
@@ -119,17 +103,11 @@ fn gains(ap: &Row, aimd: &[Row], runs: u32) -> [Claim; 2] {
     let words = [("fig14.rate_gain_min", "least"), ("fig14.rate_gain_max", "most")];
     [0, 1].map(|end| {
         let ((id, word), paper) = (words[end], PAPER_GAIN[end]);
-        let draft = Draft {
-            id,
-            figure: "Fig. 14",
-            statement: format!(
+        let statement = format!(
                 "AP's rate before the step is above AIMD's by {paper:.2} % at the {word}. Rule: our interval lies within {NEAR} \
                  points of that."
-            ),
-            paper: Some(paper),
-            unit: "%",
-            runs,
-        };
+            );
+        let draft = drafts("Fig. 14", runs)(id, &statement, Some(paper), "%");
         let near = |ours: &Estimate| ours.ci95.iter().all(|end| (end - paper).abs() <= NEAR);
         let note = format!(
             "Medians: {all}. With B = 1/2 and a small A the steady state is a sawtooth between a peak and its half, three \

@@ -1,7 +1,7 @@
 use equipoise::control::ap::md1;
 use equipoise::units::Size;
 
-use super::{Draft, Found};
+use super::{Found, drafts};
 use crate::paper::{Figure, Plot, PlotData, PlotLayer};
 use crate::statistics::Estimate;
 
@@ -12,15 +12,8 @@ pub(super) fn run(found: &mut Found) {
     let points = curve.iter().map(|&rho| (rho, md1::response(rho, packet))).collect();
     let spread = md1::response(0.5, packet) / md1::response(1.0, packet);
     let below = md1::response(0.05, packet) / md1::response(0.5, packet);
-    let draft = Draft {
-        id: "fig5.flat",
-        figure: "Fig. 5",
-        statement: "b(ρ) is nearly constant for ρ ≥ 0.5. Rule: it changes by less than a factor of two from 0.5 to 1."
-            .to_owned(),
-        paper: None,
-        unit: "b(0.5) / b(1)",
-        runs: 0,
-    };
+    let statement = "b(ρ) is nearly constant for ρ ≥ 0.5. Rule: it changes by less than a factor of two from 0.5 to 1.";
+    let draft = drafts("Fig. 5", 0)("fig5.flat", statement, None, "b(0.5) / b(1)");
     let exact = Estimate { value: spread, ci95: [spread, spread] };
     let note = format!("Closed form, Eq. 11. From 0.05 to 0.5, b changes by a factor of {below:.1}.");
     found.claims.push(draft.decide(Some(exact), |ours| ours.value < 2.0, note));

@@ -1,7 +1,7 @@
 use equipoise::control::ap::md1;
 use equipoise::units::{Rate, Schedule, Size};
 
-use super::{Draft, FIG7, Found, Lab, Options, parse};
+use super::{FIG7, Found, Lab, Options, drafts, parse};
 use crate::paper::{Figure, Plot, PlotData, PlotLayer, Table};
 use crate::scenario::{FlowKind, Scenario};
 use crate::sim::SimError;
@@ -74,14 +74,7 @@ fn claims(points: &[(f64, f64)], slopes: &[f64], patterns: u32, found: &mut Foun
         let half = (spread.ci95[1] - spread.ci95[0]) / 2.0;
         Estimate { value: line.slope.value, ci95: [line.slope.value - half, line.slope.value + half] }
     });
-    let draft = |id, statement: &str, paper, unit| Draft {
-        id,
-        figure: "Fig. 7",
-        statement: statement.to_owned(),
-        paper,
-        unit,
-        runs,
-    };
+    let draft = drafts("Fig. 7", runs);
     let r2 = line.map_or(f64::NAN, |line| line.r2);
     found.claims.push(
         draft(
@@ -111,16 +104,12 @@ fn claims(points: &[(f64, f64)], slopes: &[f64], patterns: u32, found: &mut Foun
              chapter on validation has the numbers.",
         ),
     );
-    beside_md1(slope, draft, found);
+    beside_md1(slope, runs, found);
 }
 
 /// The claims on the slope of M/D/1.
-fn beside_md1(
-    slope: Option<Estimate>,
-    draft: impl Fn(&'static str, &str, Option<f64>, &'static str) -> Draft,
-    found: &mut Found,
-) {
-    let md1 = md1_slope();
+fn beside_md1(slope: Option<Estimate>, runs: u32, found: &mut Found) {
+    let (md1, draft) = (md1_slope(), drafts("Fig. 7", runs));
     found.claims.push(
         draft(
             "fig7.md1_slope",

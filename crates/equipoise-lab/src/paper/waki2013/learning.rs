@@ -1,12 +1,12 @@
 use equipoise::control::ap::md1;
 use equipoise::units::{Size, Span};
 
-use super::{AP_LEARN, Draft, Found, Lab, Options, parse, ratio, with_interval};
+use super::{AP_LEARN, Found, Lab, Options, drafts, parse, ratio, with_interval};
 use crate::paper::{Claim, Figure, Table};
 use crate::result::Run;
 use crate::scenario::Scenario;
 use crate::sim::SimError;
-use crate::statistics::{Estimate, median_95};
+use crate::statistics::{Estimate, jain, median_95};
 
 /// Runs of each setting.
 const RUNS: u32 = 30;
@@ -100,17 +100,15 @@ impl Setting {
 impl Outcome {
     fn of(run: &Run, waiting_s: f64, capacity_mbps: f64) -> Self {
         let sessions: Vec<_> = run.flows.iter().filter(|flow| flow.controller.is_some()).collect();
-        let count = sessions.len() as f64;
         let rates: Vec<_> = sessions.iter().map(|session| session.mean_rate_bps.unwrap_or(0.0)).collect();
-        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
         let first = sessions.first();
         let number = |of: Option<f64>| of.unwrap_or(f64::NAN);
         let target_s = number(first.and_then(|session| session.target_s));
         Self {
             error: (number(first.and_then(|session| session.settled_delay_s)) - target_s) / waiting_s,
             deviation: number(first.and_then(|session| session.mse_s2)).sqrt() / waiting_s,
-            rate: sum / 1e6 / capacity_mbps,
-            jain: sum * sum / (count * squares),
+            rate: rates.iter().sum::<f64>() / 1e6 / capacity_mbps,
+            jain: jain(&rates),
             response: number(first.and_then(|session| session.response)),
         }
     }
@@ -221,20 +219,13 @@ fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
         ("learned.from_above", "learned.gain_above")
     };
     let right = md1::response(LOAD, Size::from_bytes(1000));
-    let draft = |id: &'static str, statement: String| Draft {
-        id,
-        figure: "Sec. 8",
-        statement,
-        paper: None,
-        unit: "ratio",
-        runs: adapt.len() as u32,
-    };
+    let draft = |id, statement: &str| drafts("Sec. 8", adapt.len() as u32)(id, statement, None, "ratio");
     let statement = format!(
         "From b = {given}, adapting leads to the b of an M/D/1 queue at the target's load, {right:.0}, with a report every \
          second. Rule: the median b of the runs lies between half and twice of it."
     );
     let learned = middle(adapt, |outcome| outcome.response / right);
-    let found = draft(id, statement).decide(
+    let found = draft(id, &statement).decide(
         learned,
         |ours| ours.ci95[0] > 0.5 && ours.ci95[1] < 2.0,
         "What was given counts for as much as an answer that is known to half of itself.",
@@ -248,5 +239,5 @@ fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
         middle(adapt, deviation).zip(middle(never, deviation)).and_then(|(with, without)| ratio(with, without));
     let note =
         "Pushing has a price: the rate that teaches is not the rate that is right. Too large a b costs less than that.";
-    [found, draft(gain, statement).decide(gained, |ours| ours.ci95[1] < 1.0, note)]
+    [found, draft(gain, &statement).decide(gained, |ours| ours.ci95[1] < 1.0, note)]
 }

@@ -1,6 +1,6 @@
 use super::criteria::{Outcome, median, plain_mean, runaways};
 use super::fig10::EVERY_SECOND;
-use super::{AP_300, AP_ROBUST, Draft, Found, Lab, Options, parse, ratio, scaled, variant, with_interval};
+use super::{AP_300, AP_ROBUST, Found, Lab, Options, drafts, parse, ratio, scaled, variant, with_interval};
 use crate::paper::{Claim, Figure, Table};
 use crate::sim::SimError;
 use crate::statistics::{Estimate, share_95};
@@ -39,10 +39,6 @@ pub(super) fn run(lab: &Lab<'_>, printed: &[Outcome], found: &mut Found) -> Resu
     Ok(())
 }
 
-fn draft(id: &'static str, statement: &str, unit: &'static str, runs: &[Outcome]) -> Draft {
-    Draft { id, figure: "ours", statement: statement.to_owned(), paper: None, unit, runs: runs.len() as u32 }
-}
-
 fn probability(robust: &[Outcome], quick: &[Outcome]) -> Claim {
     let away = runaways(robust);
     let share = share_95(away, robust.len()).map(|share| scaled(share, 100.0));
@@ -52,8 +48,8 @@ fn probability(robust: &[Outcome], quick: &[Outcome]) -> Claim {
         runaways(quick),
         quick.len()
     );
-    draft("runaway.probability_robust", "The robust law does not run away in the paper's setting.", "%", robust)
-        .beyond(share, note)
+    let statement = "The robust law does not run away in the paper's setting.";
+    drafts("ours", robust.len() as u32)("runaway.probability_robust", statement, None, "%").beyond(share, note)
 }
 
 fn against(id: &'static str, what: &str, number: fn(&Outcome) -> f64, [robust, printed]: [&[Outcome]; 2]) -> Claim {
@@ -63,7 +59,7 @@ fn against(id: &'static str, what: &str, number: fn(&Outcome) -> f64, [robust, p
     );
     let ours = median(robust, number).zip(median(printed, number)).and_then(|(robust, printed)| ratio(robust, printed));
     let note = "With a report every 10 s no law can know of the step within the interval that decides this figure.";
-    draft(id, &statement, "ratio", robust).decide(ours, |ours| ours.ci95[1] < 0.5, note)
+    drafts("ours", robust.len() as u32)(id, &statement, None, "ratio").decide(ours, |ours| ours.ci95[1] < 0.5, note)
 }
 
 fn rate(robust: &[Outcome], printed: &[Outcome]) -> Claim {
@@ -78,7 +74,11 @@ fn rate(robust: &[Outcome], printed: &[Outcome]) -> Claim {
     );
     let statement = "Before the step the robust law, with a report every second, sends as fast as the printed one. Rule: the \
                      ratio of the medians lies above 0.98.";
-    draft("robust.rate", statement, "ratio", robust).decide(ours, |ours| ours.ci95[0] >= 0.98, note)
+    drafts("ours", robust.len() as u32)("robust.rate", statement, None, "ratio").decide(
+        ours,
+        |ours| ours.ci95[0] >= 0.98,
+        note,
+    )
 }
 
 fn back(robust: &[Outcome]) -> Claim {
@@ -86,7 +86,7 @@ fn back(robust: &[Outcome]) -> Claim {
     let share: Option<Estimate> = share_95(count, robust.len()).map(|share| scaled(share, 100.0));
     let statement = "The third report interval behind the step has its mean within 10 % of the target, with a report every \
                      second. Rule: in 95 % of the runs at least.";
-    draft("robust.return", statement, "%", robust).decide(
+    drafts("ours", robust.len() as u32)("robust.return", statement, None, "%").decide(
         share,
         |ours| ours.ci95[0] >= 95.0,
         "The mean of one second scatters by 0.25 ms even at a constant rate.",

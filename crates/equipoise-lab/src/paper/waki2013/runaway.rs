@@ -1,5 +1,5 @@
 use super::criteria::{Outcome, runaways};
-use super::{AP_300, Draft, Found, Lab, Options, parse, scaled, variant};
+use super::{AP_300, Found, Lab, Options, drafts, parse, scaled, variant};
 use crate::paper::{Figure, Table};
 use crate::sim::SimError;
 use crate::statistics::share_95;
@@ -37,16 +37,9 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<Vec<Outcome>, SimE
     let printed = lab.runs(&parse(AP_300), runs, Outcome::of)?;
     let away = runaways(&printed);
     let at_first = printed.iter().filter(|outcome| outcome.runs_away_at().is_some_and(|at| at < FIRST)).count();
-    let draft = Draft {
-        id: "runaway.probability_printed",
-        figure: "Sec. 6.1",
-        statement:
-            "The paper shows no run of the printed law that stays congested. Rule: none, the paper gives no number."
-                .to_owned(),
-        paper: None,
-        unit: "%",
-        runs,
-    };
+    let statement =
+        "The paper shows no run of the printed law that stays congested. Rule: none, the paper gives no number.";
+    let draft = drafts("Sec. 6.1", runs)("runaway.probability_printed", statement, None, "%");
     let share = share_95(away, printed.len()).map(|share| scaled(share, 100.0));
     let note = format!(
         "{away} of {runs} runs stayed congested, {at_first} of them from the first steps on: with 125 packets in the first \

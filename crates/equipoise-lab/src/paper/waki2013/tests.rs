@@ -79,7 +79,7 @@ fn thirty_seconds_above_twice_the_target_are_a_runaway_and_twenty_are_not() {
 
 #[test]
 fn a_verdict_follows_from_the_interval_alone() {
-    let draft = || Draft { id: "x", figure: "", statement: String::new(), paper: Some(1.0), unit: "", runs: 9 };
+    let draft = || drafts("", 9)("x", "", Some(1.0), "");
     let ours = Estimate { value: 0.9, ci95: [0.8, 1.01] };
     let below_one = |ours: &Estimate| ours.ci95[1] < 1.0;
     assert_eq!(draft().decide(Some(ours), below_one, "").verdict, Verdict::NotReproduced);

@@ -14,10 +14,13 @@ use super::error::{Problem, ScenarioError};
 use super::raw::{RawFlow, RawLink, RawScenario, RawSource, RawStep};
 use super::{ControllerChoice, Flow, FlowKind, Link, Scenario};
 
+mod content;
+mod multipath;
 mod tcp;
 
 /// Bounds that keep a typing error from asking for the impossible.
 const MOST_LINKS: usize = 64;
+const MOST_PATHS: usize = 64;
 const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
 /// Headers of RTP with its sending time take 56 bytes; below this, media would be the smaller part.
@@ -43,12 +46,15 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
             warm_up
         }
     };
-    check.count("link", raw.link.len(), MOST_LINKS)?;
-    check.count("flow", raw.flow.len(), MOST_FLOWS)?;
+    check.count("link", raw.link.len(), 1, MOST_LINKS)?;
+    check.count("path", raw.path.len(), 0, MOST_PATHS)?;
+    check.count("flow", raw.flow.len(), 1, MOST_FLOWS)?;
     check.name(&raw.name)?;
     check.unique("link", raw.link.iter().map(|link| &link.name))?;
+    check.unique("path", raw.path.iter().map(|path| &path.name))?;
     check.unique("flow", raw.flow.iter().map(|flow| &flow.name))?;
     let links = raw.link.iter().map(|link| check.link(link, duration)).collect::<Result<Vec<_>, _>>()?;
+    let paths = raw.path.iter().map(|path| check.named_path(path, &links, duration)).collect::<Result<_, _>>()?;
     let mut scenario = Scenario {
         name: raw.name.into_inner(),
         description: raw.description,
@@ -66,6 +72,7 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
             }
         },
         links,
+        paths,
         flows: Vec::new(),
     };
     scenario.flows = raw.flow.iter().map(|flow| check.flow(flow, &scenario)).collect::<Result<_, _>>()?;
@@ -88,6 +95,7 @@ impl Check<'_> {
         let value = self.text.get(span).unwrap_or_default().to_owned();
         ScenarioError::Wrong {
             line: before.matches('\n').count() + 1,
+            column: before.chars().rev().take_while(|&character| character != '\n').count() + 1,
             key: key.to_owned(),
             value,
             problem: Box::new(problem),
@@ -104,15 +112,16 @@ impl Check<'_> {
         if right { Ok(()) } else { Err(self.wrong(key, at.span(), problem())) }
     }
 
-    fn count(&self, what: &'static str, found: usize, most: usize) -> Result<(), ScenarioError> {
-        if (1..=most).contains(&found) {
+    fn count(&self, what: &'static str, found: usize, least: usize, most: usize) -> Result<(), ScenarioError> {
+        if (least..=most).contains(&found) {
             return Ok(());
         }
         Err(ScenarioError::Wrong {
             line: self.text.lines().count(),
+            column: 1,
             key: format!("[[{what}]]"),
             value: format!("{found} sections"),
-            problem: Box::new(Problem::HowMany { what, most }),
+            problem: Box::new(Problem::HowMany { what, least, most }),
         })
     }
 
@@ -193,7 +202,6 @@ impl Check<'_> {
     }
 
     fn flow(&self, raw: &RawFlow, scenario: &Scenario) -> Result<Flow, ScenarioError> {
-        let path = self.path(raw, scenario)?;
         let packet_size: Size = self.quantity("packet_size", &raw.packet_size)?;
         let (min, max) = (SMALLEST_PACKET, LARGEST_PACKET);
         let fits = (min..=max).contains(&packet_size);
@@ -207,32 +215,71 @@ impl Check<'_> {
                 start
             }
         };
-        if let (None, Some(stray)) = (&raw.window, raw.tcp_only()) {
-            return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithWindow));
-        }
-        let kind = match (&raw.controller, &raw.source, &raw.window, &raw.report_interval) {
-            (Some(controller), None, None, Some(interval)) => {
-                self.session(raw, controller, interval, scenario.propagation_delay(&path))?
+        let (kind, path) = match (&raw.path, &raw.paths) {
+            (Some(path), None) => {
+                let path = self.chain(("path", &raw.name), path, &scenario.links)?;
+                (self.kind(raw, (start, &path), scenario)?, path)
             }
-            (Some(_), None, None, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
-            (None, Some(source), None, None) => self.background(source, scenario.duration - start)?,
-            (None, None, Some(law), None) => FlowKind::Tcp(self.tcp(raw, law, (start, scenario.duration))?),
-            _ => return Err(self.wrong("name", raw.name.span(), Problem::WhatFlow)),
+            (None, Some(paths)) if raw.is_tcp() => {
+                return Err(self.wrong("paths", paths.span(), Problem::WhatMultipath));
+            }
+            (None, Some(paths)) => {
+                let (multipath, links) = self.multipath(raw, paths, scenario)?;
+                (FlowKind::Multipath(multipath), links)
+            }
+            _ => return Err(self.wrong("name", raw.name.span(), Problem::PathOrPaths)),
         };
         Ok(Flow { name: raw.name.get_ref().clone(), path, packet_size, start, kind })
     }
 
-    fn path(&self, raw: &RawFlow, scenario: &Scenario) -> Result<Vec<usize>, ScenarioError> {
+    /// What a flow over one path sends.
+    fn kind(
+        &self,
+        raw: &RawFlow,
+        (start, path): (Span, &[usize]),
+        scenario: &Scenario,
+    ) -> Result<FlowKind, ScenarioError> {
+        if let (false, Some(stray)) = (raw.is_tcp(), raw.tcp_only()) {
+            return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithWindow));
+        }
+        if let Some(stray) = raw.multipath_only() {
+            return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithPaths));
+        }
+        if let (None, Some(egress)) = (&raw.controller, &raw.egress) {
+            return Err(self.wrong("egress", egress.span(), Problem::EgressOfWhat));
+        }
+        Ok(match (&raw.controller, &raw.source, raw.is_tcp(), &raw.report_interval) {
+            (Some(controller), source, false, Some(interval)) => {
+                let content = source.as_ref().map(|source| self.content(source, true)).transpose()?;
+                let egress = self.egress(raw, path, scenario)?;
+                let (controller, report_interval, target) =
+                    self.session(raw, controller, interval, scenario.propagation_delay(path))?;
+                FlowKind::Session { controller, report_interval, content, egress, target }
+            }
+            (Some(_), _, false, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
+            (None, Some(source), false, None) => self.background(source, scenario.duration - start)?,
+            (None, _, true, None) => FlowKind::Tcp(self.tcp(raw, (start, scenario.duration))?),
+            _ => return Err(self.wrong("name", raw.name.span(), Problem::WhatFlow)),
+        })
+    }
+
+    /// A chain of links by their names, under `key` of what has this name.
+    fn chain(
+        &self,
+        (key, owner): (&str, &Spanned<String>),
+        names: &[Spanned<String>],
+        links: &[Link],
+    ) -> Result<Vec<usize>, ScenarioError> {
         let mut path = Vec::new();
-        for name in &raw.path {
-            let Some(link) = scenario.links.iter().position(|link| link.name == *name.get_ref()) else {
-                let known = scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
-                return Err(self.wrong("path", name.span(), Problem::UnknownLink { known }));
+        for name in names {
+            let Some(link) = links.iter().position(|link| link.name == *name.get_ref()) else {
+                let known = links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(self.wrong(key, name.span(), Problem::UnknownLink { known }));
             };
-            self.that(!path.contains(&link), "path", name, || Problem::LinkTwice)?;
+            self.that(!path.contains(&link), key, name, || Problem::LinkTwice)?;
             path.push(link);
         }
-        self.that(!path.is_empty(), "name", &raw.name, || Problem::EmptyPath)?;
+        self.that(!path.is_empty(), "name", owner, || Problem::EmptyPath)?;
         Ok(path)
     }
 
@@ -242,7 +289,7 @@ impl Check<'_> {
         controller: &BTreeMap<String, Spanned<Value>>,
         interval: &Spanned<Value>,
         propagation: Span,
-    ) -> Result<FlowKind, ScenarioError> {
+    ) -> Result<(ControllerChoice, Span, Option<Span>), ScenarioError> {
         let report_interval = self.quantity("report_interval", interval)?;
         let min = SHORTEST_INTERVAL;
         self.that(report_interval >= min, "report_interval", interval, || Problem::ReportInterval { min })?;
@@ -252,7 +299,16 @@ impl Check<'_> {
         if let (Some(found), Some(given)) = (target, raw.controller.as_ref().and_then(|given| given.get("target"))) {
             self.that(found > propagation, "target", given, || Problem::TargetBelowPropagation { propagation })?;
         }
-        Ok(FlowKind::Session { controller, report_interval, target })
+        Ok((controller, report_interval, target))
+    }
+
+    /// The link that a session leaves the network at.
+    fn egress(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
+        let Some(name) = &raw.egress else { return Ok(None) };
+        let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());
+        let found = path.iter().skip(1).find(is_it).copied();
+        self.that(found.is_some(), "egress", name, || Problem::EgressOffPath)?;
+        Ok(found)
     }
 
     fn controller(
@@ -298,6 +354,10 @@ impl Check<'_> {
 
     fn background(&self, raw: &RawSource, lasts: Span) -> Result<FlowKind, ScenarioError> {
         let rate = self.schedule(&raw.rate, &raw.steps, lasts)?;
+        self.no_video(raw)?;
+        if let Some(length) = &raw.length {
+            return Err(self.not_of_this(raw, "length", length.span(), "a flow with a controller or a window has"));
+        }
         let traffic = match (raw.kind.get_ref().as_str(), &raw.on, &raw.off) {
             ("poisson", None, None) => Traffic::Poisson,
             ("constant", None, None) => Traffic::Constant,

@@ -14,16 +14,13 @@ use crate::scenario::{BandwidthSource, LawChoice, TcpFlow};
 
 /// Least retransmission timeout where none is given (RFC 6298, Sec. 2.4).
 const MIN_RTO: Span = Span::from_secs(1);
+/// Letters of the longest name of a congestion control (Linux's `TCP_CA_NAME_MAX`, less the zero at its end).
+const MOST_KERNEL_NAME: usize = 15;
 /// More segments than any path of a scenario holds.
 const MOST_SEGMENTS: u64 = 1 << 30;
 
 impl Check<'_> {
-    pub(super) fn tcp(
-        &self,
-        raw: &RawFlow,
-        law: &BTreeMap<String, Spanned<Value>>,
-        (start, duration): (Span, Span),
-    ) -> Result<TcpFlow, ScenarioError> {
+    pub(super) fn tcp(&self, raw: &RawFlow, (start, duration): (Span, Span)) -> Result<TcpFlow, ScenarioError> {
         let none = RawTcp::default();
         let host = raw.tcp.as_ref().unwrap_or(&none);
         let stop = match &raw.stop {
@@ -35,10 +32,21 @@ impl Check<'_> {
             }
         };
         Ok(TcpFlow {
-            law: self.law(raw, law)?,
+            law: raw.window.as_ref().map(|law| self.law(raw, law)).transpose()?,
+            kernel: raw.kernel.as_ref().map(|name| self.kernel(name)).transpose()?,
             bandwidth: self.bandwidth(raw.bandwidth.as_ref(), duration)?,
             stop,
             supply: self.supply(host)?,
+            content: match &raw.source {
+                None => None,
+                Some(source) => {
+                    let other = host.transfer.as_ref().or(host.rate.as_ref());
+                    if let Some(other) = other {
+                        return Err(self.wrong("tcp", other.span(), Problem::SourceOrSupply));
+                    }
+                    Some(self.content(source, false)?)
+                }
+            },
             recovery: match self.word("recovery", host.recovery.as_ref(), &["sack", "newreno"])? {
                 Some("newreno") => LossRecovery::NewReno,
                 _ => LossRecovery::Sack,
@@ -68,6 +76,15 @@ impl Check<'_> {
         let entry = entry.ok_or_else(|| self.wrong("name", name.span(), Problem::UnknownLaw { known: known() }))?;
         let parameters = self.parameters(given, name, |texts| entry.parse(texts))?;
         Ok(LawChoice { entry, parameters })
+    }
+
+    /// Whether there is such a congestion control is the kernel's to say.
+    fn kernel(&self, name: &Spanned<String>) -> Result<String, ScenarioError> {
+        let right = |name: &String| {
+            (1..=MOST_KERNEL_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        self.that(right(name.get_ref()), "kernel", name, || Problem::KernelName { most: MOST_KERNEL_NAME })?;
+        Ok(name.get_ref().clone())
     }
 
     fn bandwidth(&self, raw: Option<&RawBandwidth>, duration: Span) -> Result<BandwidthSource, ScenarioError> {
@@ -114,7 +131,7 @@ impl Check<'_> {
         Ok(self.word(key, value, &["on", "off"])? != Some("off"))
     }
 
-    fn word(
+    pub(super) fn word(
         &self,
         key: &str,
         value: Option<&Spanned<String>>,

@@ -1,5 +1,7 @@
 //! What opens, limits and ends a connection.
 
+use equipoise::pace::Content;
+
 use super::*;
 use crate::tcp::{Supply, TcpError};
 
@@ -153,4 +155,16 @@ fn a_packet_without_room_for_data_is_refused() {
     let config = SenderConfig::new(Size::from_bytes(40));
     let error = Sender::new(config, Box::new(Reno::new(1.0))).err();
     assert_eq!(error, Some(TcpError::NoPayload { packet: Size::from_bytes(40) }));
+}
+
+/// Four segments, one every 20 ms: what is not there yet is waited for, and the last one ends the transfer.
+#[test]
+fn content_is_sent_as_it_comes_to_be_and_then_no_more() {
+    let content = Content::constant(Rate::from_bps(600_000), PACKET, ms(80));
+    let mut talk = Talk::new(with(Supply::Content(content)), Reno::new(10.0));
+    talk.sends([0]).after(19).is_quiet().after(1).sends([1]).after(40).sends([2, 3]).after(40);
+    talk.ack(3).is_quiet();
+    assert_eq!(talk.stats().finished, None);
+    talk.ack(4).after(1000).is_quiet();
+    assert_eq!(talk.stats().finished, Some(Time::ZERO + ms(100)));
 }

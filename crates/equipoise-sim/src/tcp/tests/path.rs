@@ -103,11 +103,15 @@ impl Path {
         }
     }
 
-    /// Data segments on the path, without those that were sent again for nothing: the sender cannot know of them.
+    /// Data segments on the path, without those that were sent again for nothing, of which the sender cannot know: what is
+    /// acknowledged, and second copies. A recovery forgets what the one before it has sent again (RFC 6675, Sec. 5, step 4.3).
     fn data_under_way(&self) -> u64 {
         let first = self.sender.stats().acknowledged;
-        let data = self.under_way.values();
-        data.filter(|(_, segment)| matches!(segment, Segment::Data { number, .. } if *number >= first)).count() as u64
+        let number = |(_, segment): &(bool, Segment)| match segment {
+            Segment::Data { number, .. } if *number >= first => Some(*number),
+            _ => None,
+        };
+        self.under_way.values().filter_map(number).collect::<BTreeSet<_>>().len() as u64
     }
 
     /// What happens next; false where nothing ever will, or not before `until`.

@@ -16,7 +16,7 @@ pub enum Learning {
 /// sound: a step of the law answers to the noise of the reports, and would be found guilty of the noise's next turn; a
 /// coin knows nothing of it. The given b stands in the regression as what was known before, to within a half of itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Learner {
+pub(in crate::control) struct Learner {
     learning: Learning,
     given: f64,
     /// Sum of p·σ²·answer/s², in the unit of b's inverse.
@@ -46,26 +46,26 @@ const MOST_REPORTS: u32 = 64;
 const MEMORY: f64 = 64.0;
 
 impl Learner {
-    pub(super) const fn new(learning: Learning, given: f64) -> Self {
+    pub(in crate::control) const fn new(learning: Learning, given: f64) -> Self {
         let probed = matches!(learning, Learning::Fixed);
         Self { learning, given, answers: 0.0, information: 0.0, reports: 0, probed, push_mbps: 0.0 }
     }
 
     /// b as it is known now, in 1/(s·Mbit/s).
-    pub(super) fn response(&self) -> f64 {
+    pub(in crate::control) fn response(&self) -> f64 {
         let known = self.known_before();
         let learned = (known * self.given + self.answers) / (known + self.information);
         if learned.is_finite() { learned.clamp(self.given * BOUNDS.0, self.given * BOUNDS.1) } else { self.given }
     }
 
     /// The push in force, in Mbit/s.
-    pub(super) const fn push_mbps(&self) -> f64 {
+    pub(in crate::control) const fn push_mbps(&self) -> f64 {
         self.push_mbps
     }
 
     /// Takes a report whose mean lay `surprise_s` beyond what was expected with the push and [`Self::response`], at a delay
     /// of variance `variance_s2`; what reports bring beyond expectation varies by `noise_s2`.
-    pub(super) fn observe(&mut self, surprise_s: f64, variance_s2: f64, noise_s2: f64) {
+    pub(in crate::control) fn observe(&mut self, surprise_s: f64, variance_s2: f64, noise_s2: f64) {
         let pushed = self.push_mbps * variance_s2;
         let (answer, information) =
             (pushed * (surprise_s + pushed * self.response()) / noise_s2, pushed * pushed / noise_s2);
@@ -83,20 +83,28 @@ impl Learner {
 
     /// Tosses for the next push, which `headroom_mbps` and the allowed `unrest` bound. `coin` is any number that the
     /// pushes have no part in.
-    pub(super) fn toss(&mut self, headroom_mbps: f64, unrest: f64, coin: f64) {
+    pub(in crate::control) fn toss(&mut self, headroom_mbps: f64, unrest: f64, coin: f64) {
+        let push = self.length_mbps(headroom_mbps, unrest);
+        self.push(if heads(coin) { push } else { -push });
+    }
+
+    /// How long the next push may be, in Mbit/s.
+    pub(in crate::control) fn length_mbps(&self, headroom_mbps: f64, unrest: f64) -> f64 {
         let share = match (self.probed, self.learning) {
             (false, _) => PROBE,
             (true, Learning::Adapted) => unrest.min(PROBE),
             (true, _) => 0.0,
         };
-        // Fibonacci hashing: the lowest digits of the number, which are chance, decide.
-        let heads = coin.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 0;
-        let push = if headroom_mbps.is_finite() { share * headroom_mbps } else { 0.0 };
-        self.push_mbps = if heads { push } else { -push };
+        if headroom_mbps.is_finite() { share * headroom_mbps } else { 0.0 }
+    }
+
+    /// Sets the push, whose sign somebody has tossed for.
+    pub(in crate::control) const fn push(&mut self, mbps: f64) {
+        self.push_mbps = mbps;
     }
 
     /// No push while there is nothing to be learned.
-    pub(super) const fn rest(&mut self) {
+    pub(in crate::control) const fn rest(&mut self) {
         self.push_mbps = 0.0;
     }
 
@@ -106,6 +114,12 @@ impl Learner {
         let deviation = GIVEN_WITHIN * heard.max(self.given);
         1.0 / (deviation * deviation)
     }
+}
+
+/// A toss of a coin out of any number.
+pub(in crate::control) fn heads(coin: f64) -> bool {
+    // Fibonacci hashing: the lowest digits of the number, which are chance, decide.
+    coin.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 0
 }
 
 #[cfg(test)]

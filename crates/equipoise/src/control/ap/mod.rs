@@ -37,7 +37,7 @@
 //!
 //! b may be learned ([`Learning`]), by small pushes of the rate at the toss of a coin.
 
-mod learn;
+pub(in crate::control) mod learn;
 pub mod md1;
 mod printed;
 mod robust;

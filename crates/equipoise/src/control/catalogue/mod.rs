@@ -1,8 +1,10 @@
 //! The one catalogue of all controllers: help, scenario checks and the book's tables are made from it.
 //!
-//! Two tables: rate controllers for sessions that report, window laws for transports that acknowledge.
+//! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, splitters for
+//! sessions with several paths.
 
 mod rates;
+mod splits;
 mod windows;
 
 use alloc::string::{String, ToString};
@@ -10,9 +12,11 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
+pub use splits::SplitEntry;
 pub use windows::{WindowContext, WindowEntry};
 
 use super::BoxedController;
+use super::split::BoxedSplitter;
 use super::window::BoxedWindowController;
 use crate::units::{Rate, Size, Span, UnitError};
 
@@ -199,6 +203,16 @@ pub fn find_window(name: &str) -> Option<&'static WindowEntry> {
     windows::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
+/// All splitters, in the order of their listing.
+pub fn split_entries() -> &'static [SplitEntry] {
+    splits::ENTRIES
+}
+
+/// The splitter of this name.
+pub fn find_split(name: &str) -> Option<&'static SplitEntry> {
+    splits::ENTRIES.iter().find(|entry| entry.name == name)
+}
+
 /// What `parse` tries its parameters with.
 const TRIAL_PACKET: Size = Size::from_bytes(1000);
 
@@ -217,6 +231,24 @@ impl Entry {
     /// # Errors
     /// [`ConfigError`] where `parameters` are another entry's.
     pub fn build(&self, parameters: &Parameters, packet: Size) -> Result<BoxedController, ConfigError> {
+        (self.make)(parameters, packet)
+    }
+}
+
+impl SplitEntry {
+    /// Values for all parameters from the texts given by name; defaults for the others.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range.
+    pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
+        self.checked(given, TRIAL_PACKET)
+    }
+
+    /// A splitter for IP packets of `packet`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where `parameters` are another entry's.
+    pub fn build(&self, parameters: &Parameters, packet: Size) -> Result<BoxedSplitter, ConfigError> {
         (self.make)(parameters, packet)
     }
 }
@@ -393,6 +425,23 @@ mod tests {
             let controller = entry.build(&parameters, Size::from_bytes(1000)).expect("it builds");
             assert!(controller.allowance().rate > Rate::ZERO, "{}", entry.name);
         }
+    }
+
+    #[test]
+    fn splitters_are_a_table_of_their_own_and_build_from_what_they_ask_for() {
+        assert_eq!(
+            split_entries().iter().map(|entry| entry.name).collect::<Vec<_>>(),
+            ["ap", "single", "equal", "min-delay"]
+        );
+        for entry in split_entries() {
+            let given: &[_] = if entry.name == "single" { &[("path", "1")] } else { &[] };
+            let parameters = entry.parse(given).expect("defaults suffice");
+            let mut splitter = entry.build(&parameters, Size::from_bytes(500)).expect("it builds");
+            assert!(splitter.split(Rate::from_bps(1_000_000), &[]).is_empty(), "{}", entry.name);
+        }
+        let single = find_split("single").expect("in the catalogue");
+        assert_eq!(single.parse(&[]).expect_err("it needs a path").parameter(), "path");
+        assert_eq!(single.parse(&[("path", "70000")]).expect_err("too many").parameter(), "path");
     }
 
     #[test]

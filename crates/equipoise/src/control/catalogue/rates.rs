@@ -3,12 +3,12 @@
 use alloc::boxed::Box;
 
 use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
-use super::super::{Aimd, BoxedController, Cbr, RateLimits};
+use super::super::{Aimd, BoxedController, Cbr, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
 use super::{ConfigError, Entry, Kind, Parameter, Parameters};
 use crate::units::Size;
 
 impl Parameters {
-    fn learning(&self) -> Result<Learning, ConfigError> {
+    pub(super) fn learning(&self) -> Result<Learning, ConfigError> {
         Ok(match self.choice(&LEARN)? {
             "probe" => Learning::Probed,
             "adapt" => Learning::Adapted,
@@ -18,6 +18,14 @@ impl Parameters {
 
     fn limits(&self) -> Result<RateLimits, ConfigError> {
         RateLimits::new(self.rate(&MIN_RATE)?, self.rate(&MAX_RATE)?)
+    }
+
+    fn lda(&self, increase: Increase, packet: Size) -> Result<BoxedController, ConfigError> {
+        let limits = RateLimits::new(self.rate(&LOW_MIN_RATE)?, self.rate(&MAX_RATE)?)?;
+        let (initial_rate, initial_increase) = (self.rate(&INITIAL_RATE)?, self.rate(&INITIAL_INCREASE)?);
+        let (reduction_factor, adapt) = (self.number(&REDUCTION_FACTOR)?, self.span(&ADAPT)?);
+        let config = LdaConfig { initial_rate, limits, initial_increase, reduction_factor, adapt, increase };
+        Ok(Box::new(Lda::new(config, packet)))
     }
 
     fn printed(&self, response: Response, packet: Size) -> Result<BoxedController, ConfigError> {
@@ -58,7 +66,7 @@ const UNREST: Parameter = Parameter {
     meaning: "share of the headroom by which noise may move the rate; less is steadier, and finds free capacity later",
     source: "ours",
 };
-const RESPONSE: Parameter = Parameter {
+pub(super) const RESPONSE: Parameter = Parameter {
     name: "b",
     kind: Kind::Number { unit: "1/(s·Mbit/s)" },
     default: Some("300"),
@@ -66,7 +74,7 @@ const RESPONSE: Parameter = Parameter {
     meaning: "coefficient of response; larger is slower",
     source: "Waki 2013, Sec. 4.2",
 };
-const LEARN: Parameter = Parameter {
+pub(super) const LEARN: Parameter = Parameter {
     name: "learn",
     kind: Kind::Choice(&["never", "probe", "adapt"]),
     default: Some("never"),
@@ -98,6 +106,77 @@ const DECREASE: Parameter = Parameter {
     meaning: "B, by which the rate is multiplied in every other interval",
     source: "Waki 2013, Sec. 6.1.2",
 };
+
+/// TQ begins at the highest rate.
+const FLOOR: Parameter = Parameter { meaning: "lowest rate", ..MIN_RATE };
+const PEAK: Parameter = Parameter {
+    meaning: "highest rate, the peak packet rate, at which the session starts",
+    source: "Subramanya 2003, Sec. 2; the value: as the others",
+    ..MAX_RATE
+};
+const OCCUPANCY: Parameter = Parameter {
+    name: "occupancy",
+    kind: Kind::Number { unit: "packets" },
+    default: Some("5"),
+    range: Some(("0", "100000")),
+    meaning: "x_d, packets of the session to hold in the egress buffer; more never runs dry, and waits longer",
+    source: "ours: half of the buffer of Subramanya 2003, Table 2",
+};
+const GAIN: Parameter = Parameter {
+    name: "gain",
+    kind: Kind::Number { unit: "" },
+    default: Some("0.5"),
+    range: Some(("0", "0.99")),
+    meaning: "k_v, share of the buffer's error that is left after an interval; near 0 rings where reports are late, near 1 is slow",
+    source: "ours: the middle of what Subramanya 2003, Eq. 5 allows",
+};
+const QUEUE: Parameter = Parameter {
+    name: "queue",
+    kind: Kind::Choice(&["printed", "accumulated"]),
+    default: Some("printed"),
+    range: None,
+    meaning: "the bottleneck's queue q: what the last interval added, as printed, or all that stands there, by the delay that it makes",
+    source: "Subramanya 2003, Sec. 2; accumulated: ours",
+};
+const LOW_MIN_RATE: Parameter = Parameter {
+    default: Some("10 kbit/s"),
+    meaning: "lowest rate",
+    source: "ours: the rate that Tobe 1999, Sec. 6.2 begins with",
+    ..MIN_RATE
+};
+const INITIAL_RATE: Parameter = Parameter {
+    name: "initial_rate",
+    kind: Kind::Rate,
+    default: Some("10 kbit/s"),
+    range: Some(("1 kbit/s", "10 Gbit/s")),
+    meaning: "r_0, the rate at which the session starts, between the limits",
+    source: "Tobe 1999, Sec. 6.2",
+};
+const INITIAL_INCREASE: Parameter = Parameter {
+    name: "increase",
+    kind: Kind::Rate,
+    default: Some("10 kbit/s"),
+    range: Some(("1 bit/s", "1 Gbit/s")),
+    meaning: "AIR_0, added at first; more finds its share sooner and overshoots it further",
+    source: "Tobe 1999, Sec. 3",
+};
+const REDUCTION_FACTOR: Parameter = Parameter {
+    name: "reduction_factor",
+    kind: Kind::Number { unit: "" },
+    default: Some("3"),
+    range: Some(("0.1", "100")),
+    meaning: "R_f, by how many times the loss the rate falls",
+    source: "Tobe 1999, Sec. 3",
+};
+const ADAPT: Parameter = Parameter {
+    name: "adapt",
+    kind: Kind::Span,
+    default: Some("3 s"),
+    range: Some(("1 ms", "60 s")),
+    meaning: "T_adapt, from one adaptation point to the next; longer is steadier, and slower",
+    source: "Tobe 1999, Sec. 3",
+};
+const LDA: &[Parameter] = &[INITIAL_RATE, INITIAL_INCREASE, REDUCTION_FACTOR, ADAPT, LOW_MIN_RATE, MAX_RATE];
 
 pub(super) static ENTRIES: &[Entry] = &[
     Entry {
@@ -137,10 +216,55 @@ pub(super) static ENTRIES: &[Entry] = &[
         },
     },
     Entry {
+        name: "lda",
+        summary: "loss-delay based adjustment: an increase that shrinks towards the bottleneck's rate, a decrease by the loss",
+        source: "Tobe 1999, Fig. 2; Sisalem 1998",
+        parameters: LDA,
+        make: |given, packet| given.lda(Increase::Shrinking, packet),
+    },
+    Entry {
+        name: "ldaf",
+        summary: "the same with an increase that does not die out",
+        source: "Tobe 1999, Sec. 6.2",
+        parameters: LDA,
+        make: |given, packet| given.lda(Increase::Fixed, packet),
+    },
+    Entry {
+        name: "rap",
+        summary: "one packet more a round trip for every round trip without loss, half the rate upon loss",
+        source: "Rejaie 1999, Sec. III",
+        parameters: &[LOW_MIN_RATE, MAX_RATE],
+        make: |given, packet| {
+            let limits = RateLimits::new(given.rate(&LOW_MIN_RATE)?, given.rate(&MAX_RATE)?)?;
+            Ok(Box::new(Rap::new(limits, packet)))
+        },
+    },
+    Entry {
+        name: "tfrc",
+        summary: "the rate that TCP's throughput equation gives for the loss events seen",
+        source: "RFC 5348, Sec. 3.1, 4.3, 5.4",
+        parameters: &[LOW_MIN_RATE, MAX_RATE],
+        make: |given, packet| {
+            let limits = RateLimits::new(given.rate(&LOW_MIN_RATE)?, given.rate(&MAX_RATE)?)?;
+            Ok(Box::new(Tfrc::new(limits, packet)))
+        },
+    },
+    Entry {
         name: "cbr",
         summary: "constant bit rate, whatever the path does",
         source: "Waki 2013, Sec. 6.1.2",
         parameters: &[RATE],
         make: |given, _| Ok(Box::new(Cbr::new(given.rate(&RATE)?))),
+    },
+    Entry {
+        name: "tq",
+        summary: "explicit rate from the egress buffer's occupancy, arrival and service rate",
+        source: "Subramanya 2003, Eq. 1 to 4",
+        parameters: &[OCCUPANCY, GAIN, QUEUE, FLOOR, PEAK],
+        make: |given, packet| {
+            let law = TqLaw { desired: given.number(&OCCUPANCY)?, gain: given.number(&GAIN)? };
+            let accumulated = given.choice(&QUEUE)? == "accumulated";
+            Ok(Box::new(Tq::new(TqConfig { law, accumulated, limits: given.limits()?, packet })))
+        },
     },
 ];

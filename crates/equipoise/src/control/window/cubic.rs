@@ -1,4 +1,4 @@
-use super::{Acknowledged, WindowController};
+use super::{Acknowledged, Reno, WindowController};
 use crate::units::{Instant, SenderClock, Span};
 
 /// CUBIC: the window follows a cubic function of the time since the last loss, flat where that loss was.
@@ -32,8 +32,8 @@ use crate::units::{Instant, SenderClock, Span};
 /// - Loss of a window in which little was under way takes β of what was under way, as Sec. 4.6 has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cubic {
-    window: f64,
-    threshold: Option<f64>,
+    /// Holds the window, and is the law of slow start.
+    reno: Reno,
     /// The window where the last reduction found it.
     prior: f64,
     /// `W_max`; `None` before any loss and after a timeout.
@@ -69,8 +69,6 @@ const DECREASE: f64 = 0.7;
 const FRIENDLY_INCREASE: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 /// The target of one round-trip time as a multiple of the window, at most (RFC 9438, Sec. 4.2).
 const LARGEST_TARGET: f64 = 1.5;
-/// Least threshold, in segments (RFC 9438, Sec. 4.6).
-const LEAST_THRESHOLD: f64 = 2.0;
 
 impl Curve {
     fn from(window: f64, peak: f64) -> Self {
@@ -87,36 +85,33 @@ impl Curve {
 impl Cubic {
     /// Begins in slow start with `initial_window` segments, one at least.
     pub const fn new(initial_window: f64) -> Self {
-        let window = initial_window.max(1.0);
-        Self { window, threshold: None, prior: window, peak: None, stage: None, last_ack: None }
-    }
-
-    fn in_slow_start(&self) -> bool {
-        self.threshold.is_none_or(|threshold| self.window < threshold)
+        let prior = initial_window.max(1.0);
+        Self { reno: Reno::new(initial_window), prior, peak: None, stage: None, last_ack: None }
     }
 
     /// Congestion avoidance for one acknowledgement, `gap_s` after the last.
     fn avoid_congestion(&mut self, ack: &Acknowledged, gap_s: f64) {
-        let (window, prior) = (self.window, self.prior);
+        let (window, prior) = (self.reno.window(), self.prior);
         let curve = Curve::from(window, self.peak.unwrap_or(window));
         let begin = Stage { curve, reno: window, elapsed_s: 0.0 };
         let mut stage = self.stage.map_or(begin, |stage| Stage { elapsed_s: stage.elapsed_s + gap_s, ..stage });
         // As Reno above the window of the last reduction (RFC 9438, Sec. 4.3).
         let increase = if stage.reno < prior { FRIENDLY_INCREASE } else { 1.0 };
         stage.reno += increase * (ack.segments as f64).min(window) / window;
-        self.window = if stage.curve.at(stage.elapsed_s) < stage.reno {
+        let next = if stage.curve.at(stage.elapsed_s) < stage.reno {
             stage.reno.max(window)
         } else {
             let round_trip_s = ack.smoothed_round_trip.map_or(0.0, Span::as_secs_f64).max(0.0);
             let target = stage.curve.at(stage.elapsed_s + round_trip_s).clamp(window, LARGEST_TARGET * window);
             window + (target - window) / window
         };
+        self.reno.take_over(next);
         self.stage = Some(stage);
     }
 
-    fn reduce(&mut self, in_flight: u64) {
-        let threshold = (in_flight as f64 * DECREASE).max(LEAST_THRESHOLD);
-        (self.prior, self.threshold) = (self.window, Some(threshold));
+    /// A loss or a timeout ends the stage.
+    fn end_stage(&mut self) {
+        self.prior = self.reno.window();
         (self.stage, self.last_ack) = (None, None);
     }
 }
@@ -128,8 +123,8 @@ impl WindowController for Cubic {
         if !ack.window_limited {
             return;
         }
-        if self.in_slow_start() {
-            self.window += 1.0;
+        if self.reno.in_slow_start() {
+            self.reno.on_ack(now, ack);
         } else {
             self.avoid_congestion(ack, gap_s);
         }
@@ -137,37 +132,34 @@ impl WindowController for Cubic {
 
     fn on_loss(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
         // Fast convergence: a window that did not come back to its peak leaves room for those who came since (Sec. 4.7).
-        let fell_again = self.peak.is_some_and(|peak| self.window < peak);
-        self.peak = Some(if fell_again { self.window * (1.0 + DECREASE) / 2.0 } else { self.window });
-        self.reduce(in_flight);
-        self.window = self.threshold.unwrap_or(LEAST_THRESHOLD);
+        let window = self.reno.window();
+        let fell_again = self.peak.is_some_and(|peak| window < peak);
+        self.peak = Some(if fell_again { window * (1.0 + DECREASE) / 2.0 } else { window });
+        self.end_stage();
+        self.reno.reduce(in_flight as f64 * DECREASE);
     }
 
     fn on_timeout(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
-        self.reduce(in_flight);
-        (self.peak, self.window) = (None, 1.0);
+        self.end_stage();
+        self.peak = None;
+        self.reno.start_again(in_flight as f64 * DECREASE);
     }
 
-    fn on_restart(&mut self, _now: Instant<SenderClock>, window: f64) {
-        self.window = self.window.min(window).max(1.0);
+    fn on_restart(&mut self, now: Instant<SenderClock>, window: f64) {
+        self.reno.on_restart(now, window);
         (self.stage, self.last_ack) = (None, None);
     }
 
     fn window(&self) -> f64 {
-        self.window
+        self.reno.window()
     }
 
     fn slow_start_threshold(&self) -> Option<f64> {
-        self.threshold
+        self.reno.slow_start_threshold()
     }
 
     fn shift(&mut self, segments: f64) {
-        let slow_start = self.in_slow_start();
-        self.window = (self.window + segments).max(1.0);
-        // What comes from outside does not send the law back to slow start.
-        if !slow_start {
-            self.threshold = self.threshold.map(|threshold| threshold.min(self.window));
-        }
+        self.reno.shift(segments);
         if let Some(stage) = &mut self.stage {
             stage.reno = (stage.reno + segments).max(1.0);
         }

@@ -1,10 +1,9 @@
-use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
 use super::{Acknowledged, WindowController, WindowSnapshot};
 use crate::measure::BandwidthEstimate;
-use crate::pace::stream_seed;
+use crate::pace::generator;
 use crate::units::{Instant, Rate, SenderClock};
 
 /// A law whose window never quite rests: self-induced oscillation around any window law.
@@ -51,9 +50,7 @@ impl<L> Oscillating<L> {
     /// Moves `law` with strength m, drawn from `seed`; a strength of zero, or none above it, leaves the law as it is.
     pub fn new(law: L, strength: f64, seed: u64) -> Self {
         let strength = if strength.is_finite() { strength.max(0.0) } else { 0.0 };
-        let state = u128::from(stream_seed(seed, STREAM)) << 64 | u128::from(stream_seed(seed, STREAM.wrapping_add(1)));
-        let random = Pcg64Mcg::from_seed((state | 1).to_le_bytes());
-        Self { law, strength, random, last_ack: None }
+        Self { law, strength, random: generator(seed, STREAM), last_ack: None }
     }
 
     /// The law within.

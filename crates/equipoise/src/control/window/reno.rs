@@ -13,7 +13,9 @@ pub struct Reno {
     threshold: Option<f64>,
 }
 
-/// Least threshold, in segments (RFC 5681, Eq. 4).
+/// What a loss leaves of the segments under way (RFC 5681, Eq. 4).
+const DECREASE: f64 = 0.5;
+/// Least threshold, in segments (RFC 5681, Eq. 4; RFC 9438, Sec. 4.6).
 const LEAST_THRESHOLD: f64 = 2.0;
 
 impl Reno {
@@ -32,6 +34,18 @@ impl Reno {
         self.leave_slow_start();
     }
 
+    /// A loss: threshold and window fall to so many segments, two at least.
+    pub(super) fn reduce(&mut self, segments: f64) {
+        self.window = segments.max(LEAST_THRESHOLD);
+        self.threshold = Some(self.window);
+    }
+
+    /// A timeout: the threshold falls as after a loss, and slow start begins again.
+    pub(super) fn start_again(&mut self, threshold: f64) {
+        self.reduce(threshold);
+        self.window = 1.0;
+    }
+
     /// Lowers the threshold, where it has to be, so that the window is not below it.
     pub(super) fn leave_slow_start(&mut self) {
         self.threshold = Some(self.threshold.map_or(self.window, |threshold| threshold.min(self.window)));
@@ -46,13 +60,11 @@ impl WindowController for Reno {
     }
 
     fn on_loss(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
-        let threshold = (in_flight as f64 / 2.0).max(LEAST_THRESHOLD);
-        (self.window, self.threshold) = (threshold, Some(threshold));
+        self.reduce(in_flight as f64 * DECREASE);
     }
 
-    fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64) {
-        self.on_loss(now, in_flight);
-        self.window = 1.0;
+    fn on_timeout(&mut self, _now: Instant<SenderClock>, in_flight: u64) {
+        self.start_again(in_flight as f64 * DECREASE);
     }
 
     fn on_restart(&mut self, _now: Instant<SenderClock>, window: f64) {

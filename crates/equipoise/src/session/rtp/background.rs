@@ -30,7 +30,7 @@ impl Background {
     pub fn new(stream: StreamConfig, source: Source<SenderClock>) -> Result<Self, SessionError> {
         let mut random = Pcg64Mcg::seed_from_u64(u64::from(stream.ssrc));
         let stream = StreamConfig { packet_size: source.packet_size(), ..stream };
-        let packetiser = Packetiser::new(stream, &mut random)?;
+        let packetiser = Packetiser::new(stream, None, &mut random)?;
         Ok(Self { packetiser, source, ended: false, outbox: Outbox::default() })
     }
 }
@@ -56,7 +56,7 @@ impl Endpoint for Background {
                 self.source.postpone(now);
                 self.outbox.event(Event::PacingReset { late });
             }
-            self.packetiser.send(now, &mut self.outbox);
+            self.packetiser.send(now, None, &mut self.outbox);
             self.source.advance();
         }
     }

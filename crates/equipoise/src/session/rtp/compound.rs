@@ -9,7 +9,7 @@ use crate::units::{Instant, Span};
 /// times and divided by e − 3/2. Reading: 5 % of a session's bandwidth ask for a longer interval only below 1 kbit/s,
 /// which no controller goes to, so that the minimum always holds.
 #[derive(Clone, Debug)]
-pub(super) struct CompoundTimer<C> {
+pub(in crate::session) struct CompoundTimer<C> {
     due: Option<Instant<C>>,
     random: Pcg64Mcg,
 }
@@ -21,24 +21,24 @@ impl<C> CompoundTimer<C> {
     const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 
     /// A timer that is not running yet.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::session) fn new(seed: u64) -> Self {
         Self { due: None, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
     /// Sets the timer anew.
-    pub(super) fn restart(&mut self, now: Instant<C>) {
+    pub(in crate::session) fn restart(&mut self, now: Instant<C>) {
         let spread = 0.5 + f64::from(self.random.next_u32()) / f64::from(u32::MAX);
         let interval = Self::MINIMUM_S * spread / Self::COMPENSATION;
         self.due = Some(now + Span::from_secs_f64(interval).unwrap_or(Span::from_secs(5)));
     }
 
     /// When the next compound is due; `None` while the timer is not running.
-    pub(super) const fn due(&self) -> Option<Instant<C>> {
+    pub(in crate::session) const fn due(&self) -> Option<Instant<C>> {
         self.due
     }
 
     /// Whether a compound is due at `now`; if so, the timer runs anew.
-    pub(super) fn fires(&mut self, now: Instant<C>) -> bool {
+    pub(in crate::session) fn fires(&mut self, now: Instant<C>) -> bool {
         let fires = self.due.is_some_and(|due| due <= now);
         if fires {
             self.restart(now);
@@ -47,7 +47,7 @@ impl<C> CompoundTimer<C> {
     }
 
     /// Random numbers for whatever else a state machine wants to draw.
-    pub(super) const fn random(&mut self) -> &mut Pcg64Mcg {
+    pub(in crate::session) const fn random(&mut self) -> &mut Pcg64Mcg {
         &mut self.random
     }
 }

@@ -16,16 +16,22 @@
 mod background;
 #[cfg(test)]
 mod clock_tests;
-mod compound;
+pub(super) mod compound;
 mod delays;
-mod outbox;
-mod payload;
+mod egress;
+#[cfg(test)]
+mod egress_tests;
+pub(super) mod exchange;
+pub(super) mod outbox;
+pub(super) mod payload;
 #[cfg(test)]
 mod payload_tests;
-mod playout;
+pub(super) mod playout;
 mod receiver;
+pub(super) mod reception;
 mod sender;
-mod stream;
+pub(super) mod stream;
+mod supply;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -33,8 +39,10 @@ mod two_ends;
 
 pub use background::Background;
 pub use delays::Delays;
+pub use egress::Egress;
 pub use payload::Payload;
 pub use playout::PlayoutConfig;
 pub use receiver::{Clocks, Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig};
 pub use stream::{SessionError, StreamConfig};
+pub use supply::Supply;

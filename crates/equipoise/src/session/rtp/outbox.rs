@@ -1,6 +1,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::control::split::PathId;
 use crate::session::{Event, Ignored, Output, Transmit};
 use crate::wire::rtp::RtpHeader;
 
@@ -9,8 +10,10 @@ use crate::wire::rtp::RtpHeader;
 /// Media packets are kept as headers and encoded when they are taken, into one buffer that is used again, and so are the
 /// buffers of whole datagrams: no allocation per packet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outbox {
-    items: VecDeque<Item>,
+pub(in crate::session) struct Outbox {
+    items: VecDeque<(Option<PathId>, Item)>,
+    /// The path that what comes next is about; none in a session of one path.
+    path: Option<PathId>,
     buffer: Vec<u8>,
     /// Buffers to use again.
     spare: Vec<Vec<u8>>,
@@ -24,29 +27,44 @@ enum Item {
 }
 
 impl Outbox {
-    pub(super) fn event(&mut self, event: Event) {
-        self.items.push_back(Item::Event(event));
+    pub(in crate::session) fn event(&mut self, event: Event) {
+        self.push(Item::Event(event));
     }
 
-    pub(super) fn ignore(&mut self, reason: Ignored) {
+    pub(in crate::session) fn ignore(&mut self, reason: Ignored) {
         self.event(Event::Ignored(reason));
     }
 
-    pub(super) fn media(&mut self, header: RtpHeader, media: usize) {
-        self.items.push_back(Item::Media { header, media });
+    pub(in crate::session) fn media(&mut self, header: RtpHeader, media: usize) {
+        self.push(Item::Media { header, media });
     }
 
     /// A whole datagram, encoded by `write` into an empty buffer.
-    pub(super) fn whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(in crate::session) fn whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(Transmit::MAX_HEAD));
         bytes.clear();
         write(&mut bytes);
-        self.items.push_back(Item::Whole(bytes));
+        self.push(Item::Whole(bytes));
     }
 
-    pub(super) fn poll(&mut self) -> Option<Output<'_>> {
-        let media = match self.items.pop_front()? {
-            Item::Event(event) => return Some(Output::Event(event)),
+    /// What comes next is about this path.
+    pub(in crate::session) const fn about(&mut self, path: Option<PathId>) {
+        self.path = path;
+    }
+
+    fn push(&mut self, item: Item) {
+        self.items.push_back((self.path, item));
+    }
+
+    pub(in crate::session) fn poll(&mut self) -> Option<Output<'_>> {
+        self.poll_path().map(|(_, output)| output)
+    }
+
+    /// The next thing, and the path that it is about.
+    pub(in crate::session) fn poll_path(&mut self) -> Option<(Option<PathId>, Output<'_>)> {
+        let (path, item) = self.items.pop_front()?;
+        let media = match item {
+            Item::Event(event) => return Some((path, Output::Event(event))),
             Item::Media { header, media } => {
                 self.buffer.clear();
                 header.encode(&mut self.buffer);
@@ -57,6 +75,6 @@ impl Outbox {
                 0
             }
         };
-        Some(Output::Transmit(Transmit { head: &self.buffer, media }))
+        Some((path, Output::Transmit(Transmit { head: &self.buffer, media })))
     }
 }

@@ -2,8 +2,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::session::Ignored;
-use crate::wire::NtpTime;
-use crate::wire::relay;
+use crate::wire::rtp::Subflow;
+use crate::wire::{NtpTime, relay};
 
 /// What a session carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,80 +18,102 @@ pub enum Payload {
 }
 
 /// Payload that waits to be sent, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct PayloadQueue {
+#[derive(Debug)]
+pub(in crate::session) struct PayloadQueue {
     bytes: VecDeque<u8>,
-    /// Lengths of the packets, where it holds packets.
-    packets: VecDeque<usize>,
+    /// Packets, or runs of a stream that are sent alike.
+    pieces: VecDeque<Piece>,
+    /// What packets will be stamped with, beside their sending time.
+    subflow: Option<Subflow>,
     /// Where a packet is stamped for a trial.
     scratch: Vec<u8>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    length: usize,
+    /// Wanted on two paths.
+    twice: bool,
+}
+
 impl PayloadQueue {
     /// Bytes that may wait. Ours: a tenth of a second at 20 Mbit/s; what waits longer is no longer live.
-    pub(super) const MOST: usize = 256 << 10;
+    pub(in crate::session) const MOST: usize = 256 << 10;
     /// Packets that may wait.
-    const MOST_PACKETS: usize = 1024;
+    const MOST_PIECES: usize = 1024;
 
-    /// Bytes that it would take now.
-    pub(super) fn room(&self) -> usize {
-        if self.packets.len() >= Self::MOST_PACKETS { 0 } else { Self::MOST.saturating_sub(self.bytes.len()) }
+    /// An empty queue, whose packets will be stamped with their sending time and with a `subflow` like this.
+    pub(in crate::session) const fn new(subflow: Option<Subflow>) -> Self {
+        Self { bytes: VecDeque::new(), pieces: VecDeque::new(), subflow, scratch: Vec::new() }
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    /// Bytes that it would take now.
+    pub(in crate::session) fn room(&self) -> usize {
+        if self.pieces.len() >= Self::MOST_PIECES { 0 } else { Self::MOST.saturating_sub(self.bytes.len()) }
+    }
+
+    pub(in crate::session) fn waiting(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Sequence number and timestamp of the packet that is next.
-    pub(super) fn next_header(&self) -> Option<(u16, u32)> {
-        self.packets.front()?;
-        let byte = |at: usize| self.bytes.get(at).copied().map(u32::from);
-        let word = |at: usize| Some(byte(at)? << 24 | byte(at + 1)? << 16 | byte(at + 2)? << 8 | byte(at + 3)?);
-        Some(((word(0)? & 0xFFFF) as u16, word(4)?))
+    /// Whether what is next is wanted on two paths.
+    pub(in crate::session) fn is_twice(&self) -> bool {
+        self.pieces.front().is_some_and(|piece| piece.twice)
     }
 
-    /// Puts payload behind what waits.
+    /// Sequence number and timestamp of the packet that is next, where it is one; `None` where nothing waits.
+    pub(in crate::session) fn next_header(&self) -> Option<(u16, u32)> {
+        self.pieces.front()?;
+        let byte = |at: usize| u32::from(self.bytes.get(at).copied().unwrap_or(0));
+        let word = |at: usize| byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3);
+        Some(((word(0) & 0xFFFF) as u16, word(4)))
+    }
+
+    /// Puts what an application gives behind what waits: bytes of its stream, or a packet of the source `ssrc`.
     ///
     /// # Errors
-    /// [`Ignored::Full`] where there is no room for all of it.
-    pub(super) fn push(&mut self, payload: &[u8]) -> Result<(), Ignored> {
-        if payload.len() > self.room() {
+    /// [`Ignored::Stray`] where the session makes its own payload; [`Ignored::Malformed`] where it is no RTP packet or its
+    /// header has no room for what it is stamped with; [`Ignored::Foreign`] for another source; [`Ignored::Full`] where
+    /// there is no room for all of it.
+    pub(in crate::session) fn offer(
+        &mut self,
+        bytes: &[u8],
+        twice: bool,
+        payload: Payload,
+        ssrc: u32,
+    ) -> Result<(), Ignored> {
+        match payload {
+            Payload::Generated => return Err(Ignored::Stray),
+            Payload::Stream => {}
+            Payload::Rtp => {
+                self.scratch.clear();
+                relay::stamp(bytes, NtpTime::from_bits(0), self.subflow, &mut self.scratch)
+                    .map_err(|_| Ignored::Malformed)?;
+                if bytes.get(8..12) != Some(ssrc.to_be_bytes().as_slice()) {
+                    return Err(Ignored::Foreign);
+                }
+            }
+        }
+        if bytes.len() > self.room() {
             return Err(Ignored::Full);
         }
-        self.bytes.extend(payload);
-        Ok(())
-    }
-
-    /// Puts a packet of the source `ssrc` behind what waits.
-    ///
-    /// # Errors
-    /// [`Ignored::Malformed`] where it is no RTP packet or its header has no room for a sending time; [`Ignored::Foreign`]
-    /// for another source; [`Ignored::Full`] where there is no room for it.
-    pub(super) fn push_packet(&mut self, packet: &[u8], ssrc: u32) -> Result<(), Ignored> {
-        self.scratch.clear();
-        relay::stamp(packet, NtpTime::from_bits(0), &mut self.scratch).map_err(|_| Ignored::Malformed)?;
-        if packet.get(8..12) != Some(ssrc.to_be_bytes().as_slice()) {
-            return Err(Ignored::Foreign);
+        self.bytes.extend(bytes);
+        let length = bytes.len();
+        match self.pieces.back_mut() {
+            Some(last) if payload == Payload::Stream && last.twice == twice => last.length += length,
+            _ => self.pieces.push_back(Piece { length, twice }),
         }
-        self.push(packet)?;
-        self.packets.push_back(packet.len());
         Ok(())
     }
 
-    /// Takes the first `length` bytes and appends them to `out`.
-    pub(super) fn take(&mut self, length: usize, out: &mut Vec<u8>) {
+    /// Takes the first bytes, `most` of them or up to the end of what is sent alike, and appends them to `out`.
+    pub(in crate::session) fn take(&mut self, most: usize, out: &mut Vec<u8>) {
+        let Some(piece) = self.pieces.front_mut() else { return };
+        let length = most.min(piece.length);
+        piece.length -= length;
+        if piece.length == 0 {
+            self.pieces.pop_front();
+        }
         out.extend(self.bytes.drain(..length.min(self.bytes.len())));
-    }
-
-    /// Takes the packet that is next and appends it to `out` with its sending time.
-    pub(super) fn take_packet(&mut self, time: NtpTime, out: &mut Vec<u8>) {
-        let Some(length) = self.packets.pop_front() else { return };
-        let length = length.min(self.bytes.len());
-        let packet = &self.bytes.make_contiguous()[..length];
-        // It had room for the time when it came in.
-        if relay::stamp(packet, time, out).is_err() {
-            out.extend_from_slice(packet);
-        }
-        self.bytes.drain(..length);
     }
 }

@@ -1,7 +1,10 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
+use super::payload::Payload;
+use crate::session::Ignored;
 use crate::units::{Instant, ReceiverClock, Span};
+use crate::wire::relay;
 
 /// How payload is given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,18 +13,31 @@ pub struct PlayoutConfig {
     pub hold: Span,
     /// Bytes that may wait behind a missing packet; beyond, it is waited for no longer.
     pub most: usize,
+    /// Whether payload is given out in the order in which it was sent; otherwise it is given out as it comes, for an
+    /// application that puts it into order itself.
+    pub in_order: bool,
 }
 
 impl Default for PlayoutConfig {
     /// 100 ms (ours: twice the reordering that a session should outlast) and 256 kB.
     fn default() -> Self {
-        Self { hold: Span::from_millis(100), most: 256 << 10 }
+        Self { hold: Span::from_millis(100), most: 256 << 10, in_order: true }
     }
+}
+
+/// A media packet that came.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct Came<'a> {
+    /// Its number, counted on over the wraps.
+    pub(in crate::session) sequence: u64,
+    pub(in crate::session) payload: &'a [u8],
+    /// All of it.
+    pub(in crate::session) datagram: &'a [u8],
 }
 
 /// Puts payloads into the order of their sequence numbers.
 #[derive(Debug)]
-pub(super) struct Playout {
+pub(in crate::session) struct Playout {
     config: PlayoutConfig,
     /// The number to be given out next; `None` at the beginning, when a packet before the first one may still come.
     next: Option<u64>,
@@ -40,17 +56,40 @@ impl Playout {
     /// A number this far ahead of what is waited for starts a new order: the sender began anew.
     const FAR: u64 = 1 << 15;
 
-    pub(super) const fn new(config: PlayoutConfig) -> Self {
+    pub(in crate::session) const fn new(config: PlayoutConfig) -> Self {
         Self { config, next: None, early: BTreeMap::new(), held: 0, spare: Vec::new(), ready: VecDeque::new() }
     }
 
-    /// A packet came. False where it is too late: what follows it was given out.
-    pub(super) fn push(
+    /// A media packet came, in a session that carries payload of this kind.
+    ///
+    /// # Errors
+    /// [`Ignored::Late`] where what follows it was given out.
+    pub(in crate::session) fn play(
         &mut self,
         now: Instant<ReceiverClock>,
-        sequence: u64,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) -> bool {
+        kind: Payload,
+        Came { sequence, payload, datagram }: Came<'_>,
+    ) -> Result<(), Ignored> {
+        let in_time = match kind {
+            Payload::Generated => true,
+            Payload::Stream => self.push(now, sequence, |out| out.extend_from_slice(payload)),
+            Payload::Rtp => self.push(now, sequence, |out| {
+                // It parsed as RTP, so it can be taken apart.
+                let _ = relay::unstamp(datagram, out);
+            }),
+        };
+        if in_time { Ok(()) } else { Err(Ignored::Late) }
+    }
+
+    /// A packet came. False where it is too late: what follows it was given out.
+    fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if !self.config.in_order {
+            let mut payload = self.spare.pop().unwrap_or_default();
+            payload.clear();
+            write(&mut payload);
+            self.ready.push_back((0, payload));
+            return true;
+        }
         let reference = self.next.or_else(|| self.early.keys().next().copied()).unwrap_or(sequence);
         if sequence.abs_diff(reference) >= Self::FAR {
             self.flush();
@@ -68,7 +107,7 @@ impl Playout {
     }
 
     /// When a missing packet is waited for no longer.
-    pub(super) fn due(&self) -> Option<Instant<ReceiverClock>> {
+    pub(in crate::session) fn due(&self) -> Option<Instant<ReceiverClock>> {
         let came = if self.next.is_some() {
             self.early.values().map(|(came, _)| *came).next()
         } else {
@@ -78,7 +117,7 @@ impl Playout {
     }
 
     /// Gives out what is in order, or has waited for long enough.
-    pub(super) fn release(&mut self, now: Instant<ReceiverClock>) {
+    pub(in crate::session) fn release(&mut self, now: Instant<ReceiverClock>) {
         while let Some((&sequence, _)) = self.early.first_key_value() {
             let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);
             if waits && self.held <= self.config.most {
@@ -89,19 +128,19 @@ impl Playout {
     }
 
     /// Gives out all there is.
-    pub(super) fn flush(&mut self) {
+    pub(in crate::session) fn flush(&mut self) {
         while !self.early.is_empty() {
             self.pop_first();
         }
     }
 
     /// The next payload and how many packets are missing before it.
-    pub(super) fn pop(&mut self) -> Option<(u64, Vec<u8>)> {
+    pub(in crate::session) fn pop(&mut self) -> Option<(u64, Vec<u8>)> {
         self.ready.pop_front()
     }
 
     /// Takes a buffer back.
-    pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
+    pub(in crate::session) fn recycle(&mut self, buffer: Vec<u8>) {
         if self.spare.len() < Self::SPARE {
             self.spare.push(buffer);
         }
@@ -129,7 +168,7 @@ mod tests {
 
     /// One that holds for 50 ms and has given out everything before packet 10.
     fn playout() -> Playout {
-        let mut playout = Playout::new(PlayoutConfig { hold: Span::from_millis(50), most: 100 });
+        let mut playout = Playout::new(PlayoutConfig { hold: Span::from_millis(50), most: 100, in_order: true });
         playout.next = Some(10);
         playout
     }
@@ -198,7 +237,7 @@ mod tests {
         fn the_order_is_that_of_the_numbers(shifts in proptest::collection::vec(0u64..20, 1..200)) {
             let mut arrivals: Vec<_> = shifts.iter().enumerate().map(|(number, shift)| (number as u64 + shift, number as u64)).collect();
             arrivals.sort_unstable();
-            let mut playout = Playout::new(PlayoutConfig { hold: Span::from_millis(50), most: 1 << 20 });
+            let mut playout = Playout::new(PlayoutConfig { hold: Span::from_millis(50), most: 1 << 20, in_order: true });
             let mut found = Vec::new();
             for (time, number) in arrivals {
                 prop_assert!(push(&mut playout, time as i64, number), "{number} came within 20 ms");

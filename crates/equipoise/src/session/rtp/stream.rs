@@ -1,15 +1,16 @@
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use rand_core::Rng;
 use thiserror::Error;
 
 use crate::session::Event;
 use crate::session::rtp::outbox::Outbox;
-use crate::session::rtp::payload::PayloadQueue;
+use crate::session::rtp::payload::{Payload, PayloadQueue};
 use crate::units::{Instant, SenderClock, Size, Span};
-use crate::wire::NtpTime;
 use crate::wire::rtcp::{self, SenderInfo};
-use crate::wire::rtp::RtpHeader;
+use crate::wire::rtp::{RtpHeader, Subflow};
+use crate::wire::{NtpTime, relay};
 
 /// What an RTP stream is called and made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,21 +80,55 @@ impl StreamConfig {
 
 /// Makes the packets of one RTP stream: numbers, timestamps, counts.
 #[derive(Clone, Debug)]
-pub(super) struct Packetiser {
+pub(in crate::session) struct Packetiser {
     config: StreamConfig,
     media: usize,
     next_sequence: u64,
     timestamp_offset: u32,
-    packets: u32,
-    octets: u32,
+    counts: Counts,
+}
+
+/// What a sender report counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::session) struct Counts {
+    pub(in crate::session) packets: u32,
+    pub(in crate::session) octets: u32,
+}
+
+/// A packet that has its number, and neither its sending time nor its place in a sub-flow.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct Plain<'a> {
+    pub(in crate::session) sequence: u64,
+    /// The packet without our extensions.
+    pub(in crate::session) bytes: &'a [u8],
+}
+
+/// A packet that was put into the outbox.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct Sent {
+    /// Size of the IP packet.
+    pub(in crate::session) size: Size,
+    octets: usize,
+}
+
+impl Counts {
+    pub(in crate::session) const fn add(&mut self, sent: Sent) {
+        self.packets = self.packets.wrapping_add(1);
+        self.octets = self.octets.wrapping_add(sent.octets as u32);
+    }
 }
 
 impl Packetiser {
     const LARGEST: Size = Size::from_bytes(65_535);
 
-    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1).
-    pub(super) fn new(config: StreamConfig, random: &mut impl Rng) -> Result<Self, SessionError> {
-        let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
+    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1), and whose packets
+    /// carry a `subflow` like this.
+    pub(in crate::session) fn new(
+        config: StreamConfig,
+        subflow: Option<Subflow>,
+        random: &mut impl Rng,
+    ) -> Result<Self, SessionError> {
+        let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), subflow, ..RtpHeader::default() };
         let min = Size::IPV4_UDP + config.overhead + Size::from_bytes(header.encoded_len() as u64);
         let found = config.packet_size;
         if found < min || found > Self::LARGEST {
@@ -106,26 +141,36 @@ impl Packetiser {
         // The upper half of the numbers stays free at first, so that a trace shows no wrap in its first seconds.
         let next_sequence = u64::from(random.next_u32() & 0x7FFF);
         let media = (found - min).as_bytes() as usize;
-        Ok(Self { config, media, next_sequence, timestamp_offset: random.next_u32(), packets: 0, octets: 0 })
+        Ok(Self { config, media, next_sequence, timestamp_offset: random.next_u32(), counts: Counts::default() })
     }
 
-    pub(super) const fn config(&self) -> &StreamConfig {
+    /// Media in a full packet.
+    pub(super) const fn media(&self) -> Size {
+        Size::from_bytes(self.media as u64)
+    }
+
+    /// The number of the next packet.
+    pub(super) const fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    pub(in crate::session) const fn config(&self) -> &StreamConfig {
         &self.config
     }
 
     /// What a sender report says at `now`.
-    pub(super) fn sender_info(&self, now: Instant<SenderClock>) -> SenderInfo {
+    pub(in crate::session) fn sender_info(&self, now: Instant<SenderClock>) -> SenderInfo {
         SenderInfo {
             ssrc: self.config.ssrc,
             ntp: NtpTime::from_instant(now),
             rtp_timestamp: self.timestamp(now),
-            packet_count: self.packets,
-            octet_count: self.octets,
+            packet_count: self.counts.packets,
+            octet_count: self.counts.octets,
         }
     }
 
     /// Puts a compound that any RTP tool understands into `outbox`: SR, SDES with CNAME, and BYE at the end.
-    pub(super) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
+    pub(in crate::session) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
         let info = self.sender_info(now);
         outbox.whole(|out| {
             info.encode(&[], &[], out);
@@ -153,73 +198,86 @@ impl Packetiser {
         (seconds * hz + nanos * hz / 1_000_000_000) as u32
     }
 
-    fn header(&self, now: Instant<SenderClock>) -> RtpHeader {
+    fn header(&self, now: Instant<SenderClock>, send_time: Option<NtpTime>, subflow: Option<Subflow>) -> RtpHeader {
         RtpHeader {
             marker: false,
             payload_type: self.config.payload_type,
             sequence: self.next_sequence as u16,
             timestamp: self.timestamp(now),
             ssrc: self.config.ssrc,
-            send_time: Some(NtpTime::from_instant(now)),
+            send_time,
+            subflow,
         }
     }
 
-    /// Puts the next packet of generated media, which leaves at `now`, into `outbox`. Gives its size.
-    pub(super) fn send(&mut self, now: Instant<SenderClock>, outbox: &mut Outbox) -> Size {
-        outbox.media(self.header(now), self.media);
-        self.on_sent(self.config.packet_size, self.media, outbox)
-    }
-
-    /// The same with what waits in `queue`, as much as fits; `None` where nothing does.
-    pub(super) fn send_stream(
+    /// Puts the next packet of generated media, which leaves at `now`, into `outbox`.
+    pub(in crate::session) fn send(
         &mut self,
         now: Instant<SenderClock>,
-        queue: &mut PayloadQueue,
+        subflow: Option<Subflow>,
         outbox: &mut Outbox,
-    ) -> Option<Size> {
-        let length = queue.waiting().min(self.media);
-        if length == 0 {
-            return None;
-        }
-        let header = self.header(now);
-        outbox.whole(|out| {
-            header.encode(out);
-            queue.take(length, out);
-        });
-        Some(self.on_sent(self.size_around(header.encoded_len() + length), length, outbox))
+    ) -> Sent {
+        let header = self.header(now, Some(NtpTime::from_instant(now)), subflow);
+        outbox.media(header, self.media);
+        self.next_sequence += 1;
+        let sent = Sent { size: self.config.packet_size, octets: self.media };
+        self.on_sent(self.next_sequence - 1, sent, outbox)
     }
 
-    /// The same with the next packet of another program.
-    pub(super) fn send_packet(
+    /// Makes the next packet out of what waits in `queue`, as much of a stream as fits or another program's packet, and
+    /// writes it to `plain` as it is without our extensions. Gives its number; `None` where nothing waits.
+    pub(in crate::session) fn number(
         &mut self,
         now: Instant<SenderClock>,
+        payload: Payload,
         queue: &mut PayloadQueue,
-        outbox: &mut Outbox,
-    ) -> Option<Size> {
+        plain: &mut Vec<u8>,
+    ) -> Option<u64> {
+        plain.clear();
         let (sequence, timestamp) = queue.next_header()?;
-        // Counted on over the wraps, from wherever the other program began.
-        let ahead = sequence.wrapping_sub(self.next_sequence as u16) as i16;
-        self.next_sequence = self.next_sequence.saturating_add_signed(i64::from(ahead));
-        self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
-        let mut length = 0;
+        if payload == Payload::Rtp {
+            // Counted on over the wraps, from wherever the other program began.
+            let ahead = sequence.wrapping_sub(self.next_sequence as u16) as i16;
+            self.next_sequence = self.next_sequence.saturating_add_signed(i64::from(ahead));
+            self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
+            queue.take(usize::MAX, plain);
+        } else {
+            self.header(now, None, None).encode(plain);
+            queue.take(self.media, plain);
+        }
+        self.next_sequence += 1;
+        Some(self.next_sequence - 1)
+    }
+
+    /// Puts a packet that has its number, and leaves at `now`, into `outbox`.
+    pub(in crate::session) fn stamp(
+        &mut self,
+        now: Instant<SenderClock>,
+        plain: Plain<'_>,
+        subflow: Option<Subflow>,
+        outbox: &mut Outbox,
+    ) -> Sent {
+        let (Plain { sequence, bytes: plain }, mut length) = (plain, 0);
         outbox.whole(|out| {
-            queue.take_packet(NtpTime::from_instant(now), out);
+            // Another program's packet had room for it when it came in.
+            if relay::stamp(plain, NtpTime::from_instant(now), subflow, out).is_err() {
+                out.extend_from_slice(plain);
+            }
             length = out.len();
         });
-        Some(self.on_sent(self.size_around(length), length, outbox))
+        let octets = plain.len().saturating_sub(RtpHeader::default().encoded_len());
+        self.on_sent(sequence, Sent { size: self.size_around(length), octets }, outbox)
     }
 
-    fn on_sent(&mut self, size: Size, octets: usize, outbox: &mut Outbox) -> Size {
-        outbox.event(Event::MediaSent { sequence: self.next_sequence, size });
-        self.next_sequence += 1;
-        self.packets = self.packets.wrapping_add(1);
-        self.octets = self.octets.wrapping_add(octets as u32);
-        size
+    fn on_sent(&mut self, sequence: u64, sent: Sent, outbox: &mut Outbox) -> Sent {
+        outbox.event(Event::MediaSent { sequence, size: sent.size });
+        self.counts.add(sent);
+        sent
     }
 }
 
 /// Refuses a canonical name that does not fit.
-pub(super) fn check_cname(cname: &str) -> Result<(), SessionError> {
+pub(in crate::session) fn check_cname(cname: &str) -> Result<(), SessionError> {
     let (found, max) = (cname.len(), StreamConfig::MAX_CNAME);
     if found > max { Err(SessionError::Cname { found, max }) } else { Ok(()) }
 }

@@ -1,10 +1,11 @@
-use super::super::series::{dropped, goodput_mbps, jain, mean_of_link, tcp};
-use super::super::{FIG3, Found, Lab, Options, variant, with_interval};
-use super::{BOTTLENECK, LAWS, draft};
+use super::super::fig3::joins;
+use super::super::series::{dropped, goodput_mbps, mean_of_link, tcp};
+use super::super::{Found, Lab, Options, drafts, with_interval};
+use super::{BOTTLENECK, LAWS, OURS};
 use crate::paper::{Figure, Table};
 use crate::result::{LinkSample, Run};
 use crate::sim::SimError;
-use crate::statistics::{Estimate, mean_95};
+use crate::statistics::{Estimate, jain, mean_95};
 
 /// As Fig. 3.
 const RUNS: u32 = 10;
@@ -32,7 +33,8 @@ impl Outcome {
             utilisation: link(|sample| sample.utilisation),
             queue: link(|sample| sample.queue_packets),
             dropped: dropped(run) as f64,
-            timeouts: [0, 1].map(|flow| tcp(run, flow).map_or(0, |tcp| tcp.timeouts)).iter().sum::<u64>() as f64,
+            timeouts: [0, 1].map(|flow| tcp(run, flow).and_then(|tcp| tcp.timeouts).unwrap_or(0)).iter().sum::<u64>()
+                as f64,
             jain: jain(&goodputs),
         }
     }
@@ -48,12 +50,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
     for ((name, words), id) in LAWS.into_iter().zip(CLAIMS) {
         let law = ("name = \"symbiosis\", noise_aware = \"off\"", words);
-        let mut outcomes = Vec::new();
-        for number in 0..runs {
-            // Nothing is drawn in this scenario: without it all runs would be one.
-            let start = format!("start = \"{:.3} s\"", 50.0 + 0.12 * f64::from(number) / f64::from(runs));
-            outcomes.extend(lab.runs(&variant(FIG3, &[law, law, ("start = \"50 s\"", &start)]), 1, Outcome::of)?);
-        }
+        let outcomes = joins(lab, runs, &[law, law], Outcome::of)?;
         let mean = |number: fn(&Outcome) -> f64| -> Option<Estimate> {
             mean_95(&outcomes.iter().map(number).collect::<Vec<_>>())
         };
@@ -65,7 +62,9 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         );
         let statement =
             format!("How fair two connections of {name} are to each other in the scenario of Fig. 3, from 100 s on.");
-        found.claims.push(draft(id, &statement, "Jain's index", runs).beyond(mean(|outcome| outcome.jain), note));
+        found
+            .claims
+            .push(drafts(OURS, runs)(id, &statement, None, "Jain's index").beyond(mean(|outcome| outcome.jain), note));
         rows.push(vec![
             name.to_owned(),
             with_interval(mean(|outcome| outcome.goodput_mbps), 1),

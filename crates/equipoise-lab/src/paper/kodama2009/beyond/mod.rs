@@ -5,7 +5,7 @@ mod noise;
 mod rivals;
 mod step;
 
-use super::{Draft, Found, Lab, Options};
+use super::{Found, Lab, Options};
 use crate::sim::SimError;
 
 pub(super) fn planned(options: &Options) -> u32 {
@@ -19,10 +19,8 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     rivals::run(lab, found)
 }
 
-fn draft(id: &'static str, statement: &str, unit: &'static str, runs: u32) -> Draft {
-    Draft { id, figure: "ours", statement: statement.to_owned(), paper: None, unit, runs }
-}
-
+/// Where the claims stand that the thesis does not make.
+const OURS: &str = "ours";
 /// The bottleneck of every scenario of the thesis.
 const BOTTLENECK: &str = "E0-E1";
 /// A window law: the name in tables, and the words in a scenario that ask for it.

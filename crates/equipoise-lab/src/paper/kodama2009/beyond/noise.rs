@@ -1,10 +1,10 @@
-use super::super::series::{goodput_mbps, jain, mean_of_link};
-use super::super::{BEYOND_NOISE, Found, Lab, Options, ratio, variant, with_interval};
-use super::{BOTTLENECK, draft};
+use super::super::series::{goodput_mbps, mean_of_link};
+use super::super::{BEYOND_NOISE, Found, Lab, Options, drafts, ratio, variant, with_interval};
+use super::{BOTTLENECK, OURS};
 use crate::paper::{Figure, Table};
 use crate::result::Run;
 use crate::sim::SimError;
-use crate::statistics::{Estimate, mean_95};
+use crate::statistics::{Estimate, jain, mean_95};
 
 const RUNS: u32 = 20;
 const SETTLED: (f64, f64) = (100.0, 300.0);
@@ -72,7 +72,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let statement = "What noise awareness does to the goodput of two Vegas connections in bursts of 40 Mbit/s, on 50 Mbit/s: with \
                      over without.";
     let ours = on.zip(off).and_then(|(on, off)| ratio(on, off));
-    found.claims.push(draft("beyond.noise_aware_vegas", statement, "ratio", runs).beyond(ours, note));
+    found.claims.push(drafts(OURS, runs)("beyond.noise_aware_vegas", statement, None, "ratio").beyond(ours, note));
     found.figures.push(figure(rows));
     Ok(())
 }

@@ -1,6 +1,6 @@
 use super::super::series::goodput_mbps;
-use super::super::{BEYOND_RIVALS, Found, Lab, Options, variant, with_interval};
-use super::draft;
+use super::super::{BEYOND_RIVALS, Found, Lab, Options, drafts, variant, with_interval};
+use super::OURS;
 use crate::paper::{Figure, Plot, PlotData, PlotLayer, Table};
 use crate::result::Run;
 use crate::sim::SimError;
@@ -33,11 +33,9 @@ impl Case {
         let delay = format!("delay = \"{} ms\"", self.round_trip_ms / 2 - 10);
         let buffer = (PACKETS_A_MS * round_trip_ms * self.buffer).round();
         let queue = format!("delay = \"50 ms\"\nqueue = \"{buffer} packets\"");
-        let mut shares = Vec::new();
-        for number in 0..runs {
-            // Nothing is drawn in this scenario: without it all runs would be one.
-            let start = 10.0 + round_trip_ms / 1e3 * f64::from(number) / f64::from(runs);
-            let scenario = variant(
+        let joins = |place: f64| {
+            let start = 10.0 + round_trip_ms / 1e3 * place;
+            variant(
                 BEYOND_RIVALS,
                 &[
                     ("delay = \"50 ms\"\nqueue = \"1000 packets\"", &queue),
@@ -47,10 +45,9 @@ impl Case {
                     ("name = \"reno\"", &format!("name = \"{}\"", self.rival)),
                     ("start = \"10 s\"", &format!("start = \"{start:.3} s\"")),
                 ],
-            );
-            shares.extend(lab.runs(&scenario, 1, share)?);
-        }
-        Ok(mean_95(&shares))
+            )
+        };
+        Ok(mean_95(&lab.spread(runs, joins, share)?))
     }
 }
 
@@ -93,7 +90,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
              bandwidth-delay product."
         );
         let note = format!("With a γ that heeds noise {} %. An equal share is 50 %.", with_interval(middle[1], 1));
-        found.claims.push(draft(id, &statement, "%", runs).beyond(middle[0], note));
+        found.claims.push(drafts(OURS, runs)(id, &statement, None, "%").beyond(middle[0], note));
         charts.push(chart(name, layers));
     }
     found.figures.push(figure(charts, rows));

@@ -1,6 +1,6 @@
 use super::super::series::{goodput_mbps, mean_of_link, samples, tcp};
-use super::super::{BEYOND_STEP, Found, Lab, Options, ratio, scaled, variant, with_interval};
-use super::{BOTTLENECK, LAWS, Law, draft};
+use super::super::{BEYOND_STEP, Found, Lab, Options, drafts, ratio, scaled, variant, with_interval};
+use super::{BOTTLENECK, LAWS, Law, OURS};
 use crate::paper::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use crate::result::{LinkSample, Run};
 use crate::sim::SimError;
@@ -33,7 +33,7 @@ impl Outcome {
             utilisation: link(|sample| sample.utilisation),
             queue: link(|sample| sample.queue_packets),
             dropped: dropped as f64,
-            timeouts: tcp(run, 1).map_or(0, |tcp| tcp.timeouts) as f64,
+            timeouts: tcp(run, 1).and_then(|tcp| tcp.timeouts).unwrap_or(0) as f64,
         }
     }
 }
@@ -103,7 +103,7 @@ fn claim(
         "What oscillation of m = 0.3 does to the goodput of {} through the load step of Fig. 10: with over without.",
         law.0
     );
-    draft(id, &statement, "ratio", runs)
+    drafts(OURS, runs)(id, &statement, None, "ratio")
         .beyond(with.zip(without).and_then(|(with, without)| ratio(with, without)), note)
 }
 

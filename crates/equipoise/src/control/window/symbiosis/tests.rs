@@ -1,12 +1,15 @@
+use alloc::boxed::Box;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::control::window::BoxedWindowController;
 use crate::measure::Measured;
 use crate::units::{Rate, Span};
 
-type At = Instant<SenderClock>;
+pub(super) type At = Instant<SenderClock>;
 
-const CONFIG: SymbiosisConfig = SymbiosisConfig {
+pub(super) const CONFIG: SymbiosisConfig = SymbiosisConfig {
     gamma: 0.95,
     epsilon_per_s: 1.95,
     noise_weight: 4.0,
@@ -14,7 +17,7 @@ const CONFIG: SymbiosisConfig = SymbiosisConfig {
     packet: Size::from_bytes(1500),
 };
 
-fn estimate(capacity_bps: u64, available_bps: u64) -> BandwidthEstimate {
+pub(super) fn estimate(capacity_bps: u64, available_bps: u64) -> BandwidthEstimate {
     BandwidthEstimate {
         capacity: Measured::exact(Rate::from_bps(capacity_bps)),
         available: Measured::exact(Rate::from_bps(available_bps)),
@@ -26,7 +29,7 @@ fn golden() -> BandwidthEstimate {
     estimate(150_000_000, 120_000_000)
 }
 
-fn ack() -> Acknowledged {
+pub(super) fn ack() -> Acknowledged {
     Acknowledged {
         segments: 1,
         min_round_trip: Some(Span::from_millis(120)),
@@ -202,24 +205,28 @@ fn no_capacity_and_no_round_trip_time_leave_it_to_reno() {
 }
 
 proptest! {
-    /// Whatever the order and the values of what it is told, it has a window one can send by.
+    /// Whatever the order and the values of what it is told, either form has a window one can send by.
     #[test]
     fn the_window_is_finite_and_at_least_one_after_any_input(inputs in prop::collection::vec(any::<(u8, u64, u64, i64, bool)>(), 1..60), bytes in any::<u64>()) {
-        let mut symbiosis = Symbiosis::new(SymbiosisConfig { packet: Size::from_bytes(bytes), ..CONFIG });
-        for (kind, a, b, nanos, flag) in inputs {
-            let now = At::from_nanos(a);
-            match kind % 6 {
-                0 => symbiosis.on_loss(now, b),
-                1 => symbiosis.on_timeout(now, b),
-                2 => symbiosis.on_restart(now, b as f64),
-                3 => symbiosis.on_bandwidth(now, &estimate(a, b)),
-                4 => symbiosis.shift(nanos as f64),
-                _ => {
-                    let min_round_trip = Some(Span::from_nanos(nanos));
-                    symbiosis.on_ack(now, &Acknowledged { segments: b, min_round_trip, window_limited: flag, ..ack() });
+        let config = SymbiosisConfig { packet: Size::from_bytes(bytes), ..CONFIG };
+        let forms: [BoxedWindowController; 2] =
+            [Box::new(Symbiosis::new(config)), Box::new(FixedSymbiosis::new(config, 0.3, bytes))];
+        for (form, mut law) in ["float", "integer"].into_iter().zip(forms) {
+            for &(kind, a, b, nanos, flag) in &inputs {
+                let now = At::from_nanos(a);
+                match kind % 6 {
+                    0 => law.on_loss(now, b),
+                    1 => law.on_timeout(now, b),
+                    2 => law.on_restart(now, b as f64),
+                    3 => law.on_bandwidth(now, &estimate(a, b)),
+                    4 => law.shift(nanos as f64),
+                    _ => {
+                        let min_round_trip = Some(Span::from_nanos(nanos));
+                        law.on_ack(now, &Acknowledged { segments: b, min_round_trip, window_limited: flag, ..ack() });
+                    }
                 }
+                prop_assert!(law.window().is_finite() && law.window() >= 1.0, "{form}: {}", law.window());
             }
-            prop_assert!(symbiosis.window().is_finite() && symbiosis.window() >= 1.0, "{symbiosis:?}");
         }
     }
 }

@@ -1,0 +1,36 @@
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
+
+use crate::error::Error;
+
+/// Reads an address of IPv4 or IPv6; `None` for a null pointer.
+///
+/// # Safety
+/// `address` is null, or points to `length` bytes that can be read.
+pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -> Result<Option<SocketAddr>, Error> {
+    if address.is_null() {
+        return Ok(None);
+    }
+    let has = |size: usize| usize::try_from(length).is_ok_and(|length| length >= size);
+    if !has(size_of::<sa_family_t>()) {
+        return Err(Error::Argument);
+    }
+    // SAFETY: so many bytes can be read, and any bytes are a family; the address need not be aligned.
+    let family = unsafe { address.cast::<sa_family_t>().read_unaligned() };
+    match i32::from(family) {
+        AF_INET if has(size_of::<sockaddr_in>()) => {
+            // SAFETY: so many bytes can be read, and any bytes are such a structure.
+            let found = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
+            let ip = Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr));
+            Ok(Some((ip, u16::from_be(found.sin_port)).into()))
+        }
+        AF_INET6 if has(size_of::<sockaddr_in6>()) => {
+            // SAFETY: as above.
+            let found = unsafe { address.cast::<sockaddr_in6>().read_unaligned() };
+            let (ip, port) = (Ipv6Addr::from(found.sin6_addr.s6_addr), u16::from_be(found.sin6_port));
+            Ok(Some(SocketAddrV6::new(ip, port, found.sin6_flowinfo, found.sin6_scope_id).into()))
+        }
+        _ => Err(Error::Argument),
+    }
+}

@@ -1,0 +1,192 @@
+//! Options of `equipoise paper`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::args::Results;
+
+/// The papers that can be run again.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Paper {
+    /// Attractor-perturbation rate control
+    Waki2013(PaperRun<WakiPart>),
+    /// TCP Symbiosis
+    #[command(
+        after_help = "With --live: fig5, TCP of the kernel; 16 minutes for each of the runs [default: 1], a tenth with --quick"
+    )]
+    Kodama2009(EitherWorld<KodamaPart>),
+    /// TQ explicit rate control
+    #[command(
+        after_help = "With --live: table1 and table4; 3 and 2 minutes for each of the runs [default: 3]; 1 run with --quick"
+    )]
+    Subramanya2003(EitherWorld<SubramanyaPart>),
+    /// TCP-rate probing: a UDP/TCP flow pair
+    #[command(
+        after_help = "With --live: fig10, a flow pair on sockets beside TCP of the kernel; 160 s for each of the runs [default: 1], 48 s with --quick"
+    )]
+    Tobe1999(EitherWorld<TobePart>),
+    /// One session over several paths
+    #[command(
+        after_help = "With --live: fig3 and fig4; 17 minutes for each of the runs of both [default: 1], 4 with --quick"
+    )]
+    Asvarujanon2014(AsvarujanonRun),
+}
+
+/// What to run of Asvarujanon 2014.
+#[derive(Debug, Args)]
+pub(crate) struct AsvarujanonRun {
+    #[command(flatten)]
+    pub(crate) run: EitherWorld<AsvarujanonPart>,
+    /// For pairs, and with it among all: a folder of capacities that were measured at the same time, in files `NAME_wifi.csv` and
+    /// `NAME_cellular.csv` with a line `SECOND,BYTES` a second
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pairs: Option<PathBuf>,
+}
+
+/// A part of Asvarujanon 2014.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AsvarujanonPart {
+    /// Delay of five ways to divide a session between two paths
+    Fig3,
+    /// Their throughput
+    Fig4,
+    /// Beyond the paper: measured capacities of Wi-Fi and cellular networks
+    Pairs,
+    /// Beyond the paper: more paths, paths that fail, and what the split hangs on
+    Beyond,
+    /// All of these
+    All,
+}
+
+/// What to run of a paper that has live experiments, too.
+#[derive(Debug, Args)]
+pub(crate) struct EitherWorld<P: ValueEnum + std::marker::Send + Sync + 'static> {
+    #[command(flatten)]
+    pub(crate) run: PaperRun<P>,
+    /// In real time across network namespaces of this machine, with the simulated results beside; needs root; for the parts
+    /// that are named below
+    #[arg(long)]
+    pub(crate) live: bool,
+}
+
+/// What to run of a paper.
+#[derive(Debug, Args)]
+pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
+    /// Which of its figures, and what is beyond them
+    #[arg(value_name = "PART", default_value = "all")]
+    pub(crate) parts: Vec<P>,
+    /// Runs of every experiment [default: as many as in the paper, and up to 10000 for rare events]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
+    pub(crate) runs: Option<u32>,
+    /// Few runs: shows that it works, too few to judge by
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed of the first run of each experiment
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads; the results do not depend on it [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+/// A part of Waki 2013.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WakiPart {
+    /// b over the load
+    Fig5,
+    /// The linear relation of variance and response
+    Fig7,
+    /// Delay and rate over time, with Fig. 11
+    Fig10,
+    /// Criteria of AP and CBR
+    Fig12,
+    /// Criteria of AP and AIMD
+    Fig13,
+    /// Sending rates of AP and AIMD
+    Fig14,
+    /// Beyond the paper: how often the printed law runs away, and the robust law beside it
+    Runaway,
+    /// The paper's future work: b learned instead of given
+    Learning,
+    /// All of these
+    All,
+}
+
+/// A part of Subramanya 2003.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SubramanyaPart {
+    /// One source, the bottleneck cut to a quarter, with Fig. 3 and 4
+    #[value(aliases = ["fig3", "fig4"])]
+    Table1,
+    /// Six sources over one bottleneck, with Fig. 5
+    #[value(alias = "fig5")]
+    Table4,
+    /// Four bottlenecks in a row, with Fig. 10
+    #[value(alias = "fig10")]
+    Table6,
+    /// The buffer's size, with Fig. 7 and 8
+    #[value(aliases = ["fig7", "fig8"])]
+    Fig6,
+    /// All of these
+    All,
+}
+
+/// A part of Kodama 2009.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KodamaPart {
+    /// Two connections, the second joins
+    Fig3,
+    /// Symbiosis and Reno where the available bandwidth changes, over a short and a long path
+    Fig5,
+    /// Noise in the measurement, and a γ that heeds it, with Fig. 7 and 8
+    #[value(aliases = ["fig7", "fig8"])]
+    Fig6,
+    /// A drop and a rise of the available bandwidth, with Fig. 14
+    #[value(alias = "fig14")]
+    Fig10,
+    /// Fairness of one to ten connections, with Fig. 17
+    #[value(alias = "fig17")]
+    Fig11,
+    /// What oscillation costs, with Fig. 13
+    #[value(alias = "fig13")]
+    Fig12,
+    /// How often a drop ends in a timeout, with Fig. 16
+    #[value(alias = "fig16")]
+    Fig15,
+    /// Bandwidth measured by the connection's own segments, and Fig. 3 with it
+    Inline,
+    /// Beyond the thesis: its mechanisms on other laws, and other laws in its scenarios and beside its own
+    Beyond,
+    /// All of these
+    All,
+}
+
+/// A part of Tobe 1999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TobePart {
+    /// LDA beside two TCP flows
+    Fig3,
+    /// Rates and fairness of TPBA, with Fig. 11, 14, 15, 17 and 18
+    #[value(aliases = ["fig11", "fig14", "fig15", "fig17", "fig18"])]
+    Fig10,
+    /// Inter-arrival times of ADUs, with Fig. 16
+    #[value(alias = "fig16")]
+    Fig12,
+    /// Fairness over the number of TCP connections
+    Fig19,
+    /// Response to a change
+    Table3,
+    /// Rates of TPBA, LDAF and LDA, with Fig. 20 and 23 to 28
+    #[value(aliases = ["fig20", "fig23", "fig24", "fig25", "fig26", "fig27"])]
+    Fig22,
+    /// The 16 cases of Table 4 by three metrics, with Fig. 28, 30 and 31
+    #[value(aliases = ["fig28", "fig30", "fig31"])]
+    Fig29,
+    /// Beyond the paper: many flows, RAP and TFRC, AP below TPBA's ceiling
+    Beyond,
+    /// All of these
+    All,
+}

@@ -1,0 +1,131 @@
+//! iperf3 over the kernel's `symbiosis`: many connections, loss, a change of program on the way, and oscillation.
+
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{ADDRESSES, goes, load, loader, status};
+use crate::link::start;
+use crate::places::Places;
+use crate::support::{Running, run, said};
+
+/// Whether there is an iperf3; the reason is printed where there is none.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+fn is_there() -> bool {
+    let there = Command::new("iperf3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !there {
+        println!("skipped: there is no iperf3");
+    }
+    there
+}
+
+/// `equipoise link` between the ends: 20 Mbit/s, 20 ms each way, and what is asked for beside.
+fn link(places: &Places, more: &[&str]) -> Running {
+    let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+    command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "20ms", "--queue", "1000 packets"]);
+    command.args(more);
+    start(command).0
+}
+
+/// A server, and the client of one transfer.
+struct Transfer {
+    server: Running,
+    client: Child,
+}
+
+impl Transfer {
+    fn start(places: &Places, port: &str, arguments: &[&str]) -> Self {
+        let server = Places::command(&places.far, "iperf3")
+            .args(["--server", "--port", port])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("iperf3 is there");
+        // Only a moment, for the listener.
+        sleep(Duration::from_millis(500));
+        let client = Places::command(&places.near, "iperf3")
+            .args(["--client", "10.9.3.2", "--port", port, "--congestion", "symbiosis", "--json"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("iperf3 is there");
+        Self { server: Running::new(server), client }
+    }
+
+    /// What iperf3 says of it in the end.
+    fn end(self) -> Value {
+        let output = self.client.wait_with_output().expect("a child of ours");
+        assert!(output.status.success(), "{}", said(&output));
+        drop(self.server);
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+}
+
+/// Bits a second that came.
+fn received_bps(told: &Value) -> f64 {
+    assert_eq!(told["end"]["sender_tcp_congestion"], "symbiosis", "{told}");
+    told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate")
+}
+
+/// If it fails, an operator who loads a new version stops what runs over the old one.
+#[test]
+fn many_connections_over_a_lossy_path_go_on_while_it_is_unloaded_and_loaded_again() {
+    if !is_there() {
+        return;
+    }
+    let Some((child, _guard)) = loader() else { return };
+    let Some(places) = Places::new(&ADDRESSES) else { return };
+    let link = link(&places, &["--loss", "2%"]);
+    let many = Transfer::start(&places, "7001", &["--parallel", "32", "--time", "14"]);
+    sleep(Duration::from_secs(5));
+    child.kill();
+    assert!(goes());
+    let child = load().expect("it was loaded a moment ago");
+    let new = Transfer::start(&places, "7002", &["--time", "4"]);
+    let (many, new) = (many.end(), new.end());
+    assert_eq!(child.interrupt(), Some(0));
+    assert_eq!(link.interrupt(), Some(0));
+    let (many, new) = (received_bps(&many), received_bps(&new));
+    // Each alone gets about 2 Mbit/s through such loss; 32 fill the link.
+    assert!(many > 8e6, "32 connections: {many} bit/s");
+    assert!(new > 0.1e6, "one over the program loaded anew: {new} bit/s");
+}
+
+/// Standard deviation of the connection's window over its mean, of so many looks in two seconds.
+fn unrest() -> f64 {
+    let windows: Vec<f64> = (0..40)
+        .filter_map(|_| {
+            sleep(Duration::from_millis(50));
+            let told = status();
+            let largest =
+                |list: &Vec<Value>| list.iter().filter_map(|c| c["window_segments"].as_f64()).fold(0.0, f64::max);
+            told["connections"].as_array().map(largest).filter(|window| *window > 0.0)
+        })
+        .collect();
+    let count = windows.len() as f64;
+    let mean = windows.iter().sum::<f64>() / count;
+    (windows.iter().map(|window| (window - mean).powi(2)).sum::<f64>() / count).sqrt() / mean
+}
+
+/// Kodama 2009, Eq. 18 with m = 1: within a second the window wanders by tens of per cent.
+#[test]
+fn a_window_that_oscillates_wanders_and_the_connection_still_gets_its_link() {
+    if !is_there() {
+        return;
+    }
+    let Some((child, _guard)) = loader() else { return };
+    let Some(places) = Places::new(&ADDRESSES) else { return };
+    let link = link(&places, &[]);
+    let transfer = Transfer::start(&places, "7001", &["--time", "16"]);
+    sleep(Duration::from_secs(7));
+    let still = unrest();
+    let set = run(&["kernel", "set", "--oscillation", "1"]);
+    assert!(set.status.success(), "{}", said(&set));
+    let wandering = unrest();
+    let received = received_bps(&transfer.end());
+    assert_eq!(child.interrupt(), Some(0));
+    assert_eq!(link.interrupt(), Some(0));
+    assert!(wandering > 0.15 && wandering > 1.5 * still, "window: {still} without, {wandering} with oscillation");
+    assert!(received > 8e6, "{received} bit/s");
+}

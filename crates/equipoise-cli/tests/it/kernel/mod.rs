@@ -1,0 +1,285 @@
+//! `equipoise kernel`: a congestion control that comes, carries traffic across namespaces, and goes without a trace.
+
+mod iperf;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::link::start;
+use crate::places::Places;
+use crate::support::{Folder, Running, equipoise, run, said};
+
+/// There is one congestion control of its name for the whole machine.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+const ADDRESSES: [&str; 2] = ["ip -n NEAR addr add 10.9.3.1/24 dev eth0", "ip -n FAR addr add 10.9.3.2/24 dev eth0"];
+
+fn is_registered() -> bool {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    names.split_whitespace().any(|name| name == "symbiosis")
+}
+
+/// It goes a moment after its last holder has let go.
+fn goes() -> bool {
+    let begin = Instant::now();
+    while is_registered() && begin.elapsed() < Duration::from_secs(10) {
+        sleep(Duration::from_millis(20));
+    }
+    !is_registered()
+}
+
+/// A running `kernel load`, and the right to it until the guard goes; `None` where this machine cannot have one.
+fn loader() -> Option<(Running, MutexGuard<'static, ()>)> {
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    load().map(|child| (child, guard))
+}
+
+/// A running `kernel load`, for whoever has the right to it; `None`, with the reason printed, where there can be none.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+fn load() -> Option<Running> {
+    let mut child =
+        equipoise().args(["kernel", "load"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("readable");
+    if line.contains("until Ctrl-C") {
+        return Some(Running::new(child));
+    }
+    let output = child.wait_with_output().expect("a child of ours");
+    let reason = said(&output);
+    let lacks = ["CAP_BPF", "BTF", "struct_ops", "loaded already"].iter().any(|word| reason.contains(word));
+    assert!(lacks && output.status.code() == Some(4), "{reason}");
+    println!("skipped: {reason}");
+    None
+}
+
+fn status() -> Value {
+    let output = run(&["kernel", "status", "--json", "-"]);
+    assert!(output.status.success(), "{}", said(&output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
+    let Some((child, _guard)) = loader() else { return };
+    let again = run(&["kernel", "load"]);
+    assert!(again.status.code() == Some(4) && said(&again).contains("loaded already"), "{}", said(&again));
+    let held = run(&["kernel", "unload"]);
+    assert!(held.status.code() == Some(4) && said(&held).contains("Ctrl-C"), "{}", said(&held));
+    let wrong = run(&["kernel", "set", "--gamma", "1"]);
+    assert!(wrong.status.code() == Some(2) && said(&wrong).contains("between 0.01 and 0.99"), "{}", said(&wrong));
+    let set = run(&["kernel", "set", "--gamma", "0.5"]);
+    assert!(set.status.success() && said(&set).contains("gamma 0.500, epsilon 1.950"), "{}", said(&set));
+    let status = status();
+    assert!(status["loaded"] == true && status["gamma"].as_f64().is_some_and(|gamma| (gamma - 0.5).abs() < 1e-5));
+    assert_eq!(child.interrupt(), Some(0));
+    assert!(goes());
+    let gone = run(&["kernel", "set", "--gamma", "0.5"]);
+    assert!(gone.status.code() == Some(4) && said(&gone).contains("kernel load"), "{}", said(&gone));
+    // A loader that is killed leaves nothing either.
+    let child = equipoise().args(["kernel", "load"]).stdout(Stdio::null()).spawn().expect("it starts");
+    let child = Running::new(child);
+    let begin = Instant::now();
+    while !is_registered() && begin.elapsed() < Duration::from_secs(10) {
+        sleep(Duration::from_millis(20));
+    }
+    assert!(is_registered());
+    child.kill();
+    assert!(goes());
+}
+
+/// Pins are in a mount namespace of the test's own, so that it needs no BPF file system and leaves none.
+#[test]
+fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
+    let Some((child, _guard)) = loader() else { return };
+    assert_eq!(child.interrupt(), Some(0));
+    assert!(goes());
+    let equipoise = env!("CARGO_BIN_EXE_equipoise");
+    let script = format!(
+        "umount /sys/fs/bpf 2>/dev/null; mount -t tmpfs none /sys/fs/bpf && {equipoise} kernel load --pin; \
+         echo without $?; umount /sys/fs/bpf; mount -t bpf bpf /sys/fs/bpf && {equipoise} kernel load --pin && \
+         {equipoise} kernel status; {equipoise} kernel load --pin; echo again $?; {equipoise} kernel unload; \
+         echo unloaded $?; {equipoise} kernel unload; echo nothing $?"
+    );
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().expect("unshare is there");
+    let told = said(&output);
+    for words in [
+        "`mount -t bpf bpf /sys/fs/bpf` makes one",
+        "without 4",
+        "until `equipoise kernel unload`",
+        "symbiosis is loaded: gamma 0.950",
+        "again 4",
+        "unloaded 0",
+        "nothing 4",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(goes());
+}
+
+/// A live run has it for as long as it lasts where nobody has loaded it.
+#[test]
+fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
+    let Some((child, _guard)) = loader() else { return };
+    assert_eq!(child.interrupt(), Some(0));
+    assert!(goes());
+    let folder = Folder::new();
+    let (file, json) = (folder.file("live.toml"), folder.file("live.json"));
+    let text = "name = \"live\"\nduration = \"4 s\"\nsample_interval = \"100 ms\"\n[[link]]\nname = \"link\"\n\
+         rate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"500 packets\"\n[[flow]]\nname = \"tcp\"\npath = [\"link\"]\n\
+         packet_size = \"1500 B\"\nwindow = { name = \"symbiosis\" }\nbandwidth = { kind = \"inline\" }\n";
+    fs::write(&file, text).expect("writable");
+    let output = run(&["live", &file, "--namespaces", "--quiet", "--json", &json]);
+    if said(&output).contains("needs root and iproute2") {
+        println!("skipped: {}", said(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(goes());
+    let results: Value = serde_json::from_slice(&fs::read(json).expect("written")).expect("JSON");
+    let flow = &results["runs"][0]["flows"][0];
+    assert_eq!(flow["controller"], "symbiosis");
+    let goodput = flow["tcp"]["goodput_bps"].as_f64().unwrap_or(f64::NAN);
+    assert!((0.2 * LINK_BPS..LINK_BPS).contains(&goodput), "{flow}");
+}
+
+/// If it fails, somebody without the right or on another kernel is left with a number.
+#[test]
+fn what_is_missing_is_named_with_the_way_out() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let equipoise = env!("CARGO_BIN_EXE_equipoise");
+    let hide = format!("mount -t tmpfs none /sys/kernel/btf && exec {equipoise} kernel load");
+    for (arguments, words) in [
+        (&["--user", equipoise, "kernel", "load"][..], "run it as root"),
+        (&["--user", equipoise, "kernel", "status"], "run it as root"),
+        (&["--mount", "sh", "-c", &hide], "CONFIG_DEBUG_INFO_BTF=y"),
+    ] {
+        let able = Command::new("unshare").args([arguments[0], "true"]).output();
+        if !able.is_ok_and(|output| output.status.success()) || is_registered() {
+            println!("skipped: {words}: namespaces cannot be made here, or it is loaded");
+            continue;
+        }
+        let output = Command::new("unshare").args(arguments).output().expect("unshare was there a moment ago");
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(4), "{told}");
+        let lacks_btf = !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) && told.contains("BTF");
+        assert!(told.contains(words) || lacks_btf, "{words}: {told}");
+    }
+}
+
+const END: &str = "kernel::one_end_of_a_transfer";
+const ROLE: &str = "EQUIPOISE_KERNEL";
+/// The second connection begins so long after the first; both end together.
+const JOIN: Duration = Duration::from_secs(10);
+/// What counts is the end of the time together.
+const COUNTED_FROM: Duration = Duration::from_secs(22);
+const END_OF_BOTH: Duration = Duration::from_secs(30);
+const COUNTED_S: f64 = 8.0;
+const LINK_BPS: f64 = 20e6;
+
+/// Nothing on its own; within a namespace, one end of the transfer below.
+#[test]
+fn one_end_of_a_transfer() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("near") => near_end(),
+        Ok(file) if !file.is_empty() => far_end(file),
+        _ => {}
+    }
+}
+
+/// Sends over two connections, as fast as it goes.
+fn near_end() {
+    let begin = Instant::now();
+    let senders = [Duration::ZERO, JOIN].map(|wait| {
+        thread::spawn(move || {
+            sleep(wait);
+            let mut stream = TcpStream::connect("10.9.3.2:7000").expect("somebody listens");
+            while begin.elapsed() < END_OF_BOTH {
+                stream.write_all(&[0; 16384]).expect("somebody reads");
+            }
+        })
+    });
+    for sender in senders {
+        sender.join().expect("it was sent");
+    }
+}
+
+/// Writes what came: bits a second of the first alone, and of both in the time that counts.
+fn far_end(file: &str) {
+    let listener = TcpListener::bind("10.9.3.2:7000").expect("a free port");
+    let (first, _) = listener.accept().expect("a sender");
+    let begin = Instant::now();
+    let receivers = [Some(first), None].map(|stream| {
+        let stream = stream.unwrap_or_else(|| listener.accept().expect("a second one").0);
+        thread::spawn(move || received(stream, begin))
+    });
+    let [(alone, first), (_, second)] = receivers.map(|receiver| receiver.join().expect("it came"));
+    fs::write(file, format!("[{alone}, {first}, {second}]")).expect("writable");
+}
+
+/// Bits a second before the second one joins, and in the time that counts.
+fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
+    let (mut buffer, mut alone, mut together) = (vec![0; 65536], 0, 0);
+    while let Ok(length @ 1..) = stream.read(&mut buffer) {
+        let at = begin.elapsed();
+        if (JOIN / 2..JOIN).contains(&at) {
+            alone += length;
+        } else if (COUNTED_FROM..END_OF_BOTH).contains(&at) {
+            together += length;
+        }
+    }
+    (alone as f64 * 8.0 / (JOIN / 2).as_secs_f64(), together as f64 * 8.0 / COUNTED_S)
+}
+
+/// Reno would fill the queue of a thousand packets: 600 ms. If it fails, so does what Symbiosis is for.
+#[test]
+fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {
+    let Some((child, _guard)) = loader() else { return };
+    let Some(places) = Places::new(&ADDRESSES) else { return };
+    let sysctl = "ip netns exec NEAR sysctl -q -w net.ipv4.tcp_congestion_control=symbiosis";
+    assert!(places.done(sysctl), "{sysctl}");
+    let folder = Folder::new();
+    let results = folder.file("received");
+    let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+    command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "20ms", "--queue", "1000 packets"]);
+    let (link, ..) = start(command);
+    let mut far = Places::end(&places.far, END, (ROLE, &results));
+    // Only a moment, for the listener.
+    sleep(Duration::from_millis(500));
+    let mut near = Places::end(&places.near, END, (ROLE, "near"));
+    sleep(Duration::from_secs(8));
+    let alone = status();
+    sleep(Duration::from_secs(3));
+    // Unloaded in use: the connections go on with it.
+    child.kill();
+    assert!(goes());
+    sleep(Duration::from_secs(16));
+    let both = status();
+    assert!(near.wait().expect("a child of ours").success());
+    assert!(far.wait().expect("a child of ours").success());
+    assert_eq!(link.interrupt(), Some(0));
+    let received: Vec<f64> = serde_json::from_slice(&fs::read(&results).expect("written")).expect("three numbers");
+
+    // One of an earlier test may still be closing, to nobody.
+    let of_ours = |connection: &&Value| connection["capacity_bps"].is_f64() && connection["timeouts"] == 0;
+    let connections = alone["connections"].as_array().expect("a list");
+    let connection = connections.iter().find(of_ours).unwrap_or(&Value::Null);
+    let value = |name: &str| connection[name].as_f64().unwrap_or(f64::NAN);
+    // 1448 bytes of 1500 are payload.
+    let capacity = value("capacity_bps") / (LINK_BPS * 1448.0 / 1500.0);
+    assert!((0.75..1.33).contains(&capacity), "K is {capacity} of the link: {alone}");
+    assert!((0.0395..0.045).contains(&value("min_round_trip_s")), "{alone}");
+    assert!(value("round_trip_s") < 0.140, "{alone}");
+    assert!(received[0] > 0.6 * LINK_BPS && received[0] < LINK_BPS, "alone: {received:?}, {alone}");
+    let shares = [received[1] / LINK_BPS, received[2] / LINK_BPS];
+    assert!(shares.iter().all(|share| (0.2..0.8).contains(share)), "{shares:?}: {both}");
+    assert!(shares[0] + shares[1] > 0.6, "{shares:?}: {both}");
+    assert_eq!(both["loaded"], false);
+    assert!(both["connections"].as_array().is_some_and(|list| list.len() >= 2), "{both}");
+}

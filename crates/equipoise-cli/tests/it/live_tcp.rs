@@ -1,0 +1,173 @@
+//! `equipoise live` with TCP flows: connections of this machine's kernel beside a session, through one emulated bottleneck.
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::support::{Folder, run, said};
+
+/// A session of 3 Mbit/s and what else `flows` say, over 20 Mbit/s and 10 ms with room for 50 packets.
+fn scenario(folder: &Folder, duration: &str, flows: &[&str]) -> String {
+    let mut text = format!(
+        "name = \"live-tcp\"\nduration = \"{duration}\"\nwarm_up = \"2 s\"\nsample_interval = \"100 ms\"\n\
+         [[link]]\nname = \"bottleneck\"\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"50 packets\"\n\
+         [[flow]]\nname = \"media\"\npath = [\"bottleneck\"]\npacket_size = \"1000 B\"\nreport_interval = \"500 ms\"\n\
+         controller = {{ name = \"cbr\", rate = \"3 Mbit/s\" }}\n"
+    );
+    for (number, flow) in flows.iter().enumerate() {
+        text += &format!("[[flow]]\nname = \"tcp {number}\"\npath = [\"bottleneck\"]\n{flow}\n");
+    }
+    let file = folder.file("live.toml");
+    fs::write(&file, text).expect("writable");
+    file
+}
+
+/// What a run across namespaces gives, by world; `None`, with the reason printed, where namespaces cannot be made.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+fn across_namespaces(folder: &Folder, file: &str, more: &[&str]) -> Option<Value> {
+    let json = folder.file("live.json");
+    let output = run(&[&["live", file, "--namespaces", "--quiet", "--json", &json], more].concat());
+    if said(&output).contains("needs root and iproute2") {
+        println!("skipped: {}", said(&output));
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    Some(serde_json::from_slice(&fs::read(json).expect("written")).expect("JSON"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+/// Packets are cut to 1500 and 1000 bytes, and take the session's queue: 50 packets are some 25 ms.
+#[test]
+fn reno_and_cubic_share_a_bottleneck_with_a_session_and_lie_over_their_simulation() {
+    let folder = Folder::new();
+    let reno = "packet_size = \"1500 B\"\nstart = \"500 ms\"\nwindow = { name = \"reno\" }";
+    let cubic = "packet_size = \"1000 B\"\nstart = \"1 s\"\nwindow = { name = \"reno\" }\nkernel = \"cubic\"";
+    let file = scenario(&folder, "10 s", &[reno, cubic]);
+    let html = folder.file("live.html");
+    let Some(results) = across_namespaces(&folder, &file, &["--overlay", "--report", &html]) else { return };
+    let (simulated, live) = (&results["runs"][0], &results["runs"][1]);
+    assert_eq!((&simulated["world"], &live["world"]), (&"sim".into(), &"live".into()));
+    let names = |run: &Value| [1, 2].map(|flow: usize| run["flows"][flow]["controller"].clone());
+    assert_eq!(
+        (names(simulated), names(live)),
+        (["reno", "reno"].map(Value::from), ["reno", "cubic"].map(Value::from))
+    );
+    for run in [simulated, live] {
+        let mut sum = 0.0;
+        for flow in [1, 2] {
+            let tcp = &run["flows"][flow]["tcp"];
+            let goodput = number(&tcp["goodput_bps"]);
+            assert!(goodput > 1e6, "{goodput}: {run}");
+            sum += goodput;
+            // Twice the propagation, and twice that with the queue full.
+            assert!((0.020..0.050).contains(&number(&tcp["min_round_trip_s"])), "{run}");
+            let samples = tcp["samples"].as_array().expect("a list");
+            assert!((85..=96).contains(&samples.len()), "{}", samples.len());
+            assert!(samples[20..].iter().all(|sample| number(&sample["window_segments"]) >= 1.0), "{run}");
+            // Reno and cubic fill a queue until it drops.
+            assert!(number(&tcp["retransmissions"]) > 0.0 && (tcp["timeouts"].is_u64() || run == live), "{run}");
+        }
+        // 17 Mbit/s are left, less headers.
+        assert!((10e6..16.6e6).contains(&sum), "{sum}: {run}");
+        let media = &run["flows"][0];
+        assert!((2.7e6..3.3e6).contains(&number(&media["mean_rate_bps"])), "{run}");
+        assert!((0.010..0.060).contains(&number(&media["delay"]["mean_s"])), "{run}");
+        let link = &run["links"][0];
+        assert!(number(&link["utilisation"]) > 0.6 && number(&link["packets_dropped"]) > 0.0, "{run}");
+        let samples = link["samples"].as_array().expect("a list");
+        assert!(samples.iter().any(|sample| number(&sample["queue_packets"]) > 10.0), "{run}");
+    }
+    assert_eq!(live["emulator"]["packets_foreign"], 0, "{live}");
+    let page = fs::read_to_string(html).expect("written");
+    assert!(page.contains("live: congestion window") && page.contains("simulated: congestion window"));
+}
+
+/// 19.307 Mbit/s: of 1500 bytes 1448 are data. If it gets more, packets pass the link by; if it gets far less, something
+/// else than the link limits it.
+#[test]
+fn alone_it_has_the_whole_link_but_for_its_headers_and_no_more() {
+    let folder = Folder::new();
+    let file = scenario(&folder, "6 s", &["packet_size = \"1500 B\"\nkernel = \"reno\""]);
+    let text = fs::read_to_string(&file).expect("written");
+    // The queue holds a bandwidth-delay product many times over, and there is hardly a session.
+    let text = text.replace("50 packets", "300 packets").replace("rate = \"3 Mbit/s\"", "rate = \"100 kbit/s\"");
+    fs::write(&file, text).expect("writable");
+    let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
+    let goodput = number(&results["runs"][0]["flows"][1]["tcp"]["goodput_bps"]);
+    let most = (20e6 - 0.1e6) * 1448.0 / 1500.0;
+    assert!((0.7 * most..1.02 * most).contains(&goodput), "{goodput} of {most}: {results}");
+}
+
+#[test]
+fn a_transfer_ends_a_rate_is_kept_and_a_stop_is_heard() {
+    let folder = Folder::new();
+    let transfer = "packet_size = \"1500 B\"\nkernel = \"reno\"\ntcp = { transfer = \"1 MB\" }";
+    let rate = "packet_size = \"700 B\"\nkernel = \"reno\"\ntcp = { rate = \"2 Mbit/s\" }";
+    let stopped = "packet_size = \"1500 B\"\nkernel = \"reno\"\nstart = \"4 s\"\nstop = \"5 s\"";
+    let file = scenario(&folder, "8 s", &[transfer, rate, stopped]);
+    let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
+    let [transfer, rate, stopped] = [1, 2, 3].map(|flow: usize| &results["runs"][0]["flows"][flow]["tcp"]);
+    // 8 Mbit take half a second at 15 Mbit/s, and slow start some round trips before.
+    assert!((0.5..4.0).contains(&number(&transfer["finished_s"])), "{transfer}");
+    assert_eq!(transfer["delivered_bytes"], 1_000_000);
+    assert!((1.7e6..2.1e6).contains(&number(&rate["goodput_bps"])) && rate["finished_s"].is_null(), "{rate}");
+    let samples = stopped["samples"].as_array().expect("a list");
+    let at = |sample: &Value| number(&sample["at_s"]);
+    let came = |from: f64, to: f64| {
+        let within = samples.iter().filter(|sample| at(sample) > from && at(sample) < to);
+        within.map(|sample| number(&sample["goodput_bps"])).fold(0.0, f64::max)
+    };
+    assert!(samples.iter().all(|sample| at(sample) > 3.9), "{stopped}");
+    // What the kernel had been given by then follows.
+    assert!(came(4.0, 5.0) > 3e6 && came(6.5, 8.0) < 1.0, "{stopped}");
+}
+
+fn refused(output: &Output, code: i32, words: &[&str]) {
+    assert_eq!(output.status.code(), Some(code), "{}", said(output));
+    for words in words {
+        assert!(said(output).contains(words), "{words} is missing from {}", said(output));
+    }
+}
+
+#[test]
+fn what_one_world_cannot_do_is_said_before_anything_runs() {
+    let folder = Folder::new();
+    let kernel_only = "packet_size = \"1500 B\"\nkernel = \"bbr\"";
+    let file = scenario(&folder, "60 s", &[kernel_only]);
+    let explained = run(&["check", &file]);
+    refused(&explained, 0, &["under the kernel's `bbr`, live only"]);
+    let words = ["flow tcp 0", "`kernel = \"bbr\"` alone", "`equipoise live`", "window = { name = \"reno\" }"];
+    refused(&run(&["sim", &file]), 1, &words);
+    refused(&run(&["live", &file, "--namespaces", "--overlay"]), 1, &words);
+    refused(&run(&["live", &file]), 4, &["flow tcp 0", "--namespaces, as root", "hint: network namespaces take root"]);
+    for (flow, words) in [
+        ("packet_size = \"1500 B\"\nkernel = \"a b\"", "1 to 15 characters"),
+        ("packet_size = \"1500 B\"\nkernel = \"sixteen-letters-\"", "1 to 15 characters"),
+        (
+            "packet_size = \"1500 B\"\nsource = { kind = \"poisson\", rate = \"1 Mbit/s\" }\nkernel = \"bbr\"",
+            "a `window` or a `kernel` has to send needs a `length`",
+        ),
+        (
+            "packet_size = \"1500 B\"\nsource = { kind = \"poisson\", rate = \"1 Mbit/s\" }\nstop = \"1 s\"",
+            "`window` or `kernel`",
+        ),
+    ] {
+        refused(&run(&["check", &scenario(&folder, "60 s", &[flow])]), 3, &[words]);
+    }
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_it_has() {
+    let folder = Folder::new();
+    let file = scenario(&folder, "60 s", &["packet_size = \"1500 B\"\nkernel = \"equipoise-no\""]);
+    let output = run(&["live", &file, "--namespaces"]);
+    if said(&output).contains("needs root and iproute2") {
+        println!("skipped: {}", said(&output));
+        return;
+    }
+    refused(&output, 4, &["\"equipoise-no\"", "there are ", "reno", "modprobe tcp_"]);
+}

@@ -1,0 +1,190 @@
+//! Sessions over two interfaces, across namespaces: two links of unlike rate and delay between the same hosts.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::link::start;
+use crate::places::Places;
+use crate::support::{Folder, Running, run, said};
+
+/// The receiver's address, which both links lead to.
+const FAR: &str = "198.18.9.9";
+
+/// A link: rate in kbit/s, delay and longest queue in ms.
+#[derive(Clone, Copy)]
+struct Line {
+    rate: u64,
+    delay: u64,
+    queue: u64,
+}
+
+/// Two hosts with an `eth0` and an `eth1` each, and the links between these.
+struct TwoLinks {
+    /// They end before their interfaces go.
+    _links: Vec<Running>,
+    places: Places,
+    folder: Folder,
+}
+
+impl TwoLinks {
+    fn new(lines: [Line; 2]) -> Option<Self> {
+        let far_address = format!("ip -n FAR addr add {FAR}/32 dev lo");
+        let route =
+            |path: u32| format!("ip -n NEAR route add {FAR} via 198.18.{path}.2 dev eth{path} metric {}", path + 1);
+        let places = Places::new(&[
+            "ip -n NEAR link add eth1 type veth peer name near1 netns MIDDLE",
+            "ip -n FAR link add eth1 type veth peer name far1 netns MIDDLE",
+            "ip -n MIDDLE link set near1 up",
+            "ip -n MIDDLE link set far1 up",
+            "ip -n NEAR addr add 198.18.0.1/24 dev eth0",
+            "ip -n NEAR addr add 198.18.1.1/24 dev eth1",
+            "ip -n FAR addr add 198.18.0.2/24 dev eth0",
+            "ip -n FAR addr add 198.18.1.2/24 dev eth1",
+            &far_address,
+            "ip -n NEAR link set eth1 up",
+            "ip -n FAR link set eth1 up",
+            "ip -n FAR link set lo up",
+            &route(0),
+            &route(1),
+        ])?;
+        let links = lines.iter().zip([["near", "far"], ["near1", "far1"]]).map(|(line, ends)| {
+            let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+            command.args(["link", "--between", ends[0], ends[1], "--rate", &format!("{}k", line.rate)]);
+            command.args(["--delay", &format!("{}ms", line.delay), "--queue", &format!("{} ms", line.queue)]);
+            let (running, _, _) = start(command);
+            running
+        });
+        let links = links.collect();
+        let folder = Folder::new();
+        fs::write(folder.file("key"), "what only these two hosts know").expect("written");
+        Some(Self { _links: links, places, folder })
+    }
+
+    fn equipoise(&self, namespace: &str, arguments: &[&str]) -> Child {
+        let mut command: Command = Places::command(namespace, env!("CARGO_BIN_EXE_equipoise"));
+        command.args(arguments).args(["--key", &self.folder.file("key")]);
+        command.stdout(Stdio::null()).spawn().expect("ip was there a moment ago")
+    }
+
+    fn receiver(&self, more: &[&str]) -> Child {
+        let json = self.folder.file("receiver.json");
+        let child = self.equipoise(&self.places.far, &[&["receive", "-B", FAR, "-1", "-J", &json], more].concat());
+        thread::sleep(Duration::from_millis(300));
+        child
+    }
+
+    fn sender(&self, more: &[&str]) -> Child {
+        let json = self.folder.file("sender.json");
+        let base = ["send", FAR, "--path", "eth0", "--path", "198.18.1.1", "-J", &json, "--report-interval", "250 ms"];
+        self.equipoise(&self.places.near, &[&base, more].concat())
+    }
+
+    /// Waits for both ends; what the sender and the receiver wrote.
+    fn told(&self, ends: [Child; 2]) -> [Value; 2] {
+        for mut end in ends {
+            assert!(end.wait().expect("it ends").success());
+        }
+        ["sender.json", "receiver.json"].map(|name| {
+            let text = fs::read_to_string(self.folder.file(name)).expect("the results are written");
+            serde_json::from_str(&text).expect("JSON")
+        })
+    }
+}
+
+/// An interface that is down is left at once: nothing is lost but what was on its way there. Once it is up again it is used.
+#[test]
+fn a_session_outlives_one_of_its_interfaces_and_takes_it_up_again() {
+    // Routes go with their interface; addresses stay.
+    let back = format!("ip -n NEAR route add {FAR} via 198.18.1.2 dev eth1 metric 2");
+    let outage = ["ip -n NEAR link set eth1 down", "ip -n NEAR link set eth1 up", &back];
+    let Some(down) = goes_on_through(&outage, 0) else { return };
+    assert_eq!(down, 1);
+}
+
+/// Where the receiver's interface is down, the sender has no word of it. It misses three reports.
+#[test]
+fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
+    let Some(down) = goes_on_through(&["ip -n FAR link set eth1 down", "ip -n FAR link set eth1 up"], 4 * 250) else {
+        return;
+    };
+    assert_eq!(down, 0);
+}
+
+/// A session of which the second path is away for ten seconds, from the first command to the others; what it sends within
+/// `unnoticed` ms may be lost as well. Gives how often the sender was told that the path cannot be used.
+#[expect(clippy::print_stdout, reason = "what was measured is of interest")]
+fn goes_on_through(outage: &[&str], unnoticed: u64) -> Option<u64> {
+    let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];
+    let hosts = TwoLinks::new(lines)?;
+    let receiver = hosts.receiver(&[]);
+    let sender = hosts.sender(&["-b", "2500k", "--split", "equal", "-t", "30", "-l", "1000"]);
+    thread::sleep(Duration::from_secs(4));
+    for (at, command) in outage.iter().enumerate() {
+        assert!(hosts.places.done(command), "{command}");
+        thread::sleep(Duration::from_secs(if at == 0 { 10 } else { 0 }));
+    }
+    let [sent, received] = hosts.told([sender, receiver]);
+    let sessions = received["sessions"].as_array().expect("sessions");
+    assert_eq!((sessions.len(), &sessions[0]["ended"]), (1, &"the sender said goodbye".into()));
+    assert_eq!(sessions[0]["is_multipath"], true);
+    // Seconds in which the second path carried something that came.
+    let intervals = sessions[0]["intervals"].as_array().expect("intervals");
+    let came = |second: usize, path: &str| intervals[second]["paths"][path]["packets"].as_u64().unwrap_or(0);
+    assert!((0..29).all(|second| came(second, "0") > 0), "the session goes on");
+    assert!((7..13).all(|second| came(second, "1") == 0 && came(second, "0") > 250), "all on the first path");
+    let back = (14..29).find(|second| came(*second, "1") > 0).expect("the path is used within 15 s of its return");
+    let number = |value: &Value| value.as_u64().expect("a count");
+    let lost = number(&sent["end"]["packets_sent"]) - number(&sessions[0]["end"]["packets_received"]);
+    // The link's own rate, and the path's half of the session's.
+    let on_the_way = (2_000 * (lines[1].delay + lines[1].queue) + 1_250 * unnoticed) / 8 / 1_000;
+    println!("{lost} packets lost, where {on_the_way} may be on the way; used again in second {back}");
+    assert!(lost <= on_the_way, "{lost} lost");
+    Some(number(&sent["end"]["paths"][1]["times_down"]))
+}
+
+#[test]
+fn a_file_comes_out_as_it_went_in_over_paths_of_10_and_200_ms() {
+    let lines = [Line { rate: 5_000, delay: 10, queue: 100 }, Line { rate: 5_000, delay: 200, queue: 100 }];
+    let Some(hosts) = TwoLinks::new(lines) else { return };
+    let file: Vec<u8> = (0..500_000u32).flat_map(|number| number.wrapping_mul(0x9E37_79B1).to_le_bytes()).collect();
+    let (before, after) = (hosts.folder.file("before"), hosts.folder.file("after"));
+    fs::write(&before, &file).expect("written");
+    let receiver = hosts.receiver(&["--hold", "1 s", "-o", &after]);
+    let sender = hosts.sender(&["-b", "5M", "--split", "equal", "-F", &before]);
+    let [sent, received] = hosts.told([sender, receiver]);
+    let end = &received["sessions"][0]["end"];
+    assert_eq!(end["payload_missing"], 0);
+    for path in ["0", "1"] {
+        assert!(end["packets_by_path"][path].as_u64().is_some_and(|packets| packets > 300), "{end}");
+    }
+    assert!(sent["end"]["paths"][1]["packets_sent"].as_u64().is_some_and(|packets| packets > 300));
+    let came = fs::read(&after).expect("written");
+    assert!(came == file, "{} bytes of {}", came.len(), file.len());
+}
+
+#[test]
+fn a_path_that_cannot_be_is_named_with_what_could() {
+    let send = |more: &[&str]| run(&[&["send", "127.0.0.1", "--insecure"], more].concat());
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["--path", "nosuch0"], 4, "there is no network interface \"nosuch0\" here; there are"),
+        (&["--path", "192.0.2.77"], 4, "no interface here has the IPv4 address 192.0.2.77"),
+        (&["--path", "lo", "--path", "127.0.0.1"], 2, "path 127.0.0.1 is path lo; name each path once"),
+        (&["--path", "lo", "--split", "magic"], 2, "there are ap, single, equal, min-delay"),
+        (&["--split", "equal"], 2, "--path"),
+        (&["--path", "lo", "-B", "127.0.0.1"], 2, "cannot be used with"),
+    ];
+    for (arguments, code, words) in cases {
+        let output = send(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
+    }
+    // An interface without an address of the peer's kind.
+    let Some(places) = Places::new(&[]) else { return };
+    let mut command = Places::command(&places.near, env!("CARGO_BIN_EXE_equipoise"));
+    let output = command.args(["send", "198.18.0.2", "--insecure", "--path", "eth0"]).output().expect("it starts");
+    assert!(said(&output).contains("interface \"eth0\" has no IPv4 address"), "{}", said(&output));
+}

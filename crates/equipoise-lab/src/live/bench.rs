@@ -1,0 +1,277 @@
+//! Everything that runs: the emulator and two ends a flow.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc::Sender as Post;
+
+use equipoise::session::Event;
+use equipoise::session::multipath::PathId;
+use equipoise::units::Span;
+use equipoise_net::{
+    Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, LoadProbe, NetError, Observer, Place, Protocol,
+    Route, Running, RunningTcp, Socket, TcpEnds, TestBed, Time, run_endpoint, run_multipath,
+};
+
+use super::outages::Outages;
+use super::{DRAIN, LiveError, Note, Said, tcp};
+use crate::egress::SharedEgress;
+use crate::ends;
+use crate::scenario::{Flow, FlowKind, Scenario};
+
+/// Where and when a run takes place, and its seed.
+pub(super) struct Ground<'a> {
+    pub(super) clock: &'a Clock,
+    pub(super) origin: Time,
+    pub(super) seed: u64,
+    /// The hosts; `None` for this host's loopback.
+    pub(super) bed: Option<&'a TestBed>,
+}
+
+/// The sockets of a flow, before anything runs.
+enum Sockets {
+    /// Of both hosts, for each of its paths.
+    Datagrams(Vec<(Socket, Socket)>),
+    Stream(TcpEnds),
+}
+
+/// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
+pub(super) struct Poster {
+    pub(super) flow: usize,
+    post: Post<Note>,
+    load: Option<LoadProbe>,
+}
+
+impl Poster {
+    pub(super) fn tell(&self, note: Note) {
+        // The main thread outlives the ends; if it is gone, there is nobody to tell.
+        let _ = self.post.send(note);
+    }
+}
+
+impl Observer for Poster {
+    fn on_event(&mut self, now: Time, event: &Event) {
+        self.tell(Note { at: now, flow: self.flow, said: Said::Event(None, *event) });
+    }
+
+    fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
+        self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), *event) });
+    }
+
+    fn path_load(&mut self, now: Time) -> Option<f64> {
+        self.load.as_mut().and_then(|probe| probe.load(now))
+    }
+}
+
+impl Ground<'_> {
+    fn sockets(&self, scenario: &Scenario, flow: &Flow) -> Result<Sockets, LiveError> {
+        if let FlowKind::Tcp(tcp) = &flow.kind {
+            let bed = self.bed.ok_or_else(|| LiveError::TcpOnLoopback { flow: flow.name.clone() })?;
+            return Ok(Sockets::Stream(TcpEnds::open(bed, tcp.congestion_control(), flow.packet_size)?));
+        }
+        let bind = |place, address| match self.bed {
+            Some(bed) => bed.inside(place, || Socket::bind((address, 0).into(), self.clock)),
+            None => Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), self.clock),
+        };
+        let pair = |_| Ok((bind(Place::Near, TestBed::NEAR)?, bind(Place::Far, TestBed::FAR)?));
+        let pairs = ways(scenario, flow).iter().map(pair).collect::<Result<_, NetError>>()?;
+        Ok(Sockets::Datagrams(pairs))
+    }
+
+    fn emulator(&self, scenario: &Scenario, routes: Vec<Route>) -> Result<Emulator, NetError> {
+        // The links' other directions stand behind them in the emulator's list.
+        let links = scenario.links.iter().chain(&scenario.links).map(|link| link.config.clone()).collect();
+        let sample_interval = scenario.is_sampled().then_some(scenario.sample_interval);
+        let config = EmulatorConfig { sample_interval, ..EmulatorConfig::new(self.origin, links, routes) };
+        match self.bed {
+            Some(bed) => Emulator::start_in(bed, self.clock, config),
+            None => Emulator::start(self.clock, config),
+        }
+    }
+}
+
+/// The links of each way that a flow's packets go, up to where they leave the network.
+fn ways<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Vec<&'a [usize]> {
+    let paths: Vec<_> = scenario.paths_of(flow).map(|path| path.links.as_slice()).collect();
+    if paths.is_empty() { vec![flow.network()] } else { paths }
+}
+
+impl Sockets {
+    /// A route for each way of the flow.
+    fn routes(&self, scenario: &Scenario, flow: &Flow) -> Vec<Route> {
+        let ends: Vec<_> = match self {
+            Self::Datagrams(pairs) => {
+                pairs.iter().map(|(near, far)| (Protocol::Udp, near.address(), far.address())).collect()
+            }
+            Self::Stream(ends) => {
+                vec![(Protocol::Tcp { packet: flow.packet_size }, ends.sender(), ends.receiver())]
+            }
+        };
+        let route = |(links, (protocol, sender, receiver)): (&[usize], _)| {
+            let backward = links.iter().rev().map(|link| link + scenario.links.len()).collect();
+            Route { forward: links.to_vec(), backward, protocol, sender, receiver }
+        };
+        ways(scenario, flow).into_iter().zip(ends).map(route).collect()
+    }
+}
+
+/// Everything that runs.
+pub(super) struct Bench {
+    near: Vec<Box<dyn End>>,
+    far: Vec<Box<dyn End>>,
+    streams: Vec<RunningTcp>,
+    emulator: Emulator,
+    /// For each link the egress buffer in its place.
+    egresses: Vec<Option<SharedEgress>>,
+}
+
+/// An end of a session on its thread.
+trait End {
+    fn is_finished(&self) -> bool;
+
+    fn stop(self: Box<Self>) -> Result<HostStats, NetError>;
+}
+
+impl<E> End for Running<E, Poster> {
+    fn is_finished(&self) -> bool {
+        Self::is_finished(self)
+    }
+
+    fn stop(self: Box<Self>) -> Result<HostStats, NetError> {
+        Ok(Self::stop(*self)?.stats)
+    }
+}
+
+impl Bench {
+    pub(super) fn start(scenario: &Scenario, ground: &Ground<'_>, post: &Post<Note>) -> Result<Self, LiveError> {
+        let sockets: Vec<_> =
+            scenario.flows.iter().map(|flow| ground.sockets(scenario, flow)).collect::<Result<_, _>>()?;
+        let routes: Vec<_> =
+            scenario.flows.iter().zip(&sockets).map(|(flow, ends)| ends.routes(scenario, flow)).collect();
+        // A flow's routes stand behind those of the flows before it.
+        let first = routes.iter().scan(0, |next, routes| Some(std::mem::replace(next, *next + routes.len())));
+        let first: Vec<usize> = first.collect();
+        let emulator = ground.emulator(scenario, routes.into_iter().flatten().collect())?;
+        // A scenario's links are valid: the emulator has made them already.
+        let egresses = SharedEgress::of(scenario, ground.origin.assume_clock()).into_iter();
+        let egresses = egresses.map(|egress| egress.ok().flatten()).collect();
+        let mut bench = Self { near: Vec::new(), far: Vec::new(), streams: Vec::new(), emulator, egresses };
+        for (index, (flow, sockets)) in scenario.flows.iter().zip(sockets).enumerate() {
+            match (sockets, &flow.kind) {
+                (Sockets::Stream(ends), FlowKind::Tcp(tcp)) => {
+                    let supply = tcp::supply(flow, tcp, (index, ground.seed))
+                        .map_err(|source| LiveError::Ends { flow: flow.name.clone(), source })?;
+                    let poster = Poster { flow: index, post: post.clone(), load: None };
+                    bench.streams.push(tcp::run(scenario, (flow, tcp, supply), ground, ends, poster)?);
+                }
+                (Sockets::Datagrams(pairs), _) => {
+                    let hosts = bench.hosts(first[index], pairs);
+                    bench.add(scenario, ground, hosts, (index, post))?;
+                }
+                // Streams are of TCP flows.
+                (Sockets::Stream(_), _) => {}
+            }
+        }
+        Ok(bench)
+    }
+
+    /// The sockets of both hosts from route number `first` on, each with where it sends to.
+    fn hosts(&self, first: usize, pairs: Vec<(Socket, Socket)>) -> Hosts {
+        // The emulator was started with a route for every pair.
+        let host = |(route, (near, far)): (usize, (Socket, Socket))| {
+            Some(((near, self.emulator.entrance(route)?), (far, self.emulator.exit(route)?)))
+        };
+        let (near, far) = pairs.into_iter().enumerate().filter_map(|(at, pair)| host((first + at, pair))).unzip();
+        Hosts { first, near, far }
+    }
+
+    /// Starts both ends of a session or of background traffic.
+    fn add(
+        &mut self,
+        scenario: &Scenario,
+        ground: &Ground<'_>,
+        hosts: Hosts,
+        (index, post): (usize, &Post<Note>),
+    ) -> Result<(), LiveError> {
+        let flow = &scenario.flows[index];
+        let failed = |source| LiveError::Ends { flow: flow.name.clone(), source };
+        let poster = |load| Poster { flow: index, post: post.clone(), load };
+        let [near_name, far_name] = [format!("near-{index}"), format!("far-{index}")];
+        let (origin, seed) = (ground.origin.assume_clock(), ground.seed);
+        if let FlowKind::Multipath(config) = &flow.kind {
+            let (near, far) = ends::multipath(flow, config, (index, seed), origin).map_err(failed)?;
+            let near = Outages::new(near, scenario.paths_of(flow), origin);
+            self.far.push(Box::new(run_multipath(&far_name, far, hosts.far, poster(None))?));
+            self.near.push(Box::new(run_multipath(&near_name, near, hosts.near, poster(None))?));
+            return Ok(());
+        }
+        let load = self.emulator.load_probe(hosts.first);
+        let Some((near_host, far_host)) = hosts.into_one(near_name, far_name) else { return Ok(()) };
+        match &flow.kind {
+            FlowKind::Session { controller, report_interval, .. } => {
+                let egress = flow.egress().and_then(|link| self.egresses.get(link)?.clone());
+                let how = (controller, *report_interval);
+                let (near, far) = ends::session(flow, how, (index, seed), egress, origin).map_err(failed)?;
+                self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
+                self.near.push(Box::new(run_endpoint(near, near_host, poster(load))?));
+            }
+            FlowKind::Background { traffic, rate } => {
+                let source = ends::source(flow, (traffic, rate), index, seed, origin);
+                let (near, far) = ends::background(flow, source, index, seed).map_err(failed)?;
+                self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
+                self.near.push(Box::new(run_endpoint(near, near_host, poster(None))?));
+            }
+            FlowKind::Tcp(_) | FlowKind::Multipath(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether an endpoint or the emulator ended before it was told to.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.emulator.is_running()
+            || self.near.iter().any(|end| end.is_finished())
+            || self.streams.iter().any(RunningTcp::is_finished)
+    }
+
+    /// For each link the egress buffer in its place.
+    pub(super) fn egresses(&self) -> &[Option<SharedEgress>] {
+        &self.egresses
+    }
+
+    /// Ends all sessions, lets the last packets arrive, and stops the emulator. Names the source of arrival times.
+    pub(super) fn stop(self, clock: &Clock) -> Result<(String, EmulatorReport), LiveError> {
+        for end in self.near {
+            end.stop()?;
+        }
+        for stream in self.streams {
+            stream.stop()?;
+        }
+        // A sender's goodbye comes behind its last packet and ends its receiver, unless it is lost.
+        let give_up = clock.now() + DRAIN;
+        while clock.now() < give_up && !self.far.iter().all(|end| end.is_finished()) {
+            clock.sleep_until(clock.now() + Span::from_millis(5));
+        }
+        let mut clock_name = None;
+        for receiver in self.far {
+            let stats = receiver.stop()?;
+            clock_name = clock_name.or(Some(stats.timestamps.name().to_owned()));
+        }
+        let emulator = self.emulator.stop()?;
+        // Without datagrams nothing was received but by the emulator.
+        Ok((clock_name.unwrap_or_else(|| emulator.timestamps.name().to_owned()), emulator))
+    }
+}
+
+/// The sockets of both hosts of a flow, each with where it sends to.
+struct Hosts {
+    /// Number of the first route.
+    first: usize,
+    near: Vec<(Socket, SocketAddr)>,
+    far: Vec<(Socket, SocketAddr)>,
+}
+
+impl Hosts {
+    /// Both hosts of a flow of one path.
+    fn into_one(mut self, near: String, far: String) -> Option<(Host, Host)> {
+        let host = |name, (socket, peer)| Host { name, socket, peer };
+        Some((host(near, self.near.pop()?), host(far, self.far.pop()?)))
+    }
+}

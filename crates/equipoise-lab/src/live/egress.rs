@@ -1,0 +1,39 @@
+use equipoise::units::Span;
+use equipoise_net::Time;
+
+use crate::egress::SharedEgress;
+use crate::record::LinkRecord;
+use crate::result::LinkResult;
+
+/// Samples of the egress buffers, which stand in the emulator's place.
+pub(super) struct EgressWatch {
+    /// For each link the buffer in its place.
+    buffers: Vec<Option<(SharedEgress, LinkRecord)>>,
+    every: Span,
+    next: Span,
+    origin: Time,
+}
+
+impl EgressWatch {
+    pub(super) fn new(buffers: &[Option<SharedEgress>], every: Span, origin: Time) -> Self {
+        let recorded = |buffer: &Option<SharedEgress>| Some((buffer.clone()?, LinkRecord::default()));
+        Self { buffers: buffers.iter().map(recorded).collect(), every, next: every, origin }
+    }
+
+    /// Takes the samples that are due: as many as the emulator takes of its links, if a little later.
+    pub(super) fn look(&mut self, at: Span) {
+        while self.next <= at {
+            self.next = self.next + self.every;
+            for (buffer, record) in self.buffers.iter_mut().flatten() {
+                record.push(at, buffer.stats((self.origin + at).assume_clock()));
+            }
+        }
+    }
+
+    /// The link at which there is a buffer, with its samples.
+    pub(super) fn result(&mut self, number: usize, name: &str, lasted: Span) -> Option<LinkResult> {
+        let (buffer, record) = self.buffers.get_mut(number)?.take()?;
+        let stats = buffer.stats((self.origin + lasted).assume_clock());
+        Some(LinkResult { samples: record.finish(), ..LinkResult::new(name, &stats) })
+    }
+}

@@ -1,0 +1,221 @@
+//! A scenario in the real world: real packets on real sockets, through an emulated bottleneck on this host.
+
+mod bench;
+mod egress;
+mod outages;
+mod tcp;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
+use std::time::Duration;
+
+use equipoise::session::Event;
+use equipoise::session::multipath::PathId;
+use equipoise::units::Span;
+use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
+use thiserror::Error;
+
+use crate::Progress;
+use crate::ends::EndsError;
+use crate::record::{LinkRecord, Recorder, TcpReading};
+use crate::result::{self, EmulatorResult, FlowResult, LinkResult, Run, Stall};
+use crate::scenario::{FlowKind, Scenario};
+use bench::{Bench, Ground};
+use egress::EgressWatch;
+
+/// Why a scenario cannot be run live.
+#[derive(Debug, Error)]
+pub enum LiveError {
+    /// A flow's ends cannot be made.
+    #[error("flow {flow}")]
+    Ends {
+        /// The flow's name.
+        flow: String,
+        /// Why.
+        source: EndsError,
+    },
+    /// TCP connections are the kernel's, and take hosts of their own.
+    #[error(
+        "flow {flow} is a TCP connection of the kernel, which runs across network namespaces: --namespaces, as root"
+    )]
+    TcpOnLoopback {
+        /// The flow's name.
+        flow: String,
+    },
+    /// The system refused a socket or a thread, or one failed.
+    #[error("the network")]
+    Net(#[from] NetError),
+}
+
+/// From the first socket to the first packet: the kernel needs some milliseconds to begin stamping arrivals.
+const LEAD: Span = Span::from_millis(100);
+/// How often the interrupt and the progress are looked at.
+const TICK: Duration = Duration::from_millis(50);
+/// Beyond the end of the run, for what is still under way then.
+const DRAIN: Span = Span::from_secs(2);
+
+/// Where a run takes place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// On this host's loopback interface; needs no right.
+    #[default]
+    Loopback,
+    /// In three network namespaces, so that every packet crosses two virtual Ethernets; needs root.
+    Namespaces,
+}
+
+/// One run with `seed`, until its end or until `stop` is set; what was measured by then is given in either case.
+///
+/// # Errors
+/// [`LiveError`] where the system refuses what the run needs.
+pub fn run(
+    scenario: &Scenario,
+    (seed, stage): (u64, Stage),
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Run, LiveError> {
+    let clock = Clock::new();
+    let bed = (stage == Stage::Namespaces).then(TestBed::new).transpose()?;
+    let watchdog = Watchdog::start(&clock)?;
+    let origin = clock.now() + LEAD;
+    let (post, inbox) = mpsc::channel();
+    let ground = Ground { clock: &clock, origin, seed, bed: bed.as_ref() };
+    let bench = Bench::start(scenario, &ground, &post)?;
+    let mut watch = Watch { inbox, recorder: Recorder::new(scenario, origin.assume_clock()), origin };
+    let mut egresses = EgressWatch::new(bench.egresses(), scenario.sample_interval, origin);
+    let mut lasted = Span::ZERO;
+    while lasted < scenario.duration && !stop.load(Ordering::Relaxed) && !bench.has_failed() {
+        watch.take_in(TICK, progress);
+        lasted = (clock.now() - origin).max(Span::ZERO).min(scenario.duration);
+        progress(Progress::Share(lasted.as_secs_f64() / scenario.duration.as_secs_f64()));
+        watch.tell_rows(lasted, progress);
+        egresses.look(lasted);
+    }
+    let (clock_name, emulator) = bench.stop(&clock)?;
+    drop(post);
+    while watch.take_in(Duration::ZERO, progress) {}
+    if lasted >= scenario.duration {
+        // The last interval too is over, and its packets have arrived.
+        watch.tell_rows(lasted + DRAIN, progress);
+    }
+    let stalls = stalls(&watchdog.stop()?, origin, lasted);
+    Ok(Run {
+        world: result::World::Live,
+        seed,
+        lasted_s: lasted.as_secs_f64(),
+        complete: lasted >= scenario.duration,
+        clock: clock_name,
+        emulator: Some(emulator_result(&emulator)),
+        flows: flows(scenario, watch.recorder.finish(lasted, &stalls)),
+        links: links(scenario, &emulator, egresses, (origin, lasted)),
+        stalls,
+    })
+}
+
+/// What an endpoint's thread tells of flow number `flow`.
+struct Note {
+    at: Time,
+    flow: usize,
+    said: Said,
+}
+
+enum Said {
+    /// A session's or a background's end did or saw something, on one of its paths where it has several.
+    Event(Option<PathId>, Event),
+    /// A TCP connection is like this.
+    Tcp(TcpReading),
+}
+
+/// The main thread's side of a run.
+struct Watch {
+    inbox: Inbox<Note>,
+    recorder: Recorder,
+    origin: Time,
+}
+
+impl Watch {
+    /// Records what comes within `wait`; false once nobody is left to tell anything, or nothing came.
+    fn take_in(&mut self, wait: Duration, progress: &mut dyn FnMut(Progress)) -> bool {
+        match self.inbox.recv_timeout(wait) {
+            Ok(note) => self.record(note, progress),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
+        }
+        while let Ok(note) = self.inbox.try_recv() {
+            self.record(note, progress);
+        }
+        true
+    }
+
+    /// Tells the intervals that were over before `at`.
+    fn tell_rows(&mut self, at: Span, progress: &mut dyn FnMut(Progress)) {
+        for row in self.recorder.take_rows(at) {
+            progress(Progress::Interval(row));
+        }
+    }
+
+    fn record(&mut self, Note { at, flow, said }: Note, progress: &mut dyn FnMut(Progress)) {
+        let at = at - self.origin;
+        match said {
+            Said::Event(path, event) => {
+                match path {
+                    Some(path) => self.recorder.on_path_event(at, flow, path, &event),
+                    None => self.recorder.on_event(at, flow, &event),
+                }
+                progress(Progress::Event { at, origin: self.origin.assume_clock(), flow, path, event });
+            }
+            Said::Tcp(reading) => self.recorder.on_tcp(at, flow, &reading),
+        }
+    }
+}
+
+/// The flows' results, TCP connections' under the name of what the kernel had.
+fn flows(scenario: &Scenario, mut results: Vec<FlowResult>) -> Vec<FlowResult> {
+    for (flow, result) in scenario.flows.iter().zip(&mut results) {
+        if let FlowKind::Tcp(tcp) = &flow.kind {
+            result.controller = Some(tcp.congestion_control().to_owned());
+        }
+    }
+    results
+}
+
+/// The links' forward directions, with samples of the run's time.
+fn links(
+    scenario: &Scenario,
+    emulator: &EmulatorReport,
+    mut egresses: EgressWatch,
+    (origin, lasted): (Time, Span),
+) -> Vec<LinkResult> {
+    let emulated = |number: usize, name: &str| {
+        let mut record = LinkRecord::default();
+        for sample in &emulator.samples {
+            let at = sample.at - origin;
+            sample.links.get(number).filter(|_| at <= lasted).into_iter().for_each(|stats| record.push(at, *stats));
+        }
+        let result = LinkResult::new(name, emulator.links.get(number)?);
+        Some(LinkResult { samples: record.finish(), ..result })
+    };
+    let result = |(number, link): (usize, &crate::scenario::Link)| {
+        egresses.result(number, &link.name, lasted).or_else(|| emulated(number, &link.name))
+    };
+    scenario.links.iter().enumerate().filter_map(result).collect()
+}
+
+/// The stalls that fall into the run.
+fn stalls(found: &Stalls, origin: Time, lasted: Span) -> Vec<Stall> {
+    let inside = found.list.iter().map(|stall| (stall.start - origin, stall.end - origin));
+    inside
+        .filter(|&(start, end)| end > Span::ZERO && start < lasted)
+        .map(|(start, end)| Stall { start_s: start.as_secs_f64(), end_s: end.as_secs_f64() })
+        .collect()
+}
+
+fn emulator_result(report: &EmulatorReport) -> EmulatorResult {
+    let late = report.lateness.as_ref();
+    EmulatorResult {
+        packets_foreign: report.foreign,
+        packets_lost: report.refused + report.lost_at_sockets,
+        late_p50_s: late.map(|late| late.p50.as_secs_f64()),
+        late_p99_s: late.map(|late| late.p99.as_secs_f64()),
+        late_max_s: late.map(|late| late.max.as_secs_f64()),
+    }
+}

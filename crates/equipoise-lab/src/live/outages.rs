@@ -1,0 +1,45 @@
+use equipoise::session::multipath::{MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId, Sender};
+use equipoise::session::{Wake, WakeReason};
+use equipoise::units::{Instant, SenderClock};
+
+use crate::scenario::Path;
+
+/// The sending end of a session over several paths, from which paths are taken away at their times: to it this is as if the
+/// system had said so of an interface.
+pub(super) struct Outages {
+    sender: Sender,
+    /// What is to come, the last first.
+    changes: Vec<(Instant<SenderClock>, PathId, PathChange)>,
+}
+
+impl Outages {
+    /// Of the paths of a flow, in the order of their numbers, in a run that begins at `origin`.
+    pub(super) fn new<'a>(sender: Sender, paths: impl Iterator<Item = &'a Path>, origin: Instant<SenderClock>) -> Self {
+        let of = |(number, path): (u16, &'a Path)| {
+            path.changes().into_iter().map(move |(at, change)| (origin + at, PathId(number), change))
+        };
+        let mut changes: Vec<_> = (0..).zip(paths).flat_map(of).collect();
+        changes.sort_by_key(|&(at, ..)| std::cmp::Reverse(at));
+        Self { sender, changes }
+    }
+}
+
+impl MultipathEndpoint for Outages {
+    type Clock = SenderClock;
+
+    fn handle(&mut self, now: Instant<SenderClock>, input: MultipathInput<'_>) {
+        while let Some((_, path, change)) = self.changes.pop_if(|(at, ..)| *at <= now) {
+            self.sender.handle(now, MultipathInput::Path { path, change });
+        }
+        self.sender.handle(now, input);
+    }
+
+    fn poll(&mut self) -> Option<MultipathOutput<'_>> {
+        self.sender.poll()
+    }
+
+    fn wake(&self) -> Option<Wake<SenderClock>> {
+        let change = self.changes.last().map(|&(at, ..)| Wake { at, reason: WakeReason::Report });
+        [self.sender.wake(), change].into_iter().flatten().min_by_key(|wake| wake.at)
+    }
+}

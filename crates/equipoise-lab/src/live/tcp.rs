@@ -1,0 +1,61 @@
+//! TCP connections of the kernel, in the words of scenarios and records.
+
+use equipoise::control::window::WindowSnapshot;
+use equipoise_net::{NetError, RunningTcp, TcpEnds, TcpPlan, TcpState, TcpSupply, Time};
+use equipoise_sim::tcp::Supply;
+
+use super::bench::{Ground, Poster};
+use super::{Note, Said};
+use crate::ends::{self, EndsError};
+use crate::record::TcpReading;
+use crate::scenario::{Flow, Scenario, TcpFlow};
+
+/// What the application of a connection gives to the kernel.
+pub(super) fn supply(flow: &Flow, tcp: &TcpFlow, (index, seed): (usize, u64)) -> Result<TcpSupply, EndsError> {
+    Ok(match ends::tcp_supply(flow, tcp, index, seed)? {
+        // A scenario's connection is not written to.
+        Supply::Unlimited | Supply::Written => TcpSupply::Unlimited,
+        Supply::Transfer(data) => TcpSupply::Transfer(data),
+        Supply::Rate(rate) => TcpSupply::Rate(rate),
+        Supply::Content(content) => TcpSupply::Content(content),
+    })
+}
+
+/// Starts both applications of a connection.
+pub(super) fn run(
+    scenario: &Scenario,
+    (flow, tcp, supply): (&Flow, &TcpFlow, TcpSupply),
+    ground: &Ground<'_>,
+    ends: TcpEnds,
+    poster: Poster,
+) -> Result<RunningTcp, NetError> {
+    let origin = ground.origin;
+    let plan = TcpPlan {
+        start: origin + flow.start,
+        stop: tcp.stop.map(|stop| origin + stop),
+        supply,
+        sample_interval: scenario.sample_interval,
+        origin,
+    };
+    ends.run(ground.clock, plan, move |at, state| {
+        poster.tell(Note { at, flow: poster.flow, said: Said::Tcp(reading(state, origin)) });
+    })
+}
+
+fn reading(state: &TcpState, origin: Time) -> TcpReading {
+    TcpReading {
+        window: state.window.into(),
+        slow_start_threshold: state.slow_start_threshold.map(f64::from),
+        in_flight: state.in_flight.into(),
+        smoothed_round_trip: state.smoothed_round_trip,
+        min_round_trip: state.min_round_trip,
+        sent: state.sent,
+        retransmissions: state.retransmissions,
+        resent_after_timeout: None,
+        recoveries: None,
+        timeouts: state.timeouts,
+        delivered: state.delivered,
+        finished: state.finished.map(|at| at - origin),
+        law: WindowSnapshot::default(),
+    }
+}

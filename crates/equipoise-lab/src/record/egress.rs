@@ -1,0 +1,36 @@
+use equipoise::units::Span;
+
+use crate::result::EgressResult;
+use crate::scenario::{Flow, Scenario};
+
+/// A session's egress buffer so far.
+#[derive(Debug)]
+pub(super) struct EgressRecord {
+    pub(super) result: EgressResult,
+    /// Packets of a finite content.
+    content: Option<u64>,
+    /// From the buffer to the end of the path.
+    behind: Span,
+}
+
+impl EgressRecord {
+    pub(super) fn new(flow: &Flow, scenario: &Scenario) -> Option<Self> {
+        flow.egress()?;
+        let behind = flow.path.get(flow.network().len()..).unwrap_or_default();
+        let behind = scenario.propagation_delay(behind);
+        Some(Self { result: EgressResult::default(), content: None, behind })
+    }
+
+    /// The sender has so many packets to send.
+    pub(super) const fn on_content(&mut self, packets: u64) {
+        self.content = Some(packets);
+    }
+
+    /// A packet was taken, and will have been served at `served`.
+    pub(super) fn on_buffered(&mut self, served: Span) {
+        self.result.packets_buffered += 1;
+        if self.content == Some(self.result.packets_buffered) {
+            self.result.finished_s = Some((served + self.behind).as_secs_f64());
+        }
+    }
+}

@@ -1,0 +1,55 @@
+use std::collections::BTreeMap;
+
+use equipoise::session::Event;
+use equipoise::units::{Instant, SenderClock, Span};
+
+use super::media::MediaRecord;
+use super::owned;
+use crate::result::{PathResult, Stall};
+
+/// What a flow did so far on one of its paths.
+#[derive(Debug)]
+pub(super) struct PathRecord {
+    name: String,
+    media: MediaRecord,
+    decisions: BTreeMap<&'static str, u64>,
+    response: Option<f64>,
+    reports_missing: u64,
+}
+
+impl PathRecord {
+    pub(super) const fn new(name: String, media: MediaRecord) -> Self {
+        Self { name, media, decisions: BTreeMap::new(), response: None, reports_missing: 0 }
+    }
+
+    pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
+        match event {
+            Event::MediaSent { size, .. } => self.media.on_sent(at, *size),
+            Event::MediaReceived { sent, delay, .. } => self.media.on_received(*sent - origin, *delay),
+            Event::ReportsMissing => self.reports_missing += 1,
+            Event::RateDecided { snapshot, .. } => {
+                if let Some(reason) = snapshot.reason {
+                    *self.decisions.entry(reason.name()).or_default() += 1;
+                }
+                self.response = snapshot.response.or(self.response);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish(self, lasted: Span, stalls: &[Stall]) -> PathResult {
+        let media = self.media;
+        PathResult {
+            name: self.name,
+            packets_sent: media.sent,
+            packets_received: media.received,
+            packets_lost: media.sent.saturating_sub(media.received),
+            mean_rate_bps: media.mean_rate_bps(lasted),
+            delay: media.settled.result(),
+            reports_missing: self.reports_missing,
+            decisions: owned(&self.decisions),
+            response: self.response,
+            intervals: media.interval_results(lasted, stalls),
+        }
+    }
+}

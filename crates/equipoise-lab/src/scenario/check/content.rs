@@ -1,0 +1,121 @@
+//! What a session or a connection has to send.
+
+use equipoise::units::{Rate, Size, Span};
+use equipoise::video::{FrameKind, Synthetic};
+use toml::Spanned;
+
+use super::Check;
+use crate::scenario::error::{Problem, ScenarioError};
+use crate::scenario::raw::RawSource;
+use crate::scenario::{ContentChoice, ContentKind, Frames};
+
+/// Frames a second, and groups of pictures, beyond which nobody codes.
+const MOST_FRAME_RATE: f64 = 1000.0;
+const MOST_PATTERN: usize = 1000;
+/// The largest frame over the mean one; real films have less than ten.
+const MOST_PEAK: f64 = 1000.0;
+/// Where none is given: as the traces of TU Berlin (Fitzek 2001) have it.
+const FRAME_RATE: f64 = 25.0;
+const PATTERN: &str = "IPBBPBBPBBBB";
+
+impl Check<'_> {
+    /// Content of a flow; `quantises` where it may follow a rate.
+    pub(super) fn content(&self, raw: &RawSource, quantises: bool) -> Result<ContentChoice, ScenarioError> {
+        let rate: Rate = self.quantity("rate", &raw.rate)?;
+        self.that(rate > Rate::ZERO, "rate", &raw.rate, || Problem::NotPositive)?;
+        let length = raw.length.as_ref().ok_or_else(|| self.wrong("kind", raw.kind.span(), Problem::NoLength))?;
+        let length = self.positive("length", length)?;
+        if let Some(step) = raw.steps.first() {
+            return Err(self.not_of_this(raw, "steps", step.at.span(), BACKGROUND));
+        }
+        for (key, value) in [("on", &raw.on), ("off", &raw.off)] {
+            if let Some(value) = value {
+                return Err(self.not_of_this(raw, key, value.span(), BACKGROUND));
+            }
+        }
+        let kind = match raw.kind.get_ref().as_str() {
+            "constant" => {
+                self.no_video(raw)?;
+                ContentKind::Constant
+            }
+            "video" => ContentKind::Video {
+                frames: self.frames(raw, rate, length)?,
+                quantised: match self.word("adapt", raw.adapt.as_ref(), &["prolong", "quantise"])? {
+                    Some("quantise") if !quantises => {
+                        let at = raw.adapt.as_ref().map_or(raw.kind.span(), Spanned::span);
+                        return Err(self.wrong("adapt", at, Problem::QuantisedTcp));
+                    }
+                    adapt => adapt == Some("quantise"),
+                },
+            },
+            _ => return Err(self.wrong("kind", raw.kind.span(), Problem::UnknownContent)),
+        };
+        Ok(ContentChoice { rate, length, kind })
+    }
+
+    fn frames(&self, raw: &RawSource, rate: Rate, length: Span) -> Result<Frames, ScenarioError> {
+        match (&raw.trace, &raw.peak, &raw.cv) {
+            (Some(trace), None, None) => Ok(Frames::Trace(trace.get_ref().into())),
+            (None, Some(peak), Some(cv)) => {
+                let frame_rate = raw.frame_rate.as_ref();
+                let frame_rate =
+                    frame_rate.map_or(Ok(FRAME_RATE), |rate| self.within("frame_rate", rate, MOST_FRAME_RATE))?;
+                let mean = rate.as_bps_f64() / 8.0 / frame_rate;
+                let peak = self.within("peak", peak, MOST_PEAK)?;
+                let like = Synthetic {
+                    interval: Span::from_secs_f64(1.0 / frame_rate).unwrap_or(Span::ZERO),
+                    frames: (length.as_secs_f64() * frame_rate).round() as usize,
+                    mean: Size::from_bytes(mean.round() as u64),
+                    peak: Size::from_bytes((mean * peak).round() as u64),
+                    cv: self.within("cv", cv, MOST_PEAK)?,
+                    pattern: self.pattern(raw)?,
+                };
+                // Whether there is one does not hang on the seed.
+                like.generate((0, 0)).map_err(|problem| self.wrong("cv", cv.span(), problem.into()))?;
+                Ok(Frames::Synthetic(Box::new(like)))
+            }
+            _ => Err(self.wrong("kind", raw.kind.span(), Problem::NoMoments)),
+        }
+    }
+
+    fn pattern(&self, raw: &RawSource) -> Result<Vec<FrameKind>, ScenarioError> {
+        let kind = |letter| match letter {
+            'I' => Some(FrameKind::I),
+            'P' => Some(FrameKind::P),
+            'B' => Some(FrameKind::B),
+            _ => None,
+        };
+        let text = raw.pattern.as_ref().map_or(PATTERN, |pattern| pattern.get_ref());
+        let kinds: Option<Vec<_>> = text.chars().map(kind).collect();
+        let kinds = kinds.filter(|kinds| (1..=MOST_PATTERN).contains(&kinds.len()));
+        let at = raw.pattern.as_ref().map_or(raw.kind.span(), Spanned::span);
+        kinds.ok_or_else(|| self.wrong("pattern", at, Problem::Pattern { most: MOST_PATTERN }))
+    }
+
+    fn within(&self, key: &str, value: &Spanned<f64>, most: f64) -> Result<f64, ScenarioError> {
+        let right = *value.get_ref() > 0.0 && *value.get_ref() <= most;
+        self.that(right, key, value, || Problem::OutOfRange { most })?;
+        Ok(*value.get_ref())
+    }
+
+    /// Refuses what only a video has.
+    pub(super) fn no_video(&self, raw: &RawSource) -> Result<(), ScenarioError> {
+        let numbers = [("peak", &raw.peak), ("cv", &raw.cv), ("frame_rate", &raw.frame_rate)];
+        let words = [("pattern", &raw.pattern), ("trace", &raw.trace), ("adapt", &raw.adapt)];
+        let spans = numbers.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.span())));
+        let mut spans = spans.chain(words.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.span()))));
+        spans.next().map_or(Ok(()), |(key, span)| Err(self.not_of_this(raw, key, span, "a video source has")))
+    }
+
+    pub(super) fn not_of_this(
+        &self,
+        raw: &RawSource,
+        key: &str,
+        span: std::ops::Range<usize>,
+        known: &'static str,
+    ) -> ScenarioError {
+        self.wrong(key, span, Problem::NotOfThisSource { kind: raw.kind.get_ref().clone(), known })
+    }
+}
+
+const BACKGROUND: &str = "a background source has";

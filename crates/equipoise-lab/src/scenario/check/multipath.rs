@@ -1,0 +1,103 @@
+//! Named paths, and a flow that uses several of them.
+
+use std::collections::BTreeMap;
+
+use equipoise::control::{Value as Given, split};
+use equipoise::session::multipath::{MAX_PATHS, Sender};
+use equipoise::units::Span;
+use toml::{Spanned, Value};
+
+use super::Check;
+use crate::scenario::error::{Problem, ScenarioError};
+use crate::scenario::raw::{RawFlow, RawPath};
+use crate::scenario::{Link, MultipathFlow, Outage, Path, Scenario, SplitChoice};
+
+impl Check<'_> {
+    pub(super) fn named_path(&self, raw: &RawPath, links: &[Link], duration: Span) -> Result<Path, ScenarioError> {
+        let mut down: Vec<Outage> = Vec::new();
+        for outage in &raw.down {
+            let at = self.step("at", &outage.at, down.last().map(|last| last.until.unwrap_or(duration)), duration)?;
+            let until = outage.until.as_ref().map(|until| self.step("until", until, Some(at), duration)).transpose()?;
+            down.push(Outage { at, until });
+        }
+        Ok(Path { name: raw.name.get_ref().clone(), links: self.chain(("links", &raw.name), &raw.links, links)?, down })
+    }
+
+    /// A session over several paths, and the links of all of them.
+    pub(super) fn multipath(
+        &self,
+        raw: &RawFlow,
+        names: &Spanned<Vec<Spanned<String>>>,
+        scenario: &Scenario,
+    ) -> Result<(MultipathFlow, Vec<usize>), ScenarioError> {
+        let (Some(controller), Some(interval), Some(split)) = (&raw.controller, &raw.report_interval, &raw.split)
+        else {
+            return Err(self.wrong("name", raw.name.span(), Problem::WhatMultipath));
+        };
+        if let Some(source) = &raw.source {
+            return Err(self.wrong("kind", source.kind.span(), Problem::ContentOverPaths));
+        }
+        if let Some(egress) = &raw.egress {
+            return Err(self.wrong("egress", egress.span(), Problem::EgressOverPaths));
+        }
+        let paths = self.paths(names, scenario)?;
+        let used = || paths.iter().filter_map(|path| scenario.paths.get(*path));
+        let nearest = used().map(|path| scenario.propagation_delay(&path.links)).min().unwrap_or(Span::ZERO);
+        let (controller, report_interval, target) = self.session(raw, controller, interval, nearest)?;
+        let period = match &raw.period {
+            None => Sender::PERIOD.max(report_interval),
+            Some(value) => {
+                let period = self.quantity("period", value)?;
+                self.that(period >= report_interval, "period", value, || Problem::Period { min: report_interval })?;
+                period
+            }
+        };
+        let split = self.split(raw, split, paths.len())?;
+        let mut links: Vec<usize> = used().flat_map(|path| path.links.iter().copied()).collect();
+        links.sort_unstable();
+        links.dedup();
+        Ok((MultipathFlow { controller, report_interval, period, split, paths, target }, links))
+    }
+
+    fn paths(&self, names: &Spanned<Vec<Spanned<String>>>, scenario: &Scenario) -> Result<Vec<usize>, ScenarioError> {
+        let count = names.get_ref().len();
+        self.that((1..=MAX_PATHS).contains(&count), "paths", names, || Problem::HowManyPaths { most: MAX_PATHS })?;
+        let mut paths: Vec<usize> = Vec::new();
+        for name in names.get_ref() {
+            let Some(place) = scenario.paths.iter().position(|path| path.name == *name.get_ref()) else {
+                let known = scenario.paths.iter().map(|path| path.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(self.wrong("paths", name.span(), Problem::UnknownPath { known }));
+            };
+            self.that(!paths.contains(&place), "paths", name, || Problem::PathTwice)?;
+            let same = paths.iter().filter_map(|path| scenario.paths.get(*path));
+            let same =
+                same.into_iter().find(|path| scenario.paths.get(place).is_some_and(|own| own.links == path.links));
+            if let Some(other) = same {
+                return Err(self.wrong("paths", name.span(), Problem::SameLinks { other: other.name.clone() }));
+            }
+            paths.push(place);
+        }
+        Ok(paths)
+    }
+
+    fn split(
+        &self,
+        raw: &RawFlow,
+        given: &BTreeMap<String, Spanned<Value>>,
+        paths: usize,
+    ) -> Result<SplitChoice, ScenarioError> {
+        let known = || split::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+        let Some(name) = given.get("name") else {
+            return Err(self.wrong("split", raw.name.span(), Problem::NoSplitName { known: known() }));
+        };
+        let entry = name.get_ref().as_str().and_then(split::find);
+        let entry = entry.ok_or_else(|| self.wrong("name", name.span(), Problem::UnknownSplit { known: known() }))?;
+        let parameters = self.parameters(given, name, |texts| entry.parse(texts))?;
+        let single = parameters.iter().find(|(parameter, _)| *parameter == "path");
+        if let (Some((_, Given::Number(number))), Some(value)) = (single, given.get("path")) {
+            let right = number.fract() == 0.0 && number < paths as f64;
+            self.that(right, "path", value, || Problem::NoSuchPath { paths })?;
+        }
+        Ok(SplitChoice { entry, parameters })
+    }
+}

@@ -1,0 +1,71 @@
+use equipoise::control::split::{BoxedSplitter, SplitEntry};
+use equipoise::control::{ConfigError, Parameters};
+use equipoise::session::multipath::PathChange;
+use equipoise::units::{Size, Span};
+
+use super::ControllerChoice;
+
+/// A way through the network by its name, of which a flow may use several.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Its name.
+    pub name: String,
+    /// Its links, in order, by their place in [`Scenario::links`](super::Scenario::links).
+    pub links: Vec<usize>,
+    /// When it is taken away from the host, which notices that, in the order of time.
+    pub down: Vec<Outage>,
+}
+
+impl Path {
+    /// What the host notices of it, in the order of time.
+    pub fn changes(&self) -> Vec<(Span, PathChange)> {
+        let down =
+            self.down.iter().flat_map(|outage| [(Some(outage.at), PathChange::Down), (outage.until, PathChange::Up)]);
+        down.filter_map(|(at, change)| Some((at?, change))).collect()
+    }
+}
+
+/// A time in which a path cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// Its beginning, from the start of the run.
+    pub at: Span,
+    /// Its end; `None` where the path does not come back.
+    pub until: Option<Span>,
+}
+
+/// A controlled session over several paths.
+#[derive(Clone, Debug)]
+pub struct MultipathFlow {
+    /// The controller of the total.
+    pub controller: ControllerChoice,
+    /// Time between two requests for a report on each path.
+    pub report_interval: Span,
+    /// Time between two splits.
+    pub period: Span,
+    /// What divides the total.
+    pub split: SplitChoice,
+    /// The paths by their place in [`Scenario::paths`](super::Scenario::paths); to the session they have numbers from 0.
+    pub paths: Vec<usize>,
+    /// The mean one-way delay that the controller tries to hold.
+    pub target: Option<Span>,
+}
+
+/// A splitter of the catalogue with values for its parameters.
+#[derive(Clone, Debug)]
+pub struct SplitChoice {
+    /// The entry in the catalogue.
+    pub entry: &'static SplitEntry,
+    /// A value for every parameter.
+    pub parameters: Parameters,
+}
+
+impl SplitChoice {
+    /// A fresh splitter for packets of `packet`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where the parameters are not the entry's, which [`Scenario::parse`](super::Scenario::parse) rules out.
+    pub fn build(&self, packet: Size) -> Result<BoxedSplitter, ConfigError> {
+        self.entry.build(&self.parameters, packet)
+    }
+}

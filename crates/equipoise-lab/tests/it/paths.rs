@@ -1,0 +1,102 @@
+//! A session over several paths, from the scenario file to the page.
+
+use std::sync::atomic::AtomicBool;
+
+use equipoise_lab::result::{PathResult, Report};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::{Progress, live, report, sim, trace};
+
+const TWO_PATHS: &str = include_str!("../../../../scenarios/two-paths.toml");
+
+fn results() -> Report {
+    let scenario = Scenario::parse(TWO_PATHS).expect("a right scenario");
+    let runs = sim::simulate_many(&scenario, (1, 2), Some(2), |run| run, &|_| {}).expect("a scenario that was parsed");
+    Report::new(&scenario, 1, runs)
+}
+
+/// Packets sent on a path between two seconds.
+fn sent(path: &PathResult, from: f64, to: f64) -> u64 {
+    let within = path.intervals.iter().filter(|interval| interval.start_s >= from && interval.end_s <= to);
+    within.map(|interval| interval.packets).sum()
+}
+
+#[test]
+fn the_paths_add_up_to_the_flow_and_nothing_leaves_on_one_that_is_taken_away() {
+    for run in results().runs {
+        let flow = &run.flows[0];
+        let [wide, narrow] = flow.paths.as_slice() else { panic!("two paths") };
+        assert_eq!(flow.packets_sent, wide.packets_sent + narrow.packets_sent);
+        assert_eq!(flow.packets_received, wide.packets_received + narrow.packets_received);
+        assert_eq!(flow.reports_missing, wide.reports_missing + narrow.reports_missing);
+        // 375 packets a second, on both together and at all times.
+        let rate = flow.mean_rate_bps.expect("measured");
+        assert!((rate / 1.5e6 - 1.0).abs() < 0.01, "{rate}");
+        assert_eq!(sent(narrow, 100.5, 110.0), 0, "taken away");
+        // But where the other one's answers are late, too, and none is better.
+        assert!(sent(wide, 142.5, 150.0) < 100, "dead: the probe at the most");
+        assert!(sent(wide, 101.0, 110.0).abs_diff(9 * 375) < 10, "the other carries all");
+        assert!(sent(narrow, 110.0, 130.0) > 500, "and is used again");
+        // The narrow path is nearer, until its queue is full.
+        let mean = |path: &PathResult, at: usize| path.intervals[at].delay_mean_s.expect("something came");
+        assert!(mean(narrow, 100) < mean(wide, 100) && mean(narrow, 140) > 0.5, "50 s, and 70 s");
+        assert!(wide.decisions.contains_key("law") && !flow.decisions.contains_key("law"), "shares are the paths'");
+    }
+}
+
+#[test]
+fn the_page_and_the_trace_tell_the_paths_apart() {
+    let results = results();
+    let page = report::html(&results);
+    for words in [
+        "call (cbr, split by ap)",
+        "sending rate of each path",
+        "simulated: narrow",
+        "Paths of call",
+        "wide: decided by law",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(page.contains("a path is taken away") && !page.contains("NaN"));
+    let again: Report = serde_json::from_str(&results.to_json()).expect("its own form");
+    let narrow = |results: &Report| (results.outages.clone(), results.runs[0].flows[0].paths[1].packets_sent);
+    assert_eq!(narrow(&again), narrow(&results));
+    let scenario = Scenario::parse(&TWO_PATHS.replace("\"180 s\"", "\"151 s\"")).expect("a right scenario");
+    let mut lines = Vec::new();
+    let mut tell = |progress: Progress| {
+        if let Progress::Event { at, origin, flow: 0, path, event } = progress {
+            let name = path.map(|path| ["wide", "narrow"][usize::from(path.0)]);
+            lines.push(trace::line(at, ("call", name), origin, &event));
+        }
+    };
+    sim::simulate(&scenario, 1, &mut tell).expect("a scenario that was parsed");
+    let of = |event: &str, path: &str| {
+        lines.iter().filter(|line| line.contains(event) && line.ends_with(&format!(",{path}\n"))).count()
+    };
+    assert!(of("media-sent", "wide") > 1000 && of("media-sent", "narrow") > 1000 && of("media-sent", "") == 0);
+    assert!(of("rate-decided", "") > 20, "the total is of no path");
+}
+
+#[test]
+fn live_either_path_is_used_and_one_is_taken_away_and_comes_back() {
+    let times = [
+        ("180 s", "12 s"),
+        ("warm_up = \"20 s\"", "warm_up = \"1 s\""),
+        ("\"60 s\"", "\"3 s\""),
+        ("\"100 s\"", "\"5 s\""),
+        ("\"110 s\"", "\"8 s\""),
+        ("\"140 s\"", "\"10.5 s\""),
+        ("\"150 s\"", "\"11 s\""),
+    ];
+    let short = times.iter().fold(TWO_PATHS.to_owned(), |text, (from, to)| text.replace(from, to));
+    let scenario = Scenario::parse(&short).expect("a right scenario");
+    let run = live::run(&scenario, (1, live::Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
+    let run = run.expect("sockets on loopback");
+    let flow = &run.flows[0];
+    let [wide, narrow] = flow.paths.as_slice() else { panic!("two paths") };
+    assert_eq!(flow.packets_sent, wide.packets_sent + narrow.packets_sent);
+    assert!(sent(wide, 0.0, 5.0) > 500 && sent(narrow, 0.0, 5.0) > 500, "both, by halves at first");
+    assert_eq!(sent(narrow, 5.5, 8.0), 0, "taken away");
+    assert!(sent(wide, 5.5, 8.0) > 700, "the other carries all");
+    assert!(sent(narrow, 8.0, 12.0) > 20, "and is used again");
+    assert!(wide.packets_received > 500 && narrow.packets_received > 500, "and what is sent arrives");
+}

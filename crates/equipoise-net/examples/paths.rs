@@ -1,0 +1,58 @@
+//! Sends the standard input over several interfaces at once; `equipoise receive` takes it, and so does the example `receive`.
+//!
+//! `EQUIPOISE_KEY=… cargo run -p equipoise-net --example paths -- HOST:PORT eth0 wwan0 < FILE`
+#![allow(clippy::print_stderr, reason = "it talks to a person")]
+
+use std::error::Error;
+use std::io::{Read as _, stdin};
+use std::net::ToSocketAddrs as _;
+
+use equipoise::control;
+use equipoise::control::split;
+use equipoise::session::Event;
+use equipoise::session::multipath::{PathChange, PathId};
+use equipoise_net::{Clock, Key, Multipath, MultipathSession, Observer, SendConfig, Time, Via, send_multipath};
+
+/// Tells what becomes of the paths.
+struct Teller;
+
+impl Observer for Teller {
+    fn on_event(&mut self, _now: Time, _event: &Event) {}
+
+    fn on_path_event(&mut self, _now: Time, path: PathId, event: &Event) {
+        if let Event::RateDecided { rate, .. } = event {
+            eprintln!("path {path} carries up to {rate}");
+        }
+    }
+
+    fn on_path(&mut self, _now: Time, path: PathId, change: PathChange) {
+        eprintln!("path {path}: {change:?}");
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let host = arguments.next().ok_or("usage: paths HOST:PORT INTERFACE...")?;
+    let peer = host.to_socket_addrs()?.next().ok_or("the host has no address")?;
+    let paths = arguments.map(|name| name.parse()).collect::<Result<Vec<Via>, _>>()?;
+    let key = Key::new(std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?.as_bytes())?;
+    let config = SendConfig::stream(peer, Some(key));
+    let law = control::find("ap").ok_or("no such controller")?;
+    let controller = law.build(&law.parse(&[("target", "20 ms"), ("max_rate", "50 Mbit/s")])?, config.packet_size)?;
+    let law = split::find("ap").ok_or("no such splitter")?;
+    let splitter = law.build(&law.parse(&[])?, config.packet_size)?;
+    let session = send_multipath(&Clock::new(), &config, Multipath::new(paths, splitter), controller, Teller)?;
+    let MultipathSession { running, mailbox, .. } = session;
+    let mailbox = mailbox.ok_or("a stream has one")?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match stdin().read(&mut buffer)? {
+            0 => break,
+            length => mailbox.push(&buffer[..length])?,
+        }
+    }
+    // With the last mailbox goes what still waits, and then the session ends.
+    drop(mailbox);
+    running.join()?;
+    Ok(())
+}

@@ -1,0 +1,414 @@
+mod party;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::session::multipath::{MAX_PATHS, MultipathEndpoint, MultipathInput, PathChange, PathId};
+use equipoise::session::{Endpoint, Event, Input, Transmit, WakeReason};
+use equipoise::units::Span;
+
+pub(crate) use self::party::{OnePath, Party, SeveralPaths};
+use crate::mailbox::{Inbox, Letter};
+use crate::thread::{STOP_CHECK, Worker};
+use crate::transport::{Arrival, Plain, Transport};
+use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
+
+/// How long before a media packet is due the driver stops sleeping, at most. Timers wake some 50 µs late.
+const SPIN_AT_MOST: Span = Span::from_micros(100);
+
+/// The driver spins for no more than one part in so many of the gap between media packets. Ours: 83 µs at 3 Mbit/s, where
+/// packets are rare, and 10 µs at 30 Mbit/s, where they are not: waking takes more time than that already.
+const SPIN_SHARE: i64 = 32;
+
+/// Media packets that follow each other faster than this share a wake-up. Ours: half of what the pacer makes up for
+/// ([`Pacer::TOLERANCE`]), so that a late wake-up fits, too; at 300 Mbit/s six packets leave together.
+///
+/// [`Pacer::TOLERANCE`]: equipoise::pace::Pacer::TOLERANCE
+const TOGETHER: Span = Span::from_micros(200);
+
+/// How long the socket is left alone where no wait says whether there is something to read. Ours: the kernel stamps what
+/// arrives, and a report is worth nothing sooner.
+const UNREAD_AT_MOST: Span = Span::from_millis(1);
+
+/// Datagrams read in a row before timers get their turn.
+const BATCH: usize = 64;
+
+/// Sees what an endpoint does, on the endpoint's thread; slow observers make late senders.
+///
+/// Any closure over a time and an event is one.
+pub trait Observer {
+    /// The endpoint did or saw something, when it was handled at `now`.
+    fn on_event(&mut self, now: Time, event: &Event);
+
+    /// An endpoint of several paths did or saw something on one of them. Where nobody asks which one, it is an event like
+    /// any other.
+    fn on_path_event(&mut self, now: Time, _path: PathId, event: &Event) {
+        self.on_event(now, event);
+    }
+
+    /// A path of an endpoint that has several can be used from now on, or cannot.
+    fn on_path(&mut self, _now: Time, _path: PathId, _change: PathChange) {}
+
+    /// The endpoint is about to be given `input`. What it then sends and tells follows from it alone. Not told of an endpoint
+    /// of several paths.
+    fn on_input(&mut self, _now: Time, _input: &Input<'_>) {}
+
+    /// The endpoint sends.
+    fn on_transmit(&mut self, _now: Time, _transmit: &Transmit<'_>) {}
+
+    /// The endpoint gives out payload, in order; so many packets are missing before it.
+    fn on_payload(&mut self, _now: Time, _missing: u64, _payload: &[u8]) {}
+
+    /// Offered load of the bottleneck as a share of its capacity, where the observer knows it.
+    ///
+    /// Asked whenever the endpoint has requested a report; the answer is handed to it at once.
+    fn path_load(&mut self, _now: Time) -> Option<f64> {
+        None
+    }
+}
+
+impl<F: FnMut(Time, &Event)> Observer for F {
+    fn on_event(&mut self, now: Time, event: &Event) {
+        self(now, event);
+    }
+}
+
+/// Where an endpoint lives.
+#[derive(Debug)]
+pub struct Host {
+    /// Name of its thread; the system shows the first 15 bytes.
+    pub name: String,
+    /// What it talks through.
+    pub socket: Socket,
+    /// Whom it talks to; datagrams from others do not reach it.
+    pub peer: SocketAddr,
+}
+
+/// What is left of an endpoint at its end.
+#[derive(Debug)]
+pub struct Finished<E, O> {
+    /// The endpoint itself.
+    pub endpoint: E,
+    /// What observed it.
+    pub observer: O,
+    /// What its host counted.
+    pub stats: HostStats,
+}
+
+/// What an endpoint's host counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostStats {
+    /// Datagrams that did not come from the peer.
+    pub foreign: u64,
+    /// What its socket lost.
+    pub socket: SocketStats,
+    /// Where its arrival times came from.
+    pub timestamps: TimestampSource,
+}
+
+/// An endpoint on its thread. It is told to stop, at the latest, when this is dropped.
+#[derive(Debug)]
+pub struct Running<E, O> {
+    worker: Worker<Result<Finished<E, O>, NetError>>,
+}
+
+impl<E, O> Running<E, O> {
+    /// Asks the endpoint to end its session, without waiting for it.
+    pub fn request_stop(&self) {
+        self.worker.request_stop();
+    }
+
+    /// Whether the endpoint has ended, by itself or not.
+    pub fn is_finished(&self) -> bool {
+        self.worker.is_finished()
+    }
+
+    /// Waits until the endpoint has ended by itself: its peer said goodbye, or its host failed.
+    ///
+    /// # Errors
+    /// What made its host fail, if something did.
+    pub fn join(self) -> Result<Finished<E, O>, NetError> {
+        self.worker.join()?
+    }
+
+    /// Ends the session; the endpoint says goodbye to its peer.
+    ///
+    /// # Errors
+    /// What made its host fail, if something did.
+    pub fn stop(self) -> Result<Finished<E, O>, NetError> {
+        self.request_stop();
+        self.join()
+    }
+}
+
+/// Runs `endpoint` on a thread of its own until it ends or is stopped.
+///
+/// Datagrams are handled at the time they arrived, timers at the time it is. The endpoint's clock is taken to agree with
+/// the host's: it has no other.
+///
+/// # Errors
+/// [`NetError::Spawn`] where there is no thread to be had.
+pub fn run_endpoint<E, O>(endpoint: E, host: Host, observer: O) -> Result<Running<E, O>, NetError>
+where
+    E: Endpoint + Send + 'static,
+    O: Observer + Send + 'static,
+{
+    let Host { name, socket, peer } = host;
+    drive(&name, OnePath(endpoint), Plain::new(vec![(socket, peer)]), observer, None)
+}
+
+/// Runs an endpoint of several paths on a thread of its own until it ends or is stopped. Each path is a socket and whom it
+/// talks to; they are numbered from 0.
+///
+/// It is [`run_endpoint`] otherwise.
+///
+/// # Errors
+/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`](equipoise::session::multipath::MAX_PATHS),
+/// [`NetError::Spawn`] where there is no thread to be had.
+pub fn run_multipath<E, O>(
+    name: &str,
+    endpoint: E,
+    paths: Vec<(Socket, SocketAddr)>,
+    observer: O,
+) -> Result<Running<E, O>, NetError>
+where
+    E: MultipathEndpoint + Send + 'static,
+    O: Observer + Send + 'static,
+{
+    check_count(paths.len())?;
+    drive(name, SeveralPaths(endpoint), Plain::new(paths), observer, None)
+}
+
+/// Refuses a number of paths that no session can have.
+pub(crate) const fn check_count(found: usize) -> Result<(), NetError> {
+    if found == 0 || found > MAX_PATHS { Err(NetError::Paths { found, most: MAX_PATHS }) } else { Ok(()) }
+}
+
+/// Runs an endpoint on a thread of its own, which speaks through `transport` and has its payload from `inbox`. Once nobody
+/// can send it letters any more and all payload has left, it ends.
+pub(crate) fn drive<P, O>(
+    name: &str,
+    party: P,
+    transport: impl Transport + Send + 'static,
+    observer: O,
+    inbox: Option<Inbox>,
+) -> Result<Running<P::Endpoint, O>, NetError>
+where
+    P: Party + Send + 'static,
+    P::Endpoint: Send + 'static,
+    O: Observer + Send + 'static,
+{
+    let (payload, media) = (Vec::new(), MediaTimer::default());
+    let (foreign, ended, looked, readable) = (0, false, Time::ZERO, true);
+    let driver = Driver { party, observer, transport, inbox, payload, foreign, media, looked, readable, ended };
+    Ok(Running { worker: Worker::spawn(name, move |stop| driver.run(stop))? })
+}
+
+/// The loop between a transport and an endpoint.
+struct Driver<P, O, T> {
+    party: P,
+    observer: O,
+    transport: T,
+    inbox: Option<Inbox>,
+    /// Payload that the endpoint has had no room for yet.
+    payload: Vec<u8>,
+    foreign: u64,
+    media: MediaTimer,
+    /// When it was last known whether there is something to read, and whether there was.
+    looked: Time,
+    readable: bool,
+    ended: bool,
+}
+
+impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
+    fn run(mut self, stop: &AtomicBool) -> Result<Finished<P::Endpoint, O>, NetError> {
+        // An endpoint may have something to say before anything happens: its first rate, for one.
+        self.obey(self.now())?;
+        while !self.ended {
+            if stop.load(Ordering::Relaxed) || self.is_done() {
+                self.step(self.now(), MultipathInput::Stop)?;
+                self.transport.farewell()?;
+                break;
+            }
+            while let Some((path, change)) = self.transport.links_mut().change() {
+                self.step(self.now(), MultipathInput::Path { path, change })?;
+            }
+            if self.readable || self.now() - self.looked > UNREAD_AT_MOST {
+                self.take_in()?;
+            }
+            if !self.ended {
+                self.take_payload()?;
+                self.ring()?;
+                if let Some(inbox) = &self.inbox {
+                    inbox.note_unsent(self.payload.len() + self.party.waiting());
+                }
+                self.wait()?;
+            }
+        }
+        let (socket, timestamps) = self.transport.links().stats();
+        let stats = HostStats { foreign: self.foreign, socket, timestamps };
+        Ok(Finished { endpoint: self.party.into_endpoint(), observer: self.observer, stats })
+    }
+
+    /// Hands over what has arrived.
+    fn take_in(&mut self) -> Result<(), NetError> {
+        (self.looked, self.readable) = (self.now(), true);
+        for _ in 0..BATCH {
+            match self.transport.receive()? {
+                None => {
+                    self.readable = false;
+                    break;
+                }
+                Some(Arrival::Own) => {}
+                Some(Arrival::Datagram { path, at }) => {
+                    let input = MultipathInput::Datagram { path, datagram: self.transport.datagram() };
+                    self.party.handle(at, input, &mut self.observer);
+                    self.obey(at)?;
+                }
+                Some(Arrival::Dropped { at, reason }) => {
+                    self.foreign += 1;
+                    self.observer.on_event(at, &Event::Ignored(reason));
+                }
+            }
+            if self.ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over payload while there is room for it.
+    fn take_payload(&mut self) -> Result<(), NetError> {
+        while let Some(inbox) = &mut self.inbox {
+            if self.payload.is_empty() {
+                match inbox.take() {
+                    Letter::Payload(payload, _) => self.payload = payload,
+                    Letter::None | Letter::Closed => break,
+                }
+            }
+            if self.payload.len() > self.party.room() {
+                break;
+            }
+            let now = self.now();
+            let input = MultipathInput::Payload { payload: &self.payload, twice: false };
+            self.party.handle(now, input, &mut self.observer);
+            self.obey(now)?;
+            self.payload.clear();
+        }
+        Ok(())
+    }
+
+    /// Whether all payload has left, and no more can come.
+    fn is_done(&self) -> bool {
+        let closed = self.inbox.as_ref().is_some_and(Inbox::is_closed);
+        closed && self.payload.is_empty() && self.party.waiting() == 0
+    }
+
+    /// Rings the endpoint's timer, and the transport's, if its time has come.
+    fn ring(&mut self) -> Result<(), NetError> {
+        let now = self.now();
+        if self.transport.wake().is_some_and(|at| at <= now) {
+            self.transport.on_timer(now)?;
+        }
+        match self.party.wake() {
+            Some((at, reason)) if at <= now => {
+                self.media.rang(now, reason);
+                self.step(now, MultipathInput::Timer)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for a datagram, payload, a timer, or the next look at the stop flag.
+    fn wait(&mut self) -> Result<(), NetError> {
+        let now = self.now();
+        let check = now + STOP_CHECK;
+        let check = self.transport.wake().map_or(check, |at| at.min(check));
+        let Some((due, reason)) = self.party.wake() else { return self.wait_until(check) };
+        if due <= now {
+            return Ok(());
+        }
+        let (until, spins) = self.media.plan(due, reason);
+        if until > now {
+            self.wait_until(until.min(check))?;
+        }
+        // A datagram or the check may have ended the wait: then the loop comes round again first.
+        if spins && self.now() >= until {
+            while self.now() < due {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until then, or until there is something to read.
+    fn wait_until(&mut self, until: Time) -> Result<(), NetError> {
+        // While payload waits for room, the next payload is none of our business.
+        let bell = self.inbox.as_ref().filter(|_| self.payload.is_empty()).map(Inbox::bell);
+        // What was left unread ends the wait at once.
+        self.readable = self.transport.links_mut().wait(bell, until)?;
+        self.looked = self.now();
+        Ok(())
+    }
+
+    /// One turn of the session: what happened, then all that the endpoint has to say to it.
+    fn step(&mut self, now: Time, input: MultipathInput<'_>) -> Result<(), NetError> {
+        self.party.handle(now, input, &mut self.observer);
+        self.obey(now)
+    }
+
+    fn obey(&mut self, now: Time) -> Result<(), NetError> {
+        self.ended |= self.party.obey(now, &mut self.observer, &mut self.transport)?;
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        self.transport.links().clock().now()
+    }
+}
+
+/// How an endpoint's next wake-up is waited for: media wants punctuality.
+#[derive(Debug, Default)]
+pub(crate) struct MediaTimer {
+    /// When the timer for media last rang.
+    last: Option<Time>,
+}
+
+impl MediaTimer {
+    /// A timer rings at `now`.
+    pub(crate) fn rang(&mut self, now: Time, reason: WakeReason) {
+        if reason == WakeReason::Media {
+            self.last = Some(now);
+        }
+    }
+
+    /// Until when to sleep for what is due at `due`, and whether to spin from then on.
+    pub(crate) fn plan(&self, due: Time, reason: WakeReason) -> (Time, bool) {
+        if reason != WakeReason::Media {
+            return (due, false);
+        }
+        let last = self.last.unwrap_or(Time::ZERO);
+        if due - last < TOGETHER { (last + TOGETHER, false) } else { (due - spin_for(due - last), true) }
+    }
+}
+
+/// How long to spin before a media packet that comes `gap` after the last.
+fn spin_for(gap: Span) -> Span {
+    let share = (gap / Span::from_nanos(SPIN_SHARE)).map_or(Span::ZERO, Span::from_nanos);
+    share.max(Span::ZERO).min(SPIN_AT_MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, a fast sender burns a whole processor.
+    #[test]
+    fn spinning_takes_a_small_share_of_the_gap() {
+        let micros = Span::from_micros;
+        assert_eq!(spin_for(micros(10_000)), micros(100));
+        assert_eq!(spin_for(micros(320)), micros(10));
+        assert_eq!(spin_for(micros(0)), micros(0));
+        assert_eq!(spin_for(micros(-5)), micros(0));
+    }
+}

@@ -1,0 +1,86 @@
+use std::net::SocketAddr;
+
+use equipoise::units::Size;
+
+use crate::engine::{Arrival, Manner, Medium, Packet, PortStats, Ports};
+use crate::socket::{MAX_PAYLOAD, wait};
+use crate::{Clock, NetError, Socket, Time, TimestampSource};
+
+/// One of a route's two sockets.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// Where datagrams come in and go out.
+    pub(super) socket: Socket,
+    /// The only one who may send to it, and whom it sends to.
+    pub(super) peer: SocketAddr,
+}
+
+/// Two sockets for each route: where its datagrams come in, and where they go out.
+#[derive(Debug)]
+pub(super) struct Gates {
+    /// In pairs: the first route's entrance and exit, then the second's.
+    pairs: Vec<Gate>,
+    buffer: Vec<u8>,
+    foreign: u64,
+    unsent: u64,
+}
+
+impl Gates {
+    /// The gates of the first route, forward and back, then of the second.
+    pub(super) fn new(gates: Vec<Gate>) -> Self {
+        Self { pairs: gates, buffer: vec![0; MAX_PAYLOAD], foreign: 0, unsent: 0 }
+    }
+
+    /// Where the gates are, in their order.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        self.pairs.iter().map(|gate| gate.socket.address()).collect()
+    }
+}
+
+impl Ports for Gates {
+    fn take_in(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
+        for (number, gate) in self.pairs.iter_mut().enumerate() {
+            while let Some(received) = gate.socket.recv(&mut self.buffer)? {
+                if received.from == gate.peer {
+                    let payload = self.buffer.get(..received.len).unwrap_or_default();
+                    let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + Size::IPV4_UDP);
+                    let arrival = Arrival { at: received.at, manner, client: (number / 2) as u64 };
+                    medium.stage(number % 2, arrival, payload);
+                } else {
+                    self.foreign += 1;
+                }
+                // What came later waits behind the gate.
+                if received.at > horizon {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, direction: usize, packet: &mut Packet) {
+        let gate =
+            usize::try_from(packet.client).ok().and_then(|route| self.pairs.get_mut(2 * route + (direction ^ 1)));
+        let sent = gate.is_some_and(|gate| gate.socket.send_to(gate.peer, &packet.bytes, 0).is_ok());
+        self.unsent += u64::from(!sent);
+    }
+
+    fn stamped(&self) -> bool {
+        self.pairs.iter().all(|gate| gate.socket.timestamps() == TimestampSource::Kernel)
+    }
+
+    fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError> {
+        wait(self.pairs.iter().map(|gate| &gate.socket), clock, until)
+    }
+
+    fn stats(&self) -> PortStats {
+        let sockets = || self.pairs.iter().map(|gate| gate.socket.stats());
+        PortStats {
+            unsent: self.unsent + sockets().map(|stats| stats.unsent).sum::<u64>(),
+            overflowed: sockets().map(|stats| stats.overflowed).sum(),
+            foreign: self.foreign,
+            timestamps: if self.stamped() { TimestampSource::Kernel } else { TimestampSource::UserSpace },
+            ..PortStats::default()
+        }
+    }
+}

@@ -1,0 +1,197 @@
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+
+use equipoise::session::flow_pair::{TcpRequest, TcpState};
+use equipoise::units::{Size, Span};
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::socket::{SetSockOpt as _, getsockopt, sockopt};
+use socket2::SockRef;
+
+use super::pacing::{MaxPacingRate, UNLIMITED};
+use super::{IdleWindow, WindowPreset};
+use crate::tcp::diagnosis::{Diagnosis, Progress};
+use crate::tcp::failed;
+use crate::{NetError, Time};
+
+/// Round trips for which a window that was asked for is paced. Ours: the acknowledgements' own clock has set in by then.
+const PACED_ROUND_TRIPS: i64 = 4;
+/// Whether the host resets TCP's window after idleness.
+const AFTER_IDLE: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
+/// Bytes that are read and thrown away at once: a receiver has nothing to say over TCP.
+const JUNK: usize = 4096;
+
+/// The sending end's TCP connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: TcpStream,
+    diagnosis: Diagnosis,
+    /// IP and TCP without options.
+    headers: u64,
+    last: Progress,
+    /// How often the window was reduced.
+    reductions: u64,
+    /// What `TCP_NOTSENT_LOWAT` is set to.
+    awaited: Option<u64>,
+    preset: WindowPreset,
+    /// Until when what leaves is paced.
+    paced_until: Option<Time>,
+}
+
+/// What became of bytes that were given or expected.
+pub(super) enum Moved {
+    Bytes(usize),
+    /// Nothing goes now.
+    Later,
+    /// The peer is gone.
+    Gone,
+}
+
+impl Connection {
+    /// A connection that does not block, from `local` to `peer`.
+    pub(super) fn new(stream: TcpStream) -> Result<Self, NetError> {
+        let (local, peer) = (stream.local_addr().map_err(failed("open"))?, stream.peer_addr().map_err(failed("open"))?);
+        let headers = if peer.is_ipv4() { 40 } else { 60 };
+        let preset = match MaxPacingRate.set(&stream, &UNLIMITED) {
+            Ok(()) => WindowPreset::Paced,
+            Err(_) => WindowPreset::Kept,
+        };
+        let (diagnosis, last) = (Diagnosis::open(local, peer)?, Progress::default());
+        Ok(Self { stream, diagnosis, headers, last, reductions: 0, awaited: None, preset, paced_until: None })
+    }
+
+    pub(super) const fn preset(&self) -> WindowPreset {
+        self.preset
+    }
+
+    /// The name of its congestion control.
+    pub(super) fn congestion_control(&self) -> String {
+        let name = getsockopt(&self.stream, sockopt::TcpCongestion).unwrap_or_default();
+        name.to_string_lossy().trim_end_matches('\0').to_owned()
+    }
+
+    /// How it stands; `None` where the kernel knows it no more.
+    pub(super) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
+        let Some(found) = self.diagnosis.progress()? else { return Ok(None) };
+        let lost = found.is_reducing || found.retransmissions != self.last.retransmissions;
+        // Idleness moves the threshold, too, and is no reduction.
+        self.reductions += u64::from(found.threshold != self.last.threshold && lost);
+        self.last = found;
+        // RFC 7323, App. A: timestamps take 12 bytes with their padding.
+        let options = if found.has_timestamps { 12 } else { 0 };
+        Ok(Some(TcpState {
+            acknowledged: found.acknowledged,
+            unsent: found.unsent.into(),
+            window: Size::from_bytes(u64::from(found.window) * u64::from(found.segment)),
+            segment: Size::from_bytes(found.segment.into()),
+            header: Size::from_bytes(self.headers + options),
+            reductions: self.reductions,
+        }))
+    }
+
+    /// Gives it bytes to send.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<Moved, NetError> {
+        moved(self.stream.write(bytes), "send to")
+    }
+
+    /// Whether the peer is still there: it says nothing, so that whatever it says is thrown away.
+    pub(super) fn listen(&mut self) -> Result<Moved, NetError> {
+        let mut junk = [0; JUNK];
+        Ok(match moved(self.stream.read(&mut junk), "receive from")? {
+            Moved::Bytes(0) => Moved::Gone,
+            moved => moved,
+        })
+    }
+
+    /// Does what the pair asks; `now` is the time.
+    pub(super) fn obey(&mut self, now: Time, request: TcpRequest) -> Result<(), NetError> {
+        match request {
+            TcpRequest::NoDelay(on) => self.stream.set_nodelay(on).map_err(failed("set TCP_NODELAY of")),
+            TcpRequest::Window(window) => {
+                self.pace(now, window);
+                Ok(())
+            }
+            TcpRequest::Finish => match self.stream.shutdown(Shutdown::Write) {
+                Err(error) if error.kind() == ErrorKind::NotConnected => Ok(()),
+                ended => ended.map_err(failed("close")),
+            },
+        }
+    }
+
+    /// Sends no faster than one `window` a round trip, for the first round trips.
+    fn pace(&mut self, now: Time, window: Size) {
+        let round_trip = self.last.round_trip;
+        if self.preset == WindowPreset::Kept || round_trip <= Span::ZERO {
+            return;
+        }
+        let rate = window.as_bytes() as f64 / round_trip.as_secs_f64();
+        // Beyond the option's range there is nothing to pace, and below one byte a second nothing would leave.
+        let rate = (rate as u32).clamp(1, UNLIMITED);
+        self.paced_until = MaxPacingRate.set(&self.stream, &rate).ok().map(|()| now + round_trip * PACED_ROUND_TRIPS);
+    }
+
+    /// Until when it is paced.
+    pub(super) const fn paced_until(&self) -> Option<Time> {
+        self.paced_until
+    }
+
+    /// Lifts the limit where its time is over.
+    pub(super) fn lift(&mut self, now: Time) {
+        if self.paced_until.is_some_and(|until| until <= now) {
+            // What could be set once can be set again.
+            let _ = MaxPacingRate.set(&self.stream, &UNLIMITED);
+            self.paced_until = None;
+        }
+    }
+
+    /// What to wait for: the peer's end, and less than so many bytes unsent, where that is waited for.
+    pub(super) fn poll(&mut self, awaited: Option<u64>) -> PollFd<'_> {
+        if awaited.is_some() && awaited != self.awaited {
+            let least = u32::try_from(awaited.unwrap_or(0)).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32);
+            // Where it is refused, the pair's own looks from time to time have to do.
+            let _ = SockRef::from(&self.stream).set_tcp_notsent_lowat(least);
+            self.awaited = awaited;
+        }
+        let room = if awaited.is_some() { PollFlags::POLLOUT } else { PollFlags::empty() };
+        PollFd::new(self.stream.as_fd(), PollFlags::POLLIN | room)
+    }
+}
+
+pub(super) fn moved(result: std::io::Result<usize>, what: &'static str) -> Result<Moved, NetError> {
+    match result {
+        Ok(bytes) => Ok(Moved::Bytes(bytes)),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(Moved::Later),
+        Err(error) if is_gone(error.kind()) => Ok(Moved::Gone),
+        Err(source) => Err(failed(what)(source)),
+    }
+}
+
+/// The peer closed the connection, or is not there any more.
+pub(super) const fn is_gone(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::TimedOut
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+    )
+}
+
+/// What this host does to a window that idles.
+pub(super) fn idle_window() -> IdleWindow {
+    match fs::read_to_string(AFTER_IDLE) {
+        Ok(text) if text.trim() == "0" => IdleWindow::Kept,
+        // The kernel's default, where nothing else is known.
+        _ => IdleWindow::Reset,
+    }
+}
+
+/// The address of a peer in the form in which datagrams name it.
+pub(super) fn at_port(address: SocketAddr, port: u16) -> SocketAddr {
+    let mut address = address;
+    address.set_port(port);
+    address
+}

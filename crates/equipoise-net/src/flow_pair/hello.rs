@@ -1,0 +1,68 @@
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use equipoise::units::Span;
+use equipoise::wire::PairHello;
+use socket2::{Domain, Protocol, SockRef, Socket as TcpSocket, TcpKeepalive, Type};
+
+use super::PairConfig;
+use crate::secure::random;
+use crate::tcp::{failed, set_congestion_control};
+use crate::{Clock, NetError, Socket};
+
+/// A connection without a word for this long is asked whether it still is one; ours, as are the pauses between.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_PAUSE: Duration = Duration::from_secs(5);
+
+/// Both transports to a receiver that has answered.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) stream: TcpStream,
+    pub(super) socket: Socket,
+    pub(super) ssrc: u32,
+    pub(super) receiver: PairHello,
+}
+
+/// Connects to a receiver and hears its first word.
+///
+/// # Errors
+/// [`NetError::NoPair`] where there is none, [`NetError::NoCongestionControl`], and what the system says.
+pub(super) fn open(peer: SocketAddr, config: &PairConfig, clock: &Clock) -> Result<Opened, NetError> {
+    let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let socket = Socket::bind(config.local.unwrap_or((any, 0).into()), clock)?;
+    let patience = Duration::from_nanos(config.patience.max(Span::from_millis(1)).as_nanos().unsigned_abs());
+    let tcp = TcpSocket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP)).map_err(failed("open"))?;
+    if let Some(local) = config.local {
+        tcp.set_reuse_address(true).map_err(failed("bind"))?;
+        tcp.bind(&local.into()).map_err(failed("bind"))?;
+    }
+    if let Some(name) = &config.congestion_control {
+        set_congestion_control(&tcp, name)?;
+    }
+    let no_pair = |said: String| NetError::NoPair { peer, said };
+    tcp.connect_timeout(&peer.into(), patience).map_err(|error| no_pair(error.to_string()))?;
+    let mut stream = TcpStream::from(tcp);
+    keep_alive(&stream);
+    let (ssrc, port) = (u32::from_be_bytes(random()), socket.address().port());
+    stream.set_read_timeout(Some(patience)).map_err(failed("open"))?;
+    stream.write_all(&PairHello { port, ssrc }.to_bytes()).map_err(|error| no_pair(error.to_string()))?;
+    let mut answer = [0; PairHello::LEN];
+    stream.read_exact(&mut answer).map_err(|error| no_pair(error.to_string()))?;
+    let receiver = PairHello::parse(answer).map_err(|error| no_pair(error.to_string()))?;
+    stream.set_nonblocking(true).map_err(failed("open"))?;
+    Ok(Opened { stream, socket, ssrc, receiver })
+}
+
+/// Has the kernel notice that the peer is no more, though nothing is sent.
+pub(super) fn keep_alive(stream: &TcpStream) {
+    let how = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_PAUSE).with_retries(3);
+    // Without it a host that lost its power is waited for.
+    let _ = SockRef::from(stream).set_tcp_keepalive(&how);
+}
+
+/// What a datagram to or from this address carries beside headers of IPv4 and UDP: an IPv6 header is twice as long (RFC
+/// 8200, Sec. 3).
+pub(super) const fn overhead(peer: SocketAddr) -> u64 {
+    if peer.ip().to_canonical().is_ipv6() { 20 } else { 0 }
+}

@@ -1,0 +1,15 @@
+//! `SO_MAX_PACING_RATE`, which neither the standard library nor nix nor socket2 has.
+
+use nix::{libc, setsockopt_impl, sockopt_impl};
+
+sockopt_impl!(
+    /// The highest rate at which the kernel sends what a socket is given, in bytes a second; `u32::MAX` for any (`man 7 socket`).
+    MaxPacingRate,
+    SetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_MAX_PACING_RATE,
+    u32
+);
+
+/// No limit.
+pub(super) const UNLIMITED: u32 = u32::MAX;

@@ -1,0 +1,129 @@
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use equipoise::control::tpba::Period;
+use equipoise::measure::ClockMap;
+use equipoise::session::flow_pair;
+use equipoise::session::rtp::{self, Clocks};
+use equipoise::units::Size;
+use equipoise::wire::PairHello;
+use tokio::sync::mpsc;
+
+use super::connection::at_port;
+use super::hello::overhead;
+use super::receiving::{Receiving, Shared};
+use crate::leaving::Leaving;
+use crate::secure::random;
+use crate::tcp::failed;
+use crate::thread::Worker;
+use crate::{Clock, NetError, Socket};
+
+/// An application data unit that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adu {
+    /// Its number, from 0.
+    pub number: u64,
+    /// ADUs that are missing before it, which the network lost.
+    pub missing: u64,
+    /// Which transport brought it.
+    pub over: Period,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
+
+/// Why a flow is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairEnd {
+    /// The sender ended it, and all that TCP carried has come.
+    Finished,
+    /// The connection was lost.
+    Lost,
+    /// The stream over TCP was none of a flow pair's.
+    Garbled,
+}
+
+/// The receiving end of a flow pair.
+///
+/// Dropping it ends the flow.
+#[derive(Debug)]
+pub struct PairReceiver {
+    thread: Leaving<Worker<Result<(), NetError>>>,
+    queue: mpsc::Receiver<Adu>,
+    shared: Arc<Shared>,
+    peer: SocketAddr,
+}
+
+impl PairReceiver {
+    /// ADUs that may wait to be taken, beside those that wait in the order of their numbers; ours, as [`MOST`](Self::MOST).
+    pub const MOST_ADUS: usize = 4096;
+    /// Bytes of ADUs that may wait to be taken before nothing more is: what is not taken holds up TCP, and in a running period
+    /// is dropped in the end.
+    pub const MOST: usize = 1 << 20;
+
+    /// Receives the flow whose sender connected by `stream` and said `hello`. Gives what is to be answered.
+    pub(super) fn start(
+        stream: TcpStream,
+        hello: PairHello,
+        port: u16,
+        clock: &Clock,
+    ) -> Result<(Self, PairHello), NetError> {
+        let peer = stream.peer_addr().map_err(failed("accept"))?;
+        let local = stream.local_addr().map_err(failed("accept"))?;
+        let socket = Socket::bind(at_port(local, port), clock).or_else(|_| Socket::bind(at_port(local, 0), clock))?;
+        let ssrc = u32::from_be_bytes(random());
+        let answer = PairHello { port: socket.address().port(), ssrc };
+        let cname = format!("receiver-{ssrc:08x}@equipoise");
+        let base = rtp::ReceiverConfig::new(ssrc, cname, hello.ssrc, ClockMap::SYNCHRONISED, ssrc.into());
+        let rtp = rtp::ReceiverConfig { clocks: Clocks::Apart, overhead: Size::from_bytes(overhead(peer)), ..base };
+        let end = flow_pair::Receiver::new(flow_pair::ReceiverConfig::new(rtp))?;
+        let (sender, queue) = mpsc::channel(Self::MOST_ADUS);
+        let shared = Arc::new(Shared::new()?);
+        let receiving = Receiving::new(end, stream, (socket, peer, hello.ssrc), sender, shared.clone());
+        let thread = Leaving::new(Worker::spawn("pair receiver", move |stop| receiving.run(stop))?);
+        Ok((Self { thread, queue, shared, peer }, answer))
+    }
+
+    /// Where the flow comes from, over TCP.
+    pub const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Waits for the next ADU, in order; `None` when the flow is over and all have been taken.
+    ///
+    /// # Panics
+    /// Within a tokio runtime.
+    pub fn recv(&mut self) -> Option<Adu> {
+        let adu = self.queue.blocking_recv()?;
+        self.shared.taken(adu.data.len());
+        Some(adu)
+    }
+
+    /// Waits as [`recv`](Self::recv) does; a task waits instead of a thread.
+    pub async fn recv_async(&mut self) -> Option<Adu> {
+        let adu = self.queue.recv().await?;
+        self.shared.taken(adu.data.len());
+        Some(adu)
+    }
+
+    /// Why the flow is over; `None` while it is not, and where its thread failed.
+    pub fn end(&self) -> Option<PairEnd> {
+        self.shared.end.get().copied()
+    }
+
+    /// Bytes of ADUs that wait to be taken.
+    pub fn waiting(&self) -> usize {
+        self.shared.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Ends the flow.
+    ///
+    /// # Errors
+    /// What made its thread fail, if something did.
+    pub fn close(self) -> Result<(), NetError> {
+        self.thread.take().map_or(Ok(()), |thread| {
+            thread.request_stop();
+            thread.join()?
+        })
+    }
+}

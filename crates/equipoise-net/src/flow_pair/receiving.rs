@@ -1,0 +1,227 @@
+use std::io::Read as _;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use equipoise::session::flow_pair::{Event, Input, Output, Receiver};
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use super::connection::{Moved, moved};
+use super::{Adu, PairEnd, PairReceiver};
+use crate::secure::protection::source_of;
+use crate::socket::{MAX_PAYLOAD, wait_readable};
+use crate::thread::STOP_CHECK;
+use crate::{NetError, Socket, Time};
+
+/// Datagrams, and pieces of the stream, that are read in a row before others have their turn.
+const BATCH: usize = 64;
+/// Bytes of the stream that are read at once.
+const PIECE: usize = 64 << 10;
+
+/// What both ends of the queue of ADUs know.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Bytes in the queue.
+    pub(super) waiting: AtomicUsize,
+    pub(super) end: OnceLock<PairEnd>,
+    /// The thread waits for room; it is rung when there may be some.
+    held: AtomicBool,
+    bell: EventFd,
+}
+
+impl Shared {
+    pub(super) fn new() -> Result<Self, NetError> {
+        let bell = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+        let bell = bell.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
+        Ok(Self { waiting: AtomicUsize::new(0), end: OnceLock::new(), held: AtomicBool::new(false), bell })
+    }
+
+    /// The application has taken an ADU of so many bytes.
+    pub(super) fn taken(&self, bytes: usize) {
+        self.waiting.fetch_sub(bytes, Ordering::SeqCst);
+        if self.held.swap(false, Ordering::SeqCst) {
+            // It fails only when its counter overflows, and then it is ringing anyway.
+            let _ = self.bell.write(1);
+        }
+    }
+}
+
+/// The thread of a receiving end: between TCP, UDP, the pair and the application.
+pub(super) struct Receiving {
+    end: Receiver,
+    stream: TcpStream,
+    socket: Socket,
+    /// The sender's address over TCP, and where its datagrams come from, once one has.
+    peer: SocketAddr,
+    reports_to: Option<SocketAddr>,
+    source: u32,
+    queue: mpsc::Sender<Adu>,
+    shared: Arc<Shared>,
+    /// Bytes of the stream that were read, of which the pair has had the first.
+    piece: Vec<u8>,
+    used: usize,
+    /// Why there is no more of the stream.
+    over: Option<PairEnd>,
+    ended: bool,
+    buffer: Vec<u8>,
+}
+
+impl Receiving {
+    /// A thread for `end`; datagrams come to `socket`, from the host of `peer` and of this source.
+    pub(super) fn new(
+        end: Receiver,
+        stream: TcpStream,
+        (socket, peer, source): (Socket, SocketAddr, u32),
+        queue: mpsc::Sender<Adu>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let (piece, buffer) = (Vec::with_capacity(PIECE), vec![0; MAX_PAYLOAD.max(PIECE)]);
+        let (reports_to, used, over, ended) = (None, 0, None, false);
+        Self { end, stream, socket, peer, reports_to, source, queue, shared, piece, used, over, ended, buffer }
+    }
+
+    /// Receives until the flow is over and all was given out, nobody takes any more, or `stop` is set.
+    pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
+        loop {
+            if stop.load(Ordering::Relaxed) || self.queue.is_closed() {
+                return self.handle(self.now(), Input::Stop);
+            }
+            // Datagrams first, with their times: then one who was away for long takes nothing for late.
+            if self.take_datagrams()? {
+                self.take_stream()?;
+            }
+            if self.end.wake().is_some_and(|wake| wake.at.assume_clock() <= self.now()) {
+                self.handle(self.now(), Input::Timer)?;
+            }
+            let all_given = self.give();
+            if self.ended && all_given {
+                let end = self.over.unwrap_or(PairEnd::Lost);
+                // It ends once.
+                let _ = self.shared.end.set(end);
+                return Ok(());
+            }
+            self.wait()?;
+        }
+    }
+
+    /// Whether none is left.
+    fn take_datagrams(&mut self) -> Result<bool, NetError> {
+        for _ in 0..BATCH {
+            let Some(received) = self.socket.recv(&mut self.buffer)? else { return Ok(true) };
+            let datagram = &self.buffer[..received.len];
+            if received.from.ip() == self.peer.ip() && source_of(datagram) == Some(self.source) {
+                self.reports_to = Some(received.from);
+                self.end.handle(received.at.assume_clock(), Input::Datagram(datagram));
+                self.obey()?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Hands over the stream as far as the pair wants it.
+    fn take_stream(&mut self) -> Result<(), NetError> {
+        for _ in 0..BATCH {
+            if let Some(rest) = self.piece.get(self.used..).filter(|rest| !rest.is_empty()) {
+                let now = self.socket.clock().now();
+                self.used += self.end.tcp_received(now.assume_clock(), rest);
+                self.obey()?;
+                // Given out at once where it can be, so that there is room for more.
+                self.give();
+            }
+            if self.used < self.piece.len() || self.over.is_some() || !self.end.wants_tcp() {
+                break;
+            }
+            match moved(self.stream.read(&mut self.buffer[..PIECE]), "receive from")? {
+                Moved::Bytes(0) => self.over = Some(PairEnd::Finished),
+                Moved::Bytes(length) => {
+                    self.used = 0;
+                    self.piece.clear();
+                    self.piece.extend_from_slice(&self.buffer[..length]);
+                }
+                Moved::Later => break,
+                Moved::Gone => self.over = Some(PairEnd::Lost),
+            }
+        }
+        if self.over.is_some() && self.used == self.piece.len() {
+            self.handle(self.now(), Input::TcpEnded)?;
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
+        self.end.handle(now.assume_clock(), input);
+        self.obey()
+    }
+
+    /// Does what the pair asks.
+    fn obey(&mut self) -> Result<(), NetError> {
+        let mut garbled = false;
+        while let Some(output) = self.end.poll() {
+            match output {
+                Output::Transmit(transmit) => {
+                    if let Some(to) = self.reports_to {
+                        self.socket.send_to(to, transmit.head, transmit.media)?;
+                    }
+                }
+                Output::Event(event) => {
+                    garbled |= event == Event::TcpBroken;
+                    self.ended |= event == Event::Ended;
+                }
+                Output::Tcp(_) => {}
+            }
+        }
+        if garbled {
+            self.over = Some(PairEnd::Garbled);
+            self.handle(self.now(), Input::Stop)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the application what there is room for; whether nothing is left.
+    fn give(&mut self) -> bool {
+        loop {
+            let has_room = self.shared.waiting.load(Ordering::SeqCst) < PairReceiver::MOST;
+            match self.queue.try_reserve() {
+                Ok(place) if has_room => {
+                    let Some(adu) = self.end.take_adu() else { return true };
+                    // Counted before it can be taken.
+                    self.shared.waiting.fetch_add(adu.data.len(), Ordering::SeqCst);
+                    let data = adu.data.to_vec();
+                    place.send(Adu { number: adu.number, missing: adu.missing, over: adu.over, data });
+                }
+                // Nobody wants them.
+                Err(TrySendError::Closed(())) => return true,
+                Ok(_) | Err(TrySendError::Full(())) => {
+                    // Where the application took one meanwhile, there is room.
+                    if self.shared.held.swap(true, Ordering::SeqCst) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a datagram, the stream where it is wanted, room for ADUs, a timer, or the next look at the stop flag.
+    fn wait(&mut self) -> Result<(), NetError> {
+        let check = self.now() + STOP_CHECK;
+        let until = self.end.wake().map_or(check, |wake| check.min(wake.at.assume_clock()));
+        let mut waiting = [
+            PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.shared.bell.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.stream.as_fd(), PollFlags::POLLIN),
+        ];
+        let reads = self.over.is_none() && self.used == self.piece.len() && self.end.wants_tcp();
+        wait_readable(&mut waiting[..if reads { 3 } else { 2 }], self.socket.clock(), until)?;
+        // It rang, or it did not.
+        let _ = self.shared.bell.read();
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        self.socket.clock().now()
+    }
+}

@@ -1,0 +1,253 @@
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use equipoise::control::tpba::Period;
+use equipoise::session;
+use equipoise::session::flow_pair::{Event, Input, Output, Sender};
+use equipoise::units::Span;
+use equipoise::wire::PairHello;
+use nix::poll::{PollFd, PollFlags};
+
+use super::PairState;
+use super::connection::{Connection, Moved, at_port};
+use crate::driver::MediaTimer;
+use crate::mailbox::{Inbox, Letter};
+use crate::secure::protection::source_of;
+use crate::socket::{MAX_PAYLOAD, wait_readable};
+use crate::thread::STOP_CHECK;
+use crate::{NetError, Socket, Time};
+
+/// Datagrams read in a row, and turns of TCP, before the others have theirs.
+const BATCH: usize = 64;
+/// Between two looks at TCP while RTP runs. Ours: it only has to be known once TCP begins again.
+const IDLE_LOOK: Span = Span::from_millis(1);
+
+/// The thread of a sending end: between the application, TCP, UDP and the pair.
+pub(super) struct Sending<O> {
+    end: Sender,
+    socket: Socket,
+    /// The receiver, for datagrams, and the source of its reports.
+    peer: SocketAddr,
+    source: u32,
+    tcp: Connection,
+    looked: Time,
+    inbox: Inbox,
+    /// What the pair has had no room for yet.
+    letter: Option<(Vec<u8>, bool)>,
+    state: Arc<Mutex<PairState>>,
+    observe: O,
+    media: MediaTimer,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+impl<O: FnMut(Time, &Event)> Sending<O> {
+    /// A thread for `end`, which reaches by `socket` the receiver at `peer` that said `hello`.
+    pub(super) fn new(
+        end: Sender,
+        (socket, peer, hello): (Socket, SocketAddr, PairHello),
+        tcp: Connection,
+        (inbox, state): (Inbox, Arc<Mutex<PairState>>),
+        observe: O,
+    ) -> Self {
+        Self {
+            end,
+            socket,
+            peer: at_port(peer, hello.port),
+            source: hello.ssrc,
+            tcp,
+            looked: Time::ZERO,
+            inbox,
+            letter: None,
+            state,
+            observe,
+            media: MediaTimer::default(),
+            buffer: vec![0; MAX_PAYLOAD],
+            ended: false,
+        }
+    }
+
+    /// Sends until the flow has ended, the peer is gone, or `stop` is set.
+    pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
+        while !self.ended {
+            if stop.load(Ordering::Relaxed) {
+                return self.handle(self.now(), Input::Stop);
+            }
+            self.take_datagrams()?;
+            self.take_letters()?;
+            self.serve_tcp()?;
+            self.ring()?;
+            if !self.ended {
+                self.inbox.note_unsent(self.letter.as_ref().map_or(0, |(bytes, _)| bytes.len()) + self.end.waiting());
+                self.wait()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_datagrams(&mut self) -> Result<(), NetError> {
+        for _ in 0..BATCH {
+            let Some(received) = self.socket.recv(&mut self.buffer)? else { break };
+            let datagram = &self.buffer[..received.len];
+            if received.from.ip() == self.peer.ip() && source_of(datagram) == Some(self.source) {
+                self.end.handle(received.at.assume_clock(), Input::Datagram(datagram));
+                self.obey(received.at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what the application gives, while there is room for it.
+    fn take_letters(&mut self) -> Result<(), NetError> {
+        loop {
+            if self.letter.is_none() {
+                match self.inbox.take() {
+                    Letter::Payload(bytes, end) => self.letter = Some((bytes, end)),
+                    Letter::None => return Ok(()),
+                    Letter::Closed => return self.handle(self.now(), Input::Stop),
+                }
+            }
+            let room = self.end.room();
+            let Some((bytes, end)) = self.letter.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
+                return Ok(());
+            };
+            let now = self.now();
+            // There is room, and no ADU is too long: the application's side saw to it.
+            let _ = self.end.push(now.assume_clock(), &bytes, end);
+            self.obey(now)?;
+        }
+    }
+
+    /// Tells the pair how TCP stands, and gives TCP what it is to carry.
+    fn serve_tcp(&mut self) -> Result<(), NetError> {
+        if self.end.period() == Period::Running && self.now() - self.looked < IDLE_LOOK {
+            return Ok(());
+        }
+        if matches!(self.tcp.listen()?, Moved::Gone) {
+            self.lose();
+        }
+        for _ in 0..BATCH {
+            self.looked = self.now();
+            self.tcp.lift(self.looked);
+            let Some(state) = self.tcp.look()? else {
+                self.lose();
+                return Ok(());
+            };
+            self.state().window = state.window;
+            self.handle(self.looked, Input::Tcp(state))?;
+            let pending = self.end.tcp_pending();
+            if self.ended || pending.is_empty() {
+                return Ok(());
+            }
+            match self.tcp.write(pending)? {
+                Moved::Bytes(bytes) => {
+                    let now = self.now();
+                    self.end.tcp_written(now.assume_clock(), bytes);
+                    self.obey(now)?;
+                }
+                Moved::Later => return Ok(()),
+                Moved::Gone => {
+                    self.lose();
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The peer is gone.
+    fn lose(&mut self) {
+        if !self.ended {
+            self.ended = true;
+            self.state().ended_by_peer = true;
+        }
+    }
+
+    fn ring(&mut self) -> Result<(), NetError> {
+        let now = self.now();
+        match self.end.wake() {
+            Some(wake) if wake.at.assume_clock() <= now => {
+                self.media.rang(now, wake.reason);
+                self.handle(now, Input::Timer)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
+        self.end.handle(now.assume_clock(), input);
+        self.obey(now)
+    }
+
+    /// Does all that the pair asks.
+    fn obey(&mut self, now: Time) -> Result<(), NetError> {
+        while let Some(output) = self.end.poll() {
+            match output {
+                Output::Transmit(transmit) => self.socket.send_to(self.peer, transmit.head, transmit.media)?,
+                Output::Tcp(request) => self.tcp.obey(now, request)?,
+                Output::Event(event) => {
+                    self.ended |= event == Event::Ended;
+                    note(&mut locked(&self.state), &event);
+                    (self.observe)(now, &event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a datagram, the application, TCP, a timer, or the next look at the stop flag.
+    fn wait(&mut self) -> Result<(), NetError> {
+        let (now, clock) = (self.now(), self.socket.clock().clone());
+        let check = now + STOP_CHECK;
+        let check = self.tcp.paced_until().map_or(check, |until| until.min(check));
+        let wake = self.end.wake().map(|wake| (wake.at.assume_clock(), wake.reason));
+        let (due, (until, spins)) =
+            wake.map_or((check, (check, false)), |(due, reason)| (due, self.media.plan(due, reason)));
+        if due <= now {
+            return Ok(());
+        }
+        if until > now {
+            let bell = PollFd::new(self.inbox.bell(), PollFlags::POLLIN);
+            let mut waiting =
+                [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN), self.tcp.poll(self.end.tcp_awaited()), bell];
+            // While there is no room, the application's next bytes are none of our business.
+            let count = if self.letter.is_none() { 3 } else { 2 };
+            wait_readable(&mut waiting[..count], &clock, until.min(check))?;
+        }
+        if spins && self.now() >= until {
+            while self.now() < due {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        self.socket.clock().now()
+    }
+
+    fn state(&self) -> MutexGuard<'_, PairState> {
+        locked(&self.state)
+    }
+}
+
+fn locked(state: &Mutex<PairState>) -> MutexGuard<'_, PairState> {
+    // A state is whole between any two of its changes.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an event changes of the state.
+fn note(state: &mut PairState, event: &Event) {
+    match *event {
+        Event::Probed { rate } => state.rate = Some(rate),
+        Event::Began { period, rate, .. } => {
+            (state.period, state.rate) = (period, Some(rate));
+            state.running_periods += u64::from(period == Period::Running);
+        }
+        Event::Rtp(session::Event::RateDecided { rate, .. }) if state.period == Period::Running => {
+            state.rate = Some(rate);
+        }
+        Event::Rtp(_) | Event::TcpBroken | Event::Ended => {}
+    }
+}

@@ -1,0 +1,206 @@
+//! The kernel's account of a TCP connection, by the socket monitoring interface (`man 7 sock_diag`).
+//!
+//! Its answer is as long as the kernel makes it, which grows from version to version; what is not there is `None`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use equipoise::units::{Size, Span};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+
+use super::TcpState;
+use crate::NetError;
+
+/// Linux's `SOCK_DIAG_BY_FAMILY`, `NLM_F_REQUEST`, `INET_DIAG_INFO`.
+const BY_FAMILY: u16 = 20;
+const REQUEST: u16 = 1;
+const INFO: u16 = 2;
+/// `AF_INET`, `AF_INET6`, `IPPROTO_TCP`.
+const IPV4: u8 = 2;
+const IPV6: u8 = 10;
+const TCP: u8 = 6;
+/// Lengths of `nlmsghdr`, `inet_diag_req_v2`, `inet_diag_msg` and `nlattr`.
+const HEADER: usize = 16;
+const QUESTION: usize = 56;
+const ANSWER: usize = 72;
+const ATTRIBUTE: usize = 4;
+/// Every answer to one question is shorter.
+const LONGEST: usize = 4096;
+
+/// Offsets in `struct tcp_info`.
+const CONGESTION_STATE: usize = 1;
+const OPTIONS: usize = 5;
+const SEGMENT: usize = 16;
+const UNACKED: usize = 24;
+const ROUND_TRIP_US: usize = 68;
+const THRESHOLD: usize = 76;
+const WINDOW: usize = 80;
+const RETRANSMISSIONS: usize = 100;
+const ACKNOWLEDGED_BYTES: usize = 120;
+const UNSENT_BYTES: usize = 144;
+const MIN_ROUND_TRIP_US: usize = 148;
+const SENT: usize = 156;
+const TIMEOUTS: usize = 240;
+
+/// `TCPI_OPT_TIMESTAMPS`, among the options.
+const TIMESTAMPS: u8 = 1;
+/// From this congestion state on the window is being reduced (`TCP_CA_CWR`).
+const REDUCING: u8 = 2;
+
+/// What the kernel has for a threshold before there is one, and at least (`TCP_INFINITE_SSTHRESH`).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+/// And for a round-trip time before one is measured.
+const NO_ROUND_TRIP: u32 = u32::MAX;
+
+/// What an application that reads TCP's rate off it wants to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Bytes of the stream acknowledged so far, and those that were not sent yet.
+    pub(crate) acknowledged: u64,
+    pub(crate) unsent: u32,
+    /// Congestion window and slow start threshold, in segments of so many bytes.
+    pub(crate) window: u32,
+    pub(crate) threshold: u32,
+    pub(crate) segment: u32,
+    /// Whether segments carry timestamps.
+    pub(crate) has_timestamps: bool,
+    /// Whether it recovers from a loss or a mark just now.
+    pub(crate) is_reducing: bool,
+    /// Segments sent again so far.
+    pub(crate) retransmissions: u32,
+    /// Smoothed; zero before one is measured.
+    pub(crate) round_trip: Span,
+}
+
+/// A socket to ask by, in the network namespace of the connection.
+#[derive(Debug)]
+pub(crate) struct Diagnosis {
+    fd: OwnedFd,
+    question: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+impl Diagnosis {
+    /// For the connection from `local` to `peer`, of this thread's network namespace.
+    pub(crate) fn open(local: SocketAddr, peer: SocketAddr) -> Result<Self, NetError> {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let fd = socket(AddressFamily::Netlink, SockType::Datagram, flags, SockProtocol::NetlinkSockDiag);
+        Ok(Self { fd: fd.map_err(refused)?, question: question(local, peer), answer: vec![0; LONGEST] })
+    }
+
+    /// How the connection is; `None` where the kernel knows none.
+    pub(crate) fn look(&mut self) -> Result<Option<TcpState>, NetError> {
+        Ok(self.ask()?.map(|info| {
+            let field = |at| u32_at(info, at).unwrap_or(0);
+            let micros = |micros: u32| Span::from_micros(i64::from(micros));
+            TcpState {
+                window: field(WINDOW),
+                slow_start_threshold: Some(field(THRESHOLD)).filter(|threshold| *threshold < NO_THRESHOLD),
+                in_flight: field(UNACKED),
+                smoothed_round_trip: Some(field(ROUND_TRIP_US)).filter(|found| *found > 0).map(micros),
+                min_round_trip: u32_at(info, MIN_ROUND_TRIP_US).filter(|found| *found != NO_ROUND_TRIP).map(micros),
+                sent: field(SENT).into(),
+                retransmissions: field(RETRANSMISSIONS).into(),
+                timeouts: u16_at(info, TIMEOUTS).map(u64::from),
+                delivered: Size::ZERO,
+                finished: None,
+            }
+        }))
+    }
+
+    /// How far the connection has come; `None` where the kernel knows none.
+    pub(crate) fn progress(&mut self) -> Result<Option<Progress>, NetError> {
+        Ok(self.ask()?.and_then(|info| {
+            Some(Progress {
+                acknowledged: u64_at(info, ACKNOWLEDGED_BYTES)?,
+                unsent: u32_at(info, UNSENT_BYTES)?,
+                window: u32_at(info, WINDOW)?,
+                threshold: u32_at(info, THRESHOLD)?,
+                segment: u32_at(info, SEGMENT)?,
+                has_timestamps: info.get(OPTIONS)? & TIMESTAMPS != 0,
+                is_reducing: *info.get(CONGESTION_STATE)? >= REDUCING,
+                retransmissions: u32_at(info, RETRANSMISSIONS)?,
+                round_trip: Span::from_micros(u32_at(info, ROUND_TRIP_US)?.into()),
+            })
+        }))
+    }
+
+    /// Whether nothing waits to be sent or acknowledged.
+    pub(crate) fn is_all_acknowledged(&mut self) -> Result<bool, NetError> {
+        let pending = |info| Some(u32_at(info, UNACKED)? > 0 || u32_at(info, UNSENT_BYTES)? > 0);
+        Ok(self.ask()?.and_then(pending) == Some(false))
+    }
+
+    /// The connection's `struct tcp_info`.
+    fn ask(&mut self) -> Result<Option<&[u8]>, NetError> {
+        send(self.fd.as_raw_fd(), &self.question, MsgFlags::empty()).map_err(refused)?;
+        let length = loop {
+            match recv(self.fd.as_raw_fd(), &mut self.answer, MsgFlags::empty()) {
+                Err(Errno::EINTR) => {}
+                received => break received.map_err(refused)?,
+            }
+        };
+        Ok(self.answer.get(..length).and_then(info_in))
+    }
+}
+
+fn refused(errno: Errno) -> NetError {
+    NetError::Tcp { what: "look at", source: errno.into() }
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+fn question(local: SocketAddr, peer: SocketAddr) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + QUESTION);
+    bytes.extend(((HEADER + QUESTION) as u32).to_ne_bytes());
+    bytes.extend(BY_FAMILY.to_ne_bytes());
+    bytes.extend(REQUEST.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([if local.is_ipv4() { IPV4 } else { IPV6 }, TCP, 1 << (INFO - 1), 0]);
+    // In whatever state it is.
+    bytes.extend(u32::MAX.to_ne_bytes());
+    bytes.extend(local.port().to_be_bytes());
+    bytes.extend(peer.port().to_be_bytes());
+    for address in [local, peer] {
+        let mut field = [0; 16];
+        match (address.ip(), field.first_chunk_mut()) {
+            (IpAddr::V4(address), Some(place)) => *place = address.octets(),
+            (IpAddr::V6(address), _) => field = address.octets(),
+            (IpAddr::V4(_), None) => {}
+        }
+        bytes.extend(field);
+    }
+    bytes.extend(0u32.to_ne_bytes());
+    // No cookie: whichever socket it is.
+    bytes.extend([u8::MAX; 8]);
+    bytes
+}
+
+/// The `struct tcp_info` in an answer; `None` where it is a refusal, which says that there is no such connection.
+fn info_in(answer: &[u8]) -> Option<&[u8]> {
+    let length = usize::try_from(u32_at(answer, 0)?).ok()?;
+    if u16_at(answer, 4)? != BY_FAMILY {
+        return None;
+    }
+    let mut attributes = answer.get(..length)?.get(HEADER + ANSWER..)?;
+    loop {
+        let length = usize::from(u16_at(attributes, 0)?);
+        let value = attributes.get(ATTRIBUTE..length)?;
+        if u16_at(attributes, 2)? == INFO {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|pair| u16::from_ne_bytes(*pair))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|four| u32::from_ne_bytes(*four))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|eight| u64::from_ne_bytes(*eight))
+}

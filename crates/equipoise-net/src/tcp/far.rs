@@ -1,0 +1,76 @@
+use std::io::{ErrorKind, Read as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use nix::poll::{PollFd, PollFlags};
+
+use super::failed;
+use crate::socket::wait_readable;
+use crate::thread::STOP_CHECK;
+use crate::{Clock, NetError};
+
+/// Bytes that are read at once. Ours: some milliseconds of 1 Gbit/s.
+const READ: usize = 256 << 10;
+
+/// The application that receives: it reads and counts.
+pub(super) struct Far {
+    pub(super) clock: Clock,
+    pub(super) listener: TcpListener,
+    pub(super) delivered: Arc<AtomicU64>,
+}
+
+impl Far {
+    /// Takes one connection, and reads it until `stop` is set.
+    pub(super) fn run(self, stop: &AtomicBool) -> Result<(), NetError> {
+        let mut stream: Option<TcpStream> = None;
+        let mut buffer = vec![0; READ];
+        let mut ended = false;
+        while !stop.load(Ordering::Relaxed) {
+            match &mut stream {
+                None => stream = self.accept()?,
+                Some(stream) if !ended => ended = self.read(stream, &mut buffer)?,
+                Some(_) => {}
+            }
+            let until = self.clock.now() + STOP_CHECK;
+            match &stream {
+                // There is nothing more to come.
+                Some(_) if ended => self.clock.sleep_until(until),
+                Some(stream) => self.wait(stream, until)?,
+                None => self.wait(&self.listener, until)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&self) -> Result<Option<TcpStream>, NetError> {
+        match self.listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(true).map_err(failed("accept"))?;
+                Ok(Some(stream))
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+            Err(source) => Err(failed("accept")(source)),
+        }
+    }
+
+    /// Reads what is there; whether that was the last.
+    fn read(&self, stream: &mut TcpStream, buffer: &mut [u8]) -> Result<bool, NetError> {
+        match stream.read(buffer) {
+            Ok(0) => Ok(true),
+            Ok(length) => {
+                self.delivered.fetch_add(length as u64, Ordering::Relaxed);
+                Ok(false)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
+            // The sender is gone.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
+            Err(source) => Err(failed("receive from")(source)),
+        }
+    }
+
+    fn wait(&self, socket: &impl AsFd, until: crate::Time) -> Result<(), NetError> {
+        wait_readable(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], &self.clock, until)
+    }
+}

@@ -1,0 +1,190 @@
+//! Sessions over several paths, on loopback. What interfaces that come and go do to them is tested with the command.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use equipoise::control::Cbr;
+use equipoise::control::split::Equal;
+use equipoise::measure::ClockMap;
+use equipoise::session::multipath::{PathId, Receiver, Sender};
+use equipoise::session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
+use equipoise::session::{Event, Ignored};
+use equipoise::units::{Rate, Size, Span};
+use equipoise_net::{
+    Clock, Key, Multipath, MultipathSession, NetError, Observer, SendConfig, Server, ServerConfig, Socket, Time, Via,
+    run_multipath, send_multipath,
+};
+
+use crate::sessions::Book;
+
+const REPORTS: Span = Span::from_millis(100);
+
+/// Counts of a session's paths: packets sent or received, and reports sent or applied.
+#[derive(Clone, Default)]
+struct Counts(Arc<Mutex<Vec<(u64, u64)>>>);
+
+impl Counts {
+    fn read(&self) -> Vec<(u64, u64)> {
+        self.0.lock().expect("nobody panics").clone()
+    }
+
+    fn wait(&self, what: &str, is: impl Fn(&[(u64, u64)]) -> bool) {
+        let start = Instant::now();
+        while !is(&self.read()) {
+            assert!(start.elapsed() < Duration::from_secs(10), "{what} did not come: {:?}", self.read());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Observer for Counts {
+    fn on_event(&mut self, _now: Time, _event: &Event) {}
+
+    fn on_path_event(&mut self, _now: Time, path: PathId, event: &Event) {
+        let mut counts = self.0.lock().expect("nobody panics");
+        let at = usize::from(path.0);
+        if counts.len() <= at {
+            counts.resize(at + 1, (0, 0));
+        }
+        match event {
+            Event::MediaSent { .. } | Event::MediaReceived { .. } => counts[at].0 += 1,
+            Event::ReportSent { .. } | Event::ReportApplied { .. } => counts[at].1 += 1,
+            _ => {}
+        }
+    }
+}
+
+fn socket() -> Socket {
+    Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket")
+}
+
+fn loopback() -> Via {
+    Via::Device("lo".to_owned())
+}
+
+#[test]
+fn two_ends_talk_over_two_pairs_of_sockets() {
+    let clock = Clock::new();
+    let bind = || Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &clock).expect("a socket");
+    let (near, far) = ([bind(), bind()], [bind(), bind()]);
+    let address = |sockets: &[Socket; 2]| [sockets[0].address(), sockets[1].address()];
+    let (to_near, to_far) = (address(&near), address(&far));
+    let start = clock.now().assume_clock();
+    let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
+    let config = SenderConfig::new(stream, REPORTS, start, 1);
+    let total = Box::new(Cbr::new(Rate::from_bps(4_000_000)));
+    let sender = Sender::new(config, Span::from_millis(500), total, Box::new(Equal)).expect("valid");
+    let receiver = Receiver::new(ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1)).expect("valid");
+    let (sent, received) = (Counts::default(), Counts::default());
+    let far = far.into_iter().zip(to_near).collect();
+    let receiving = run_multipath("far", receiver, far, received.clone()).expect("a thread");
+    let near = near.into_iter().zip(to_far).collect();
+    let sending = run_multipath("near", sender, near, sent.clone()).expect("a thread");
+    let has = |counts: &[(u64, u64)]| {
+        counts.len() == 2 && counts.iter().all(|(packets, reports)| *packets > 100 && *reports > 2)
+    };
+    sent.wait("media and reports on both paths", has);
+    sending.stop().expect("no failure");
+    receiving.stop().expect("no failure");
+    let (sent, received) = (sent.read(), received.read());
+    assert!(has(&received), "{received:?}");
+    assert!(sent.iter().zip(&received).all(|(sent, received)| received.0 <= sent.0));
+    assert!(
+        run_multipath(
+            "none",
+            Receiver::new(ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1)).expect("valid"),
+            Vec::new(),
+            Counts::default()
+        )
+        .is_err()
+    );
+}
+
+fn open(peer: SocketAddr, key: Option<Key>, paths: Vec<Via>) -> (Result<MultipathSession<Counts>, NetError>, Counts) {
+    let config = SendConfig { report_interval: REPORTS, patience: Span::from_secs(2), ..SendConfig::stream(peer, key) };
+    let counts = Counts::default();
+    let multipath = Multipath { period: Span::from_millis(500), ..Multipath::new(paths, Box::new(Equal)) };
+    let total = Box::new(Cbr::new(Rate::from_bps(8_000_000)));
+    (send_multipath(&Clock::new(), &config, multipath, total, counts.clone()), counts)
+}
+
+#[test]
+fn a_stream_arrives_whole_while_its_only_path_is_exchanged_for_another() {
+    for key in [Some(Key::new(b"a secret of this test").expect("long enough")), None] {
+        let book = Book::default();
+        let server = Server::start(socket(), ServerConfig::new(key.clone()), book.clone()).expect("a server");
+        let (session, counts) = open(server.address(), key, vec![loopback()]);
+        let MultipathSession { running, mailbox, paths } = session.expect("an open session");
+        let mailbox = mailbox.expect("a stream has one");
+        let payload: Vec<u8> = (0..500_000u32).flat_map(u32::to_be_bytes).collect();
+        mailbox.push(&payload[..1_000_000]).expect("open");
+        counts.wait("the first path", |counts| counts.first().is_some_and(|first| first.0 > 100 && first.1 > 0));
+        assert!(paths.remove(PathId(0)) && !paths.remove(PathId(0)));
+        assert_eq!(paths.add(loopback()).expect("it is free again"), PathId(1));
+        counts.wait("the second path", |counts| counts.get(1).is_some_and(|second| second.0 > 100 && second.1 > 0));
+        mailbox.push(&payload[1_000_000..]).expect("open");
+        drop(mailbox);
+        running.join().expect("it ends by itself");
+        book.wait("the end", |seen| !seen.ended.is_empty());
+        let seen = book.read();
+        assert!(seen.opened.len() == 1 && seen.opened[0].is_multipath);
+        assert_eq!(seen.missing, 0);
+        assert!(seen.payload[&0] == payload, "{} bytes of {}", seen.payload[&0].len(), payload.len());
+        server.stop().expect("no failure");
+    }
+}
+
+#[test]
+fn a_path_that_leads_nowhere_or_is_there_already_is_named() {
+    let server = Server::start(socket(), ServerConfig::new(None), Book::default()).expect("a server");
+    let fails = |paths: Vec<Via>| open(server.address(), None, paths).0.map(|_| ()).expect_err("no session");
+    let nobodys = Via::Address(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 77)));
+    assert!(matches!(fails(Vec::new()), NetError::Paths { found: 0, most: 16 }));
+    assert!(
+        matches!(fails(vec![Via::Device("nosuch0".to_owned())]), NetError::NoInterface { name, .. } if name == "nosuch0")
+    );
+    assert!(matches!(fails(vec![nobodys]), NetError::NotOurAddress { family: "IPv4", .. }));
+    let same = vec![loopback(), Via::Address(IpAddr::V4(Ipv4Addr::LOCALHOST))];
+    assert!(matches!(fails(same), NetError::SamePath { .. }));
+}
+
+/// If it fails, a stranger can turn a session's reports to himself, or put packets into it.
+#[test]
+fn a_stranger_cannot_join_a_session_of_several_paths() {
+    let key = Key::new(b"a secret of this test").expect("long enough");
+    for (key, expected) in [(Some(key), Ignored::Forged), (None, Ignored::Foreign)] {
+        let book = Book::default();
+        let server = Server::start(socket(), ServerConfig::new(key.clone()), book.clone()).expect("a server");
+        let (session, counts) = open(server.address(), key, vec![loopback()]);
+        let session = session.expect("an open session");
+        counts.wait("a report", |counts| counts.first().is_some_and(|first| first.1 > 0));
+        let ssrc = book.read().opened[0].ssrc.to_be_bytes();
+        let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+        stranger.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+        // A sender report, which asks for an answer, and media.
+        let report = [&[0x80, 200, 0, 6][..], &ssrc, &[1; 20]].concat();
+        let media = [&[0x80, 96, 0, 1, 0, 0, 0, 1][..], &ssrc, &[1; 40]].concat();
+        for datagram in [&report, &media].repeat(20) {
+            stranger.send_to(datagram, server.address()).expect("sent");
+        }
+        // He knows the session's source and asks for it himself: with a cookie, but without its number.
+        let open = |cookie: &[u8]| [b"eq\x01\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 36]].concat();
+        let mut buffer = [0; 2048];
+        stranger.send_to(&open(&[0; 16]), server.address()).expect("sent");
+        let length = stranger.recv(&mut buffer).expect("a cookie");
+        assert_eq!((length, buffer[3]), (80, 2));
+        let cookie = buffer[24..40].to_vec();
+        stranger.send_to(&open(&cookie), server.address()).expect("sent");
+        let length = stranger.recv(&mut buffer).expect("an answer");
+        assert_eq!((length, buffer[3]), (80, 4), "refused");
+        stranger.send_to(&report, server.address()).expect("sent");
+        assert!(stranger.recv(&mut buffer).is_err(), "nothing more comes to him");
+        book.wait("all of his", |seen| seen.ignored.iter().filter(|reason| **reason == expected).count() >= 41);
+        let reports = counts.read()[0].1;
+        counts.wait("further reports", |counts| counts[0].1 > reports + 3);
+        assert_eq!(book.read().missing, 0);
+        drop(session);
+        server.stop().expect("no failure");
+    }
+}

@@ -1,0 +1,148 @@
+//! What leaves a sender: which segment is next, whether it may go now, and what is noted of it.
+
+use equipoise::units::Rate;
+
+use super::{Phase, Sender};
+use crate::Time;
+use crate::tcp::{LossRecovery, Segment};
+
+/// What to send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A segment that was never sent.
+    New(u64),
+    /// A segment that was.
+    Again(u64),
+    /// The last one again, once in a recovery that began when `end` was the next to be sent.
+    Rescue { number: u64, end: u64 },
+}
+
+/// Segments that the first duplicate acknowledgements let out beyond the window (RFC 3042, Sec. 2).
+const LIMITED_TRANSMIT: u64 = 2;
+/// How much faster than a window a round trip measuring senders pace, so that the window is what limits them; in slow
+/// start, where it doubles, and after. Ours: the first is Linux's; its 1.2 after slow start leaves a sixth of each round
+/// trip silent, which others that measure take for more room than there is.
+const SLOW_START_GAIN: f64 = 2.0;
+const PACING_GAIN: f64 = 1.05;
+
+impl Sender {
+    /// The segment that is to be sent next, as far as the windows allow (RFC 6675, Sec. 4, `NextSeg`).
+    pub(super) fn choose(&mut self, now: Time) -> Option<Next> {
+        if self.pressing
+            && let Some(number) = self.board.next_lost()
+        {
+            return Some(Next::Again(number));
+        }
+        self.pressing = false;
+        self.restart_after_idleness(now);
+        if self.pipe() >= self.window() {
+            self.window_limited = true;
+            return None;
+        }
+        if let Some(number) = self.board.next_lost() {
+            return Some(Next::Again(number));
+        }
+        let next = self.board.next();
+        self.application.written_mut().flush(self.board.in_flight() == 0);
+        let fits = self.board.in_flight() < self.peer_window;
+        if fits && self.application.has(next, now) {
+            return Some(Next::New(next));
+        }
+        self.window_limited = false;
+        if fits {
+            self.departures.hold(self.application.next_at(next).filter(|at| *at > now));
+        }
+        self.without_new_data()
+    }
+
+    /// What recovery may send again for want of new data (RFC 6675, Sec. 4, `NextSeg`, rules 3 and 4).
+    fn without_new_data(&mut self) -> Option<Next> {
+        let Phase::Recovery { end } = self.phase else { return None };
+        if self.config.recovery != LossRecovery::Sack {
+            return None;
+        }
+        if let Some(number) = self.board.next_below_highest() {
+            return Some(Next::Again(number));
+        }
+        let again = self.rescued.is_none_or(|rescued| self.board.first() > rescued);
+        let number = self.board.last_unsacked().filter(|_| again)?;
+        Some(Next::Rescue { number, end })
+    }
+
+    /// Segments on the path, as far as the sender can tell.
+    fn pipe(&self) -> u64 {
+        let counted = match (self.config.recovery, self.phase) {
+            // Without limited transmit, duplicate acknowledgements make no room before recovery.
+            (_, Phase::Open) if !self.config.limited_transmit => return self.board.in_flight(),
+            (LossRecovery::Sack, _) => return self.board.pipe(),
+            (LossRecovery::NewReno, Phase::Open) => self.duplicates.min(LIMITED_TRANSMIT),
+            (LossRecovery::NewReno, _) => self.duplicates,
+        };
+        self.board.pipe().saturating_sub(counted)
+    }
+
+    fn restart_after_idleness(&mut self, now: Time) {
+        let idle = self.last_sent.is_some_and(|last| now - last > self.round_trips.timeout());
+        if idle && self.config.idle_restart && self.board.in_flight() == 0 {
+            self.law.on_restart(now.assume_clock(), self.restart_window);
+            self.last_sent = None;
+        }
+    }
+
+    /// Whether pace and measurement let a segment out.
+    pub(super) fn may_leave(&mut self, now: Time, next: Next) -> bool {
+        let room = if let Next::New(number) = next {
+            let windows = (self.window() - self.pipe()).min(self.peer_window - self.board.in_flight());
+            Some(windows.min(self.application.available(number, now)))
+        } else {
+            None
+        };
+        self.departures.allow(now, self.pace(), room)
+    }
+
+    /// The pace of the window law; without one, of the measurement, which has to find the others' segments among its own
+    /// and not behind them.
+    fn pace(&self) -> Option<Rate> {
+        self.law.pacing_rate().or_else(|| {
+            let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
+            let window = self.law.window();
+            let slow_start = self.law.slow_start_threshold().is_none_or(|threshold| window < threshold);
+            let gain = if slow_start { SLOW_START_GAIN } else { PACING_GAIN };
+            Rate::from_bps_f64(gain * window * self.config.packet.as_bits() as f64 / round_trip_s)
+        })
+    }
+
+    pub(super) fn transmit(&mut self, now: Time, next: Next) -> Segment {
+        let number = match next {
+            Next::New(number) => {
+                self.board.push(now);
+                number
+            }
+            Next::Again(number) => {
+                self.board.push_again(number, now);
+                number
+            }
+            Next::Rescue { number, end } => {
+                self.board.push_rescue(number, now);
+                self.rescued = Some(end);
+                number
+            }
+        };
+        match (next, self.phase) {
+            (Next::New(_), _) => {}
+            (_, Phase::Loss { .. }) => self.resent_after_timeout += 1,
+            _ => self.resent_in_recovery += 1,
+        }
+        let segment = Segment::Data { number, payload: self.application.payload(number) };
+        let again = !matches!(next, Next::New(_));
+        self.departures.on_sent(now, (number, again), segment.size(), self.pace());
+        // RFC 6298, Sec. 5.1 and 5.6: it has run out or was off; whatever else puts it off does so itself.
+        if !self.timer.is_set() {
+            self.timer.set(Some(now + self.round_trips.timeout()));
+        }
+        self.pressing = false;
+        self.sent += 1;
+        self.last_sent = Some(now);
+        segment
+    }
+}

@@ -1,0 +1,128 @@
+//! A flow pair beside TCP: order, completeness, and the share that the paper promises.
+
+use equipoise::control::tpba::Period;
+use equipoise::control::window::Reno;
+use equipoise::link::{LinkConfig, QueueLimit};
+use equipoise::measure::ClockMap;
+use equipoise::session::flow_pair::{self, Event as Pair};
+use equipoise::session::{Event, rtp};
+use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_sim::tcp::{self, Supply};
+use equipoise_sim::{Connection, FlowId, FlowPair, LinkId, Observer, PairEvent, Side, Time, World};
+
+use crate::support::at;
+
+const PACKET: Size = Size::from_bytes(1500);
+
+/// What a flow pair gave out and when its periods began.
+#[derive(Default)]
+struct Log {
+    next: u64,
+    missing: u64,
+    given: [u64; 2],
+    began: Vec<(f64, Period, f64)>,
+    ended: bool,
+}
+
+impl Observer for Log {
+    fn on_event(&mut self, _: Time, _: FlowId, _: Side, _: &Event) {}
+
+    fn on_pair_event(&mut self, now: Time, _: FlowId, _: Side, event: &PairEvent) {
+        match *event {
+            PairEvent::Adu { number, missing, over, size } => {
+                assert_eq!((number, size), (self.next + missing, Size::from_bytes(5120)));
+                (self.next, self.missing) = (number + 1, self.missing + missing);
+                self.given[usize::from(over == Period::Running)] += 1;
+            }
+            PairEvent::Pair(Pair::Began { period, rate, .. }) => {
+                self.began.push(((now - Time::ZERO).as_secs_f64(), period, rate.as_bps_f64()));
+            }
+            PairEvent::Pair(Pair::Ended) => self.ended = true,
+            PairEvent::Pair(_) => {}
+        }
+    }
+}
+
+fn link(world: &mut World, kbit: u64, millis: i64, packets: u32) -> LinkId {
+    let config = LinkConfig {
+        rate: Schedule::constant(Rate::from_bps(kbit * 1000)),
+        propagation_delay: Span::from_millis(millis),
+        queue: QueueLimit::Packets(packets),
+    };
+    world.add_link(config).expect("a valid link")
+}
+
+fn pair(there: Vec<LinkId>, back: Vec<LinkId>) -> FlowPair {
+    let stream = rtp::StreamConfig::new(7, 96, Size::from_bytes(588), "sender");
+    let rtp = rtp::SenderConfig::new(stream, Span::from_secs(1), at(0.0).assume_clock(), 1);
+    let near = flow_pair::Sender::new(flow_pair::SenderConfig::new(rtp)).expect("valid");
+    let rtp = rtp::ReceiverConfig::new(8, "receiver", 7, ClockMap::SYNCHRONISED, 2);
+    let far = flow_pair::Receiver::new(flow_pair::ReceiverConfig::new(rtp)).expect("valid");
+    let config = tcp::SenderConfig { supply: Supply::Written, idle_restart: false, ..tcp::SenderConfig::new(PACKET) };
+    FlowPair {
+        near,
+        far,
+        tcp_near: tcp::Sender::new(config, Box::new(Reno::new(2.0))).expect("valid"),
+        tcp_far: tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("valid"),
+        packet: PACKET,
+        adu: Size::from_bytes(5120),
+        start: Time::ZERO,
+        forward: there,
+        backward: back,
+    }
+}
+
+/// Alone it finds what TCP would have, which is the link. The queue takes all that TCP's window lets go, so that the network
+/// loses nothing; then nothing is missing, whichever transport carries it.
+#[test]
+fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
+    let mut world = World::new();
+    let (there, back) = (link(&mut world, 1200, 6, 10_000), link(&mut world, 100_000, 6, 1000));
+    let receiver = tcp::ReceiverConfig { window: 30, ..tcp::ReceiverConfig::new() };
+    let tcp_far = tcp::Receiver::new(receiver).expect("valid");
+    world.add_flow_pair(FlowPair { tcp_far, ..pair(vec![there], vec![back]) }).expect("links of this world");
+    let mut log = Log::default();
+    world.run(at(100.0), &mut log);
+    world.stop(&mut log);
+    world.run(at(105.0), &mut log);
+    let rates: Vec<_> =
+        log.began.iter().filter(|began| began.1 == Period::Running).map(|began| began.2 / 1e6).collect();
+    assert!(rates.len() >= 5 && rates.iter().all(|rate| (1.1..1.21).contains(rate)), "{:?}", log.began);
+    assert!(log.ended && log.missing == 0, "{} missing", log.missing);
+    // 1.2 Mbit/s for 100 s are 2700 ADUs with the heads of their packets.
+    assert!(log.given.iter().all(|given| *given > 500) && log.given.iter().sum::<u64>() > 2400, "{:?}", log.given);
+}
+
+/// Beside one TCP flow it runs at about half of the link.
+#[test]
+fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
+    let mut world = World::new();
+    let (there, back) = (link(&mut world, 1200, 6, 20), link(&mut world, 100_000, 6, 1000));
+    let near = tcp::Sender::new(tcp::SenderConfig::new(PACKET), Box::new(Reno::new(2.0))).expect("valid");
+    let far = tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("valid");
+    let connection = Connection { near, far, forward: vec![there], backward: vec![back], known: None };
+    let other = world.add_tcp(connection).expect("links of this world");
+    let flow = world.add_flow_pair(pair(vec![there], vec![back])).expect("links of this world");
+    let mut log = Log::default();
+    world.run(at(300.0), &mut log);
+    let ours = (log.given[0] + log.given[1]) as f64 * 5120.0 * 8.0 / 300.0;
+    let theirs = world.tcp(other).expect("a connection").1.delivered().as_bits() as f64 / 300.0;
+    assert!((0.5..2.0).contains(&(ours / theirs)), "{ours} beside {theirs} bit/s: {:?}", log.began);
+    assert!(log.began.len() > 10, "{:?}", log.began);
+    let (near, far) = world.pair_tcp(flow).expect("a flow pair");
+    assert!(near.stats().acknowledged <= far.next());
+}
+
+/// The same world gives the same events.
+#[test]
+fn a_run_is_a_function_of_its_world() {
+    let run = || {
+        let mut world = World::new();
+        let (there, back) = (link(&mut world, 1200, 80, 10), link(&mut world, 100_000, 80, 1000));
+        world.add_flow_pair(pair(vec![there], vec![back])).expect("links of this world");
+        let mut log = Log::default();
+        world.run(at(60.0), &mut log);
+        (log.next, log.given, log.began)
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,71 @@
+//! The table of splitters.
+
+use alloc::boxed::Box;
+
+use super::super::split::{BoxedSplitter, Equal, MinDelay, PathId, Single, SplitAp, SplitApConfig};
+use super::rates::{LEARN, RESPONSE};
+use super::{Entry, Kind, Parameter};
+
+/// A splitter that can be had by name, for packets of a size.
+pub type SplitEntry = Entry<BoxedSplitter>;
+
+const PROBE: Parameter = Parameter {
+    name: "probe",
+    kind: Kind::Rate,
+    default: Some("64 kbit/s"),
+    range: Some(("1 kbit/s", "10 Gbit/s")),
+    meaning: "rate of a path that is not wanted, so that its delay is known; less costs less, and tells less",
+    source: "Asvarujanon 2014, Sec. 4.4",
+};
+const LONGEST_STEP: Parameter = Parameter {
+    name: "longest_step",
+    kind: Kind::Number { unit: "" },
+    default: Some("0.1"),
+    range: Some(("0.001", "1")),
+    meaning: "longest step of a path in a period, as a share of the total; less is steadier, and slower",
+    source: "Asvarujanon 2014, Sec. 3",
+};
+const PATH: Parameter = Parameter {
+    name: "path",
+    kind: Kind::Number { unit: "counted from 0" },
+    default: None,
+    range: Some(("0", "65535")),
+    meaning: "number of the path",
+    source: "Asvarujanon 2014, Sec. 4.4",
+};
+
+pub(super) static ENTRIES: &[SplitEntry] = &[
+    Entry {
+        name: "ap",
+        summary: "attractor perturbation: the steps that make the delay of all packets least, by each path's variance",
+        source: "Asvarujanon 2014, Eq. 2, Alg. 1",
+        parameters: &[RESPONSE, LEARN, LONGEST_STEP, PROBE],
+        make: |given, packet| {
+            let (response, learning) = (given.number(&RESPONSE)?, given.learning()?);
+            let (longest_step, probe) = (given.number(&LONGEST_STEP)?, given.rate(&PROBE)?);
+            Ok(Box::new(SplitAp::new(SplitApConfig { response, learning, longest_step, probe, packet })))
+        },
+    },
+    Entry {
+        name: "single",
+        summary: "all on one path, whatever it does",
+        source: "Asvarujanon 2014, Sec. 4.4",
+        parameters: &[PATH],
+        // Within its range, and a fraction is no path.
+        make: |given, _| Ok(Box::new(Single::new(PathId(given.number(&PATH)? as u16)))),
+    },
+    Entry {
+        name: "equal",
+        summary: "the same on every path",
+        source: "Asvarujanon 2014, Sec. 4.4",
+        parameters: &[],
+        make: |_, _| Ok(Box::new(Equal)),
+    },
+    Entry {
+        name: "min-delay",
+        summary: "nearly all on the path whose mean delay was least in the last period",
+        source: "Asvarujanon 2014, Sec. 4.4",
+        parameters: &[PROBE],
+        make: |given, _| Ok(Box::new(MinDelay::new(given.rate(&PROBE)?))),
+    },
+];

@@ -1,0 +1,251 @@
+use super::tpba::{Losses, reduced};
+use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// How LDA is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LdaConfig {
+    /// `r_0`.
+    pub initial_rate: Rate,
+    /// `r_min`, and the most that a session wants.
+    pub limits: RateLimits,
+    /// `AIR_0`: what is added at first; more finds its share sooner and overshoots it further.
+    pub initial_increase: Rate,
+    /// `R_f`: by how many times the loss the rate falls.
+    pub reduction_factor: f64,
+    /// `T_adapt`: from one adaptation point to the next.
+    pub adapt: Span,
+    /// Whether the increase shrinks step by step.
+    pub increase: Increase,
+}
+
+/// How the increase follows from the rate: line B of Tobe 1999, Fig. 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Increase {
+    /// `AIR (1 - r/b)`: LDA.
+    Shrinking,
+    /// `AIR_0 (1 - r/b)`: LDAF (Tobe 1999, Sec. 6.2).
+    Fixed,
+}
+
+/// The loss-delay based adjustment: an increase that shrinks towards the bottleneck's rate, a decrease by the loss.
+///
+/// Source: Sisalem 1998, in the form of Tobe 1999, Fig. 2, with its lines A to C.
+///
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `r`, `b` | rate, bottleneck's rate from packet pairs | bit/s |
+/// | `AIR` | additive increase of the rate at an adaptation point | bit/s |
+/// | τ | round-trip time | s |
+///
+/// Readings: loss and round trip are means over the reports since the last adaptation point, `b` the last one reported,
+/// and before the first one the highest rate. Without a round trip line C does not hold. The highest rate caps `b`.
+/// Three missing reports halve the rate.
+#[derive(Clone, Debug)]
+pub struct Lda {
+    config: LdaConfig,
+    packet: Size,
+    rate: Rate,
+    increase_bps: f64,
+    bottleneck: Rate,
+    losses: Losses,
+    round_trips: (f64, u32),
+    snapshot: Snapshot,
+}
+
+/// What LDA knows at an adaptation point without loss; rates in bit/s, times in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    rate: f64,
+    bottleneck: f64,
+    packet_bits: f64,
+    adapt_s: f64,
+    round_trip_s: Option<f64>,
+}
+
+/// Next rate and `AIR` from an `AIR` so far (Tobe 1999, Fig. 2, lines A to C).
+fn raised(point: Point, increase: f64) -> (f64, f64) {
+    let Point { rate, bottleneck, packet_bits, adapt_s, round_trip_s } = point;
+    // Line A, which keeps the increase from falling below nothing.
+    if rate >= bottleneck {
+        return (bottleneck, increase);
+    }
+    // Line B.
+    let increase = increase * (1.0 - rate / bottleneck);
+    // Line C: what TCP would add until the next adaptation point.
+    let tcp = round_trip_s.filter(|tau| *tau > 0.0).map(|tau| packet_bits / (2.0 * tau) * (adapt_s / tau + 1.0));
+    let increase = tcp.map_or(increase, |tcp| increase.min(tcp));
+    // Line A again.
+    ((rate + increase).min(bottleneck), increase)
+}
+
+impl Lda {
+    /// Begins at the initial rate, for IP packets of `packet`.
+    pub fn new(config: LdaConfig, packet: Size) -> Self {
+        Self {
+            packet,
+            rate: config.limits.clamp(config.initial_rate.as_bps_f64()).0,
+            increase_bps: config.initial_increase.as_bps_f64(),
+            bottleneck: config.limits.max(),
+            losses: Losses::default(),
+            round_trips: (0.0, 0),
+            snapshot: Snapshot::default(),
+            config,
+        }
+    }
+
+    fn point(&mut self) -> Point {
+        let (sum, count) = core::mem::take(&mut self.round_trips);
+        Point {
+            rate: self.rate.as_bps_f64(),
+            bottleneck: self.bottleneck.min(self.config.limits.max()).as_bps_f64(),
+            packet_bits: self.packet.as_bits() as f64,
+            adapt_s: self.config.adapt.as_secs_f64(),
+            round_trip_s: (count > 0).then(|| sum / f64::from(count)),
+        }
+    }
+}
+
+impl Controller for Lda {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+        self.snapshot = Snapshot { reason: Some(Reason::Fixed), ..Snapshot::default() };
+        if let Some(round_trip) = interval.round_trip {
+            self.round_trips = (self.round_trips.0 + round_trip.as_secs_f64(), self.round_trips.1 + 1);
+        }
+        if let Some(bottleneck) = interval.bottleneck {
+            self.bottleneck = bottleneck;
+        }
+        let Some(lost) = self.losses.push(now, interval.fraction_lost, self.config.adapt) else { return };
+        let point = self.point();
+        let initial = self.config.initial_increase.as_bps_f64();
+        let next = if lost > 0.0 {
+            self.increase_bps = initial;
+            reduced(point.rate, lost, self.config.reduction_factor)
+        } else {
+            let so_far = if self.config.increase == Increase::Fixed { initial } else { self.increase_bps };
+            let (next, increase) = raised(point, so_far);
+            if next > point.rate && interval.application_limited {
+                self.snapshot.reason = Some(Reason::ApplicationLimited);
+                return;
+            }
+            self.increase_bps = increase;
+            next
+        };
+        let (rate, cut) = self.config.limits.clamp(next);
+        self.rate = rate;
+        self.snapshot.reason = Some(RateLimits::reason(Reason::Law, cut));
+        self.snapshot.law_step_bps = Some(next - point.rate);
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.rate = self.config.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+
+    fn wants_packet_pairs(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::control::IntervalSummary;
+
+    fn kbit(kbit_s: u64) -> Rate {
+        Rate::from_bps(kbit_s * 1000)
+    }
+
+    /// 512-byte packets, 1.2 Mbit/s, 12 ms, an adaptation point every 3 s.
+    fn controller(increase: Increase) -> Lda {
+        let config = LdaConfig {
+            initial_rate: kbit(600),
+            limits: RateLimits::new(kbit(10), kbit(10_000)).expect("in order"),
+            initial_increase: kbit(10),
+            reduction_factor: 3.0,
+            adapt: Span::from_secs(3),
+            increase,
+        };
+        Lda::new(config, Size::from_bytes(512))
+    }
+
+    fn report(lda: &mut Lda, second: i64, fraction_lost: f64) -> f64 {
+        let summary = IntervalSummary {
+            fraction_lost,
+            round_trip: Some(Span::from_millis(12)),
+            bottleneck: Some(kbit(1200)),
+            ..IntervalSummary::default()
+        };
+        lda.on_feedback(Instant::ZERO + Span::from_secs(second), &Feedback::Interval(summary));
+        lda.rate.as_bps_f64() / 1e3
+    }
+
+    /// The golden values: AIR 5 kbit/s and 605 kbit/s; then 2 % of loss from 600 kbit/s gives 564 kbit/s.
+    #[test]
+    fn one_step_up_and_one_down_are_those_of_the_paper() {
+        let mut lda = controller(Increase::Shrinking);
+        assert_eq!([0, 3].map(|second| report(&mut lda, second, 0.0) as u64), [600, 605]);
+        assert!((lda.increase_bps - 5000.0).abs() < 1e-9, "{}", lda.increase_bps);
+        let mut lda = controller(Increase::Shrinking);
+        assert_eq!([0, 3].map(|second| report(&mut lda, second, 0.02) as u64), [600, 564]);
+        assert!((lda.increase_bps - 10_000.0).abs() < 1e-9, "loss sets it back");
+    }
+
+    /// LDAF adds `AIR_0 (1 - r/b)` each time; LDA's increase is multiplied by that share again and again.
+    #[test]
+    fn the_increase_of_lda_dies_out_and_that_of_ldaf_does_not() {
+        let [lda, ldaf] = [Increase::Shrinking, Increase::Fixed].map(|increase| {
+            let mut lda = controller(increase);
+            [0, 3, 6, 9].map(|second| report(&mut lda, second, 0.0))
+        });
+        let second = 605.0 + 5.0 * (1.0 - 605.0 / 1200.0);
+        assert!((lda[2] - second).abs() < 1e-3, "{lda:?}");
+        let second = 605.0 + 10.0 * (1.0 - 605.0 / 1200.0);
+        assert!((ldaf[2] - second).abs() < 1e-3, "{ldaf:?}");
+        assert!(ldaf[3] - ldaf[2] > lda[3] - lda[2]);
+    }
+
+    /// Line C: 512 bytes, τ = 3 s, `T_adapt` = 3 s: 4096 / 6 * 2 = 1365 bit/s.
+    #[test]
+    fn the_increase_is_not_above_what_tcp_would_add() {
+        let point = Point { rate: 6e5, bottleneck: 1.2e6, packet_bits: 4096.0, adapt_s: 3.0, round_trip_s: Some(3.0) };
+        let (rate, increase) = raised(point, 1e4);
+        assert!((increase - 4096.0 / 3.0).abs() < 1e-9 && (rate - 6e5 - increase).abs() < 1e-9);
+    }
+
+    /// Line A: a bottleneck that shrinks below the rate takes it down without a loss.
+    #[test]
+    fn the_rate_is_not_above_the_bottleneck() {
+        let point = Point { rate: 1.3e6, bottleneck: 1.2e6, packet_bits: 4096.0, adapt_s: 3.0, round_trip_s: None };
+        let (rate, increase) = raised(point, 1e4);
+        assert!((rate - 1.2e6).abs() < 1e-9 && (increase - 1e4).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn the_rate_stays_within_its_limits(reports in proptest::collection::vec((0i64..100, any::<f64>(), any::<i64>(), any::<u64>()), 1..100)) {
+            let mut lda = controller(Increase::Shrinking);
+            let mut now = Instant::ZERO;
+            for (seconds, fraction_lost, nanos, bps) in reports {
+                now = now + Span::from_secs(seconds);
+                let round_trip = Some(Span::from_nanos(nanos));
+                let bottleneck = Some(Rate::from_bps(bps));
+                let summary = IntervalSummary { fraction_lost, round_trip, bottleneck, ..IntervalSummary::default() };
+                lda.on_feedback(now, &Feedback::Interval(summary));
+                let rate = lda.allowance().rate;
+                prop_assert!((kbit(10)..=kbit(10_000)).contains(&rate), "{rate}");
+                prop_assert!(lda.increase_bps >= 0.0 && lda.increase_bps.is_finite());
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// The rate adaptation protocol: one packet more a round trip for every round trip, and half the rate upon loss.
+///
+/// Source: Rejaie 1999, Sec. III: without loss, once a smoothed round trip, `IPG ← IPG C / (IPG + C)` with C the smoothed
+/// round-trip time, which adds `packet / C` to the rate; a loss doubles the gap IPG between packets, and those lost until
+/// the answer to that can be seen are one event. Without its fine-grain adaptation.
+///
+/// Readings: acknowledgements come summed up in reports, so a step is for the time since the last report, counted in
+/// round trips; a report with loss is one event, and a further one within a round trip belongs to it. RAP's own clock is
+/// the round trip: with reports further apart than that it answers later than the paper's. A session that lets a report
+/// interval pass without report, three times in a row, halves the rate.
+#[derive(Clone, Debug)]
+pub struct Rap {
+    limits: RateLimits,
+    packet: Size,
+    rate: Rate,
+    round_trip_s: Option<f64>,
+    last_report: Option<Instant<SenderClock>>,
+    last_decrease: Option<Instant<SenderClock>>,
+    snapshot: Snapshot,
+}
+
+/// Weight of a new round trip (RFC 6298, Sec. 2.3, which Rejaie 1999, Sec. III adopts).
+const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
+/// Round trips that one report counts for at most. Ours: a report behind a long silence says little of the time before.
+const MOST_STEPS: f64 = 100.0;
+
+impl Rap {
+    /// Begins at the lowest rate, for IP packets of `packet`.
+    pub const fn new(limits: RateLimits, packet: Size) -> Self {
+        let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
+        let rate = limits.min();
+        Self { limits, packet, rate, round_trip_s: None, last_report: None, last_decrease: None, snapshot }
+    }
+
+    fn smooth(&mut self, sample: Option<Span>) {
+        let Some(sample) = sample.map(Span::as_secs_f64).filter(|sample| *sample > 0.0) else { return };
+        let smoothed = self.round_trip_s.map_or(sample, |before| before + NEW_ROUND_TRIP * (sample - before));
+        self.round_trip_s = Some(smoothed);
+    }
+}
+
+impl Controller for Rap {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+        self.smooth(interval.round_trip);
+        let since = self.last_report.replace(now);
+        let bps = self.rate.as_bps_f64();
+        let Some(round_trip_s) = self.round_trip_s else {
+            self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
+            return;
+        };
+        let next = if interval.fraction_lost > 0.0 {
+            let is_same = self.last_decrease.is_some_and(|last| (now - last).as_secs_f64() < round_trip_s);
+            if !is_same {
+                self.last_decrease = Some(now);
+            }
+            if is_same { bps } else { bps / 2.0 }
+        } else {
+            let steps = since.map_or(1.0, |since| (now - since).as_secs_f64() / round_trip_s).clamp(0.0, MOST_STEPS);
+            bps + steps * self.packet.as_bits() as f64 / round_trip_s
+        };
+        let mut reason = Reason::Law;
+        let step = next - bps;
+        if step > 0.0 && interval.application_limited {
+            reason = Reason::ApplicationLimited;
+        } else {
+            let (rate, cut) = self.limits.clamp(next);
+            self.rate = rate;
+            reason = RateLimits::reason(reason, cut);
+        }
+        self.snapshot = Snapshot { reason: Some(reason), law_step_bps: Some(step), response: None };
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.rate = self.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::IntervalSummary;
+
+    fn rap() -> Rap {
+        let limits = RateLimits::new(Rate::from_bps(100_000), Rate::from_bps(10_000_000)).expect("in order");
+        Rap::new(limits, Size::from_bytes(1000))
+    }
+
+    fn report(rap: &mut Rap, millis: i64, fraction_lost: f64) -> u64 {
+        let round_trip = Some(Span::from_millis(100));
+        let summary = IntervalSummary { fraction_lost, round_trip, ..IntervalSummary::default() };
+        rap.on_feedback(Instant::ZERO + Span::from_millis(millis), &Feedback::Interval(summary));
+        rap.rate.as_bps() / 1000
+    }
+
+    /// 8000 bits every 100 ms are 80 kbit/s. In gaps: 80 ms at 100 kbit/s become 80 * 100 / 180 = 44.4 ms, 180 kbit/s.
+    #[test]
+    fn a_round_trip_without_loss_adds_a_packet_to_each() {
+        let mut rap = rap();
+        let rates = [0, 100, 200, 400].map(|millis| report(&mut rap, millis, 0.0));
+        assert_eq!(rates, [180, 260, 340, 500]);
+    }
+
+    #[test]
+    fn losses_of_one_round_trip_halve_the_rate_once() {
+        let mut rap = rap();
+        (0..10).for_each(|step| _ = report(&mut rap, step * 100, 0.0));
+        assert_eq!([1000, 1050, 1100].map(|millis| report(&mut rap, millis, 0.1)), [450, 450, 225]);
+    }
+
+    /// In its steady state the rate goes up and down between W and 2 W packets a round trip, as TCP's window does.
+    #[test]
+    fn without_a_round_trip_the_rate_is_kept() {
+        let mut rap = rap();
+        rap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary::default()));
+        assert_eq!(rap.allowance().rate, Rate::from_bps(100_000));
+        assert_eq!(rap.snapshot().reason, Some(Reason::NoStatistics));
+    }
+}

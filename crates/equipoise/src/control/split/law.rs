@@ -1,0 +1,167 @@
+//! The law: steps of the paths' rates that make the delay of all packets least.
+//!
+//! Source: Asvarujanon 2014, Eq. 2 and Alg. 1, for any number of paths and with limits:
+//!
+//! ```text
+//! minimise    Σ (x_i + c_i Δa_i)(a_i + Δa_i)                        Eq. 2
+//! subject to  Σ Δa_i = D
+//!             min_i <= a_i + Δa_i <= max_i,  |Δa_i| <= α_i          Alg. 1
+//! ```
+//!
+//! The objective is a sum of parabolas, one for each path, so at the optimum all paths that are at no limit have the same
+//! slope λ: `x_i + c_i a_i + 2 c_i Δa_i = λ`. Each share is a ramp over λ between its two limits, the sum of all ramps
+//! rises with λ, and it is linear between their corners. The corners are sorted, the two that enclose the total are found
+//! by halving, and between them the shares are interpolated. That is exact, without iteration to a tolerance, in
+//! O(n log n). For two paths away from their limits it is the closed form of the paper.
+//!
+//! # Where there is no such step
+//! - **`c_i = 0`** (no variance was seen): the ramp is a cliff at `λ = x_i`. Such paths are filled in the order of their
+//!   delays, the cheapest first; equally cheap ones alike, in proportion to their room.
+//! - **Statistics that are not numbers**: the path is taken as one without a report, and its step cap as zero.
+//! - **No step within all limits**: the cap gives way, by the least that will do, the same for all paths; then the lower
+//!   limits, in proportion; then the sum. Upper limits always hold.
+//! - **One path** carries the total; **no path**, nothing.
+
+use alloc::vec::Vec;
+
+/// One path, as the law sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// Mean one-way delay x, in seconds.
+    pub mean_s: f64,
+    /// Growth of the mean delay with the rate, c = b σ², in s/(Mbit/s); 0 or more.
+    pub growth: f64,
+    /// Present rate a, in Mbit/s.
+    pub rate: f64,
+    /// Lowest rate, in Mbit/s.
+    pub min: f64,
+    /// Highest rate, in Mbit/s.
+    pub max: f64,
+    /// Longest step, up or down, in Mbit/s.
+    pub cap: f64,
+}
+
+/// Delays and growths beyond this are taken for it: so far, sums of them are finite. Ours.
+const LARGEST: f64 = 1e15;
+
+/// The rate of each path in Mbit/s after the step, in the order of `terms`.
+///
+/// They sum to `total`, or to as much of it as the upper limits allow.
+pub fn rates(terms: &[Term], total: f64) -> Vec<f64> {
+    let total = if total.is_finite() { total.clamp(0.0, LARGEST) } else { 0.0 };
+    let terms: Vec<Term> = terms.iter().map(Term::checked).collect();
+    let sum = |of: fn(&Term) -> f64| terms.iter().map(of).sum::<f64>();
+    let (least, most) = (sum(|t| t.min), sum(|t| t.max));
+    if total >= most {
+        return terms.iter().map(|term| term.max).collect();
+    }
+    if total <= least {
+        // With a share of one where there is nothing to divide: all lower limits are zero then.
+        let share = if least > 0.0 { total / least } else { 1.0 };
+        return terms.iter().map(|term| term.min * share).collect();
+    }
+    if sum(Term::high) < total {
+        return fill(&terms.iter().map(Term::relaxed_up).collect::<Vec<_>>(), total);
+    }
+    if sum(Term::low) > total {
+        // The same, seen from below: everything has the other sign.
+        let down = fill(&terms.iter().map(Term::relaxed_down).collect::<Vec<_>>(), -total);
+        return down.into_iter().map(|rate| -rate).collect();
+    }
+    fill(&terms.iter().map(Term::ramp).collect::<Vec<_>>(), total)
+}
+
+impl Term {
+    fn checked(&self) -> Self {
+        let known = self.mean_s.is_finite() && self.growth.is_finite() && self.growth >= 0.0;
+        let positive = |value: f64| if value.is_nan() { 0.0 } else { value.clamp(0.0, LARGEST) };
+        let max = positive(self.max);
+        Self {
+            mean_s: if known { self.mean_s.clamp(-LARGEST, LARGEST) } else { 0.0 },
+            growth: if known { self.growth.min(LARGEST) } else { 0.0 },
+            rate: positive(self.rate),
+            min: positive(self.min).min(max),
+            max,
+            cap: if known { positive(self.cap) } else { 0.0 },
+        }
+    }
+
+    /// The lowest rate within a step.
+    fn low(&self) -> f64 {
+        (self.rate - self.cap).clamp(self.min, self.max)
+    }
+
+    /// The highest rate within a step.
+    fn high(&self) -> f64 {
+        (self.rate + self.cap).clamp(self.min, self.max)
+    }
+
+    /// The share over λ.
+    fn ramp(&self) -> Ramp {
+        let (low, high) = (self.low(), self.high());
+        // x + c a + 2 c Δa with Δa = low - a, and so for high.
+        let slope = |rate: f64| self.mean_s + self.growth * (2.0 * rate - self.rate);
+        Ramp { from: slope(low), to: slope(high), low, high }
+    }
+
+    /// The highest rate over how far the cap has given way.
+    fn relaxed_up(&self) -> Ramp {
+        let reach = self.rate + self.cap;
+        Ramp { from: (self.min - reach).max(0.0), to: (self.max - reach).max(0.0), low: self.high(), high: self.max }
+    }
+
+    /// The lowest rate over how far the cap has given way; with the other sign, so that it rises.
+    fn relaxed_down(&self) -> Ramp {
+        let reach = self.rate - self.cap;
+        Ramp { from: (reach - self.max).max(0.0), to: (reach - self.min).max(0.0), low: -self.low(), high: -self.min }
+    }
+}
+
+/// `low` up to `from`, `high` behind `to`, and linear between.
+#[derive(Clone, Copy, Debug)]
+struct Ramp {
+    from: f64,
+    to: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Ramp {
+    /// The value at `at`, come from below or from above, which differ on a cliff.
+    fn value(&self, at: f64, from_above: bool) -> f64 {
+        let (before, behind) =
+            if from_above { (at < self.from, at >= self.to) } else { (at <= self.from, at > self.to) };
+        if before {
+            self.low
+        } else if behind {
+            self.high
+        } else {
+            let share = (at - self.from) / (self.to - self.from);
+            (self.low + (self.high - self.low) * share).clamp(self.low, self.high)
+        }
+    }
+}
+
+/// The ramps' values where they sum to `target`, which has to lie between the sums of their ends.
+fn fill(ramps: &[Ramp], target: f64) -> Vec<f64> {
+    let mut corners: Vec<f64> = ramps.iter().flat_map(|ramp| [ramp.from, ramp.to]).collect();
+    corners.sort_unstable_by(f64::total_cmp);
+    let values = |at: f64, from_above: bool| ramps.iter().map(move |ramp| ramp.value(at, from_above));
+    let sum = |at: f64, from_above: bool| values(at, from_above).sum::<f64>();
+    // The first corner behind which the sum reaches the target.
+    let index = corners.partition_point(|&at| sum(at, true) < target);
+    let Some(&at) = corners.get(index).or(corners.last()) else { return Vec::new() };
+    // It is reached on the cliff at this corner, or on the slope before it.
+    let (start, start_above) = match index.checked_sub(1).and_then(|before| corners.get(before)) {
+        Some(&before) if sum(at, false) >= target => (before, true),
+        _ => (at, false),
+    };
+    let end_above = !start_above;
+    let (first, last) = (sum(start, start_above), sum(at, end_above));
+    let share = if last > first { ((target - first) / (last - first)).clamp(0.0, 1.0) } else { 0.0 };
+    let between = |(low, high): (f64, f64)| (low + (high - low) * share).clamp(low.min(high), high.max(low));
+    values(start, start_above).zip(values(at, end_above)).map(between).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// TCP-friendly rate control: the rate that TCP's throughput equation gives for the loss events seen.
+///
+/// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
+/// interval, Sec. 6.3.1 for the first of them.
+///
+/// Readings: loss events are found at the sender, from reports (RFC 5348, Sec. 8.3 allows the sender to): a report with loss
+/// is one event, unless the last event began within a round trip. An event lies in the middle of its report's packets.
+/// Reports are to come about once a round trip; further apart, several events are taken for one and the rate comes out
+/// high. `t_RTO` is four round trips, `b` is 1. No restart after idleness, no oscillation prevention (Sec. 4.5).
+#[derive(Clone, Debug)]
+pub struct Tfrc {
+    limits: RateLimits,
+    packet: Size,
+    rate: Rate,
+    round_trip_s: Option<f64>,
+    /// Packets in the intervals between loss events, the newest first: the first one is still open.
+    intervals: [f64; INTERVALS],
+    /// How many of them there are; none before the first loss.
+    events: usize,
+    last_event: Option<Instant<SenderClock>>,
+    last_report: Option<Instant<SenderClock>>,
+    snapshot: Snapshot,
+}
+
+/// The open interval and n = 8 closed ones (RFC 5348, Sec. 5.4).
+const INTERVALS: usize = 9;
+/// RFC 5348, Sec. 5.4.
+const WEIGHTS: [f64; INTERVALS - 1] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+/// Weight of the old round trip (RFC 5348, Sec. 4.3).
+const OLD_ROUND_TRIP: f64 = 0.9;
+/// The largest interval of a loss event at whose rate the search for the first one begins, in packets. Ours.
+const LONGEST_INTERVAL: f64 = 1e9;
+
+/// TCP's throughput in bit/s at a loss event rate p, 0 to 1 (RFC 5348, Sec. 3.1).
+fn throughput(packet_bits: f64, round_trip_s: f64, p: f64) -> f64 {
+    let timeout_s = 4.0 * round_trip_s;
+    let fast = round_trip_s * libm::sqrt(2.0 * p / 3.0);
+    let slow = timeout_s * (3.0 * libm::sqrt(3.0 * p / 8.0)) * p * (1.0 + 32.0 * p * p);
+    packet_bits / (fast + slow)
+}
+
+impl Tfrc {
+    /// Begins at the lowest rate, for IP packets of `packet`.
+    pub const fn new(limits: RateLimits, packet: Size) -> Self {
+        Self {
+            packet,
+            rate: limits.min(),
+            limits,
+            round_trip_s: None,
+            intervals: [0.0; INTERVALS],
+            events: 0,
+            last_event: None,
+            last_report: None,
+            snapshot: Snapshot { reason: None, law_step_bps: None, response: None },
+        }
+    }
+
+    /// The loss event rate; `None` before the first loss (RFC 5348, Sec. 5.4).
+    fn loss_event_rate(&self) -> Option<f64> {
+        if self.events == 0 {
+            return None;
+        }
+        let mean = |intervals: &[f64]| {
+            let known = &intervals[..intervals.len().min(self.events)];
+            let (sum, weight) = known
+                .iter()
+                .zip(WEIGHTS)
+                .fold((0.0, 0.0), |(s, w), (interval, weight)| (s + interval * weight, w + weight));
+            sum / weight
+        };
+        // With the open interval and without it: it counts only where it makes the rate better.
+        let interval = mean(&self.intervals[..INTERVALS - 1]).max(mean(&self.intervals[1..]));
+        Some((1.0 / interval.max(1.0)).min(1.0))
+    }
+
+    /// Takes the packets of a report, of which some were lost or not.
+    fn count(&mut self, now: Instant<SenderClock>, packets: f64, lost: bool, receive_bps: f64) {
+        let round_trip_s = self.round_trip_s.unwrap_or(0.0);
+        let is_new = self.last_event.is_none_or(|last| (now - last).as_secs_f64() > round_trip_s);
+        if !(lost && is_new) {
+            self.intervals[0] += packets;
+            return;
+        }
+        self.last_event = Some(now);
+        self.intervals[0] += packets / 2.0;
+        if self.events == 0 {
+            // Sec. 6.3.1: the interval that the equation wants for half of what came through when the loss did.
+            self.intervals[0] = self.interval_at(receive_bps / 2.0);
+        }
+        self.intervals.rotate_right(1);
+        self.intervals[0] = packets / 2.0;
+        self.events = (self.events + 1).min(INTERVALS - 1);
+    }
+
+    /// The interval in packets at which the equation gives `bps`; it falls with the interval's inverse.
+    fn interval_at(&self, bps: f64) -> f64 {
+        let (Some(round_trip_s), packet_bits) = (self.round_trip_s, self.packet.as_bits() as f64) else { return 1.0 };
+        let (mut low, mut high) = (1.0, LONGEST_INTERVAL);
+        // 60 halvings find it to the precision of the number.
+        for _ in 0..60 {
+            let middle = libm::sqrt(low * high);
+            let enough = throughput(packet_bits, round_trip_s, 1.0 / middle) >= bps;
+            (low, high) = if enough { (low, middle) } else { (middle, high) };
+        }
+        high
+    }
+}
+
+impl Controller for Tfrc {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+        if let Some(sample) = interval.round_trip.map(Span::as_secs_f64).filter(|sample| *sample > 0.0) {
+            let smoothed =
+                self.round_trip_s.map_or(sample, |old| OLD_ROUND_TRIP * old + (1.0 - OLD_ROUND_TRIP) * sample);
+            self.round_trip_s = Some(smoothed);
+        }
+        let elapsed_s = self.last_report.replace(now).map(|since| (now - since).as_secs_f64());
+        let bps = self.rate.as_bps_f64();
+        let (Some(round_trip_s), Some(elapsed_s)) = (self.round_trip_s, elapsed_s.filter(|elapsed| *elapsed > 0.0))
+        else {
+            self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
+            return;
+        };
+        let packets = interval.packets as f64;
+        let lost = interval.fraction_lost.clamp(0.0, 1.0);
+        let receive_bps = packets * (1.0 - lost) * self.packet.as_bits() as f64 / elapsed_s;
+        self.count(now, packets, lost > 0.0, receive_bps);
+        let next = match self.loss_event_rate() {
+            // Sec. 4.3, step 4: by the equation, at most twice what comes through.
+            Some(p) => throughput(self.packet.as_bits() as f64, round_trip_s, p).min(2.0 * receive_bps),
+            // Slow start: twice the rate once a round trip.
+            None => bps.max((2.0 * bps).min(2.0 * receive_bps)),
+        };
+        let mut reason = Reason::Law;
+        if next > bps && interval.application_limited {
+            reason = Reason::ApplicationLimited;
+        } else {
+            let (rate, cut) = self.limits.clamp(next);
+            self.rate = rate;
+            reason = RateLimits::reason(reason, cut);
+        }
+        self.snapshot = Snapshot { reason: Some(reason), law_step_bps: Some(next - bps), response: None };
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.rate = self.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::IntervalSummary;
+
+    fn tfrc() -> Tfrc {
+        let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(100_000_000)).expect("in order");
+        Tfrc::new(limits, Size::from_bytes(1000))
+    }
+
+    fn report(tfrc: &mut Tfrc, millis: i64, packets: u64, fraction_lost: f64) -> u64 {
+        let round_trip = Some(Span::from_millis(100));
+        let summary = IntervalSummary { fraction_lost, packets, round_trip, ..IntervalSummary::default() };
+        tfrc.on_feedback(Instant::ZERO + Span::from_millis(millis), &Feedback::Interval(summary));
+        tfrc.rate.as_bps()
+    }
+
+    /// For small p the equation is Mathis' 1/sqrt(2p/3) packets a round trip; at p = 1 % retransmission timeouts take
+    /// 4 * 3 sqrt(3/800) * 0.01 * 1.0032 / sqrt(2/300) = 9.0 % of that time, by hand.
+    #[test]
+    fn the_equation_is_that_of_tcp() {
+        let mathis = |p: f64| 8000.0 / (0.1 * (2.0 * p / 3.0).sqrt());
+        assert!((throughput(8000.0, 0.1, 1e-8) / mathis(1e-8) - 1.0).abs() < 1e-6);
+        assert!((mathis(0.01) / throughput(8000.0, 0.1, 0.01) - 1.090_288).abs() < 1e-4);
+    }
+
+    /// A loss every hundred packets is a loss event rate of 1 %, whatever came before the ninth last.
+    #[test]
+    fn equal_intervals_give_their_inverse() {
+        let mut tfrc = tfrc();
+        let mut now = 0;
+        report(&mut tfrc, now, 100, 0.0);
+        for _ in 0..20 {
+            now += 1000;
+            report(&mut tfrc, now, 100, 0.01);
+        }
+        assert!((tfrc.loss_event_rate().expect("losses") - 0.01).abs() < 1e-9);
+        // A long interval without loss counts at once, and as one of eight.
+        (0..5).for_each(|_| {
+            now += 100;
+            report(&mut tfrc, now, 100, 0.0);
+        });
+        let mean = (550.0 + 100.0 * 5.0) / 6.0;
+        assert!((1.0 / tfrc.loss_event_rate().expect("losses") - mean).abs() < 1e-6);
+    }
+
+    #[test]
+    fn slow_start_doubles_what_comes_through_until_the_first_loss_halves_it() {
+        let mut tfrc = tfrc();
+        report(&mut tfrc, 0, 0, 0.0);
+        // 2 packets in 100 ms are 160 kbit/s: four times the rate that began.
+        let rates = [100, 200, 300].map(|millis| report(&mut tfrc, millis, 2, 0.0));
+        assert_eq!(rates, [20_000, 40_000, 80_000]);
+        let after = report(&mut tfrc, 400, 20, 0.05);
+        // 19 of 20 packets came through.
+        assert!(after.abs_diff(760_000) < 10_000, "{after}");
+    }
+}

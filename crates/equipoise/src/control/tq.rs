@@ -1,0 +1,291 @@
+use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
+use crate::measure::{Traffic, TrafficAccumulation};
+use crate::units::{Instant, Rate, SenderClock, Size};
+
+/// By how much a source is to change its rate, so that the egress buffer comes to its desired occupancy.
+///
+/// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. By Eq. 1 and 5 the error is then
+/// `e(k+1) = Sat(k_v e(k) + d(k))`: what a disturbance leaves is `k_v` times less after each interval, and for
+/// disturbances of at most d the error stays within `d / (1 - k_v)`.
+///
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `x_d` | `desired` | packets |
+/// | `k_v` | `gain` | 1, between 0 and 1 |
+/// | T, `I_n`, `I_r`, `S_r`, x | [`Traffic`] | s, packets/s, packets |
+/// | f | `accumulation`, of [`TrafficAccumulation`] | packets |
+/// | u | the result | packets/s |
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TqLaw {
+    /// Packets that the egress buffer is to hold.
+    pub desired: f64,
+    /// Share of the buffer's error that is left after an interval.
+    pub gain: f64,
+}
+
+impl TqLaw {
+    /// The change u in packets/s, after an interval of `traffic` whose accumulation was f.
+    ///
+    /// Never fails: an interval of zero or numbers that are none give a result that is none.
+    pub fn change(&self, traffic: &Traffic, accumulation: f64) -> f64 {
+        // Eq. 2.
+        let error = traffic.occupancy - self.desired;
+        // Eq. 4.
+        (self.desired - accumulation + self.gain * error) / traffic.interval_s
+    }
+}
+
+/// What a [`Tq`] is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct TqConfig {
+    /// The law.
+    pub law: TqLaw,
+    /// The bottleneck's queue is that of all intervals together, which the paper does not have.
+    pub accumulated: bool,
+    /// Lowest rate and highest: the peak packet rate.
+    pub limits: RateLimits,
+    /// Size of the IP packets.
+    pub packet: Size,
+}
+
+/// Explicit rate control by what goes into the network, what comes out of it, and what waits at its far end.
+///
+/// Source: Subramanya 2003, Sec. 3.
+///
+/// Readings:
+/// - u changes the rate at which packets entered in the interval, `I_n`. By Eq. 1 the next occupancy is then the desired
+///   one but for `k_v e`; a source that sent less than it was allowed has its own rate for a base.
+/// - A change upwards never lowers the rate, and does not raise it where the application did not use it.
+/// - Several sources on one buffer: the paper's x, u and `I_n` are vectors with a component for each source. A session's
+///   report counts its own packets only; the law is linear, so that the changes of all add up to that of their sum, with
+///   the sum of all `x_d`. A first-come buffer serves each source by what it has in it; so the sources come to shares in
+///   proportion to their `x_d`.
+/// - It begins at the highest rate, as the paper's sources do.
+/// - A report without an egress buffer, or with an interval of no length, keeps the rate; three missing halve it, as with
+///   the other controllers.
+#[derive(Clone, Debug)]
+pub struct Tq {
+    law: TqLaw,
+    accumulation: TrafficAccumulation,
+    limits: RateLimits,
+    packet: Size,
+    rate: Rate,
+    snapshot: Snapshot,
+}
+
+impl Tq {
+    /// A controller at its highest rate.
+    pub const fn new(config: TqConfig) -> Self {
+        let TqConfig { law, accumulated, limits, packet } = config;
+        let accumulation =
+            if accumulated { TrafficAccumulation::accumulated() } else { TrafficAccumulation::printed() };
+        let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
+        Self { law, accumulation, limits, packet, rate: limits.max(), snapshot }
+    }
+
+    /// The interval in the paper's units; `None` where it has no length.
+    fn traffic(&self, interval: &IntervalSummary) -> Option<Traffic> {
+        let egress = interval.egress?;
+        let interval_s = egress.interval.as_secs_f64();
+        let packets = |rate: Rate| rate.as_bps_f64() / self.packet.as_bits() as f64;
+        (interval_s > 0.0 && self.packet > Size::ZERO).then(|| Traffic {
+            interval_s,
+            ingress: packets(egress.ingress),
+            arrival: packets(egress.arrival),
+            service: packets(egress.service),
+            occupancy: egress.occupancy as f64,
+            delay_s: interval.delay.map(|delay| delay.mean_s),
+        })
+    }
+
+    fn decide(&mut self, rate: Rate, reason: Reason, law_step_bps: Option<f64>) {
+        self.rate = rate;
+        self.snapshot = Snapshot { reason: Some(reason), law_step_bps, response: None };
+    }
+}
+
+impl Controller for Tq {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+        let Some(traffic) = self.traffic(interval) else {
+            return self.decide(self.rate, Reason::NoStatistics, None);
+        };
+        let change = self.law.change(&traffic, self.accumulation.after(&traffic));
+        let step_bps = change * self.packet.as_bits() as f64;
+        let asked = (traffic.ingress + change) * self.packet.as_bits() as f64;
+        if step_bps >= 0.0 && (interval.application_limited || asked < self.rate.as_bps_f64()) {
+            return self.decide(self.rate, Reason::ApplicationLimited, Some(step_bps));
+        }
+        let (rate, cut) = self.limits.clamp(asked);
+        self.decide(rate, RateLimits::reason(Reason::Law, cut), Some(step_bps));
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::measure::EgressSummary;
+    use crate::units::Span;
+
+    /// Golden value: q = 5, f = 24, u = -138 packets/s.
+    #[test]
+    fn the_law_by_hand() {
+        let traffic = Traffic {
+            interval_s: 0.1,
+            ingress: 250.0,
+            arrival: 200.0,
+            service: 180.0,
+            occupancy: 12.0,
+            ..Traffic::default()
+        };
+        let f = TrafficAccumulation::printed().after(&traffic);
+        assert!((f - 24.0).abs() < 1e-12, "{f}");
+        let u = TqLaw { desired: 10.0, gain: 0.1 }.change(&traffic, f);
+        assert!((u + 138.0).abs() < 1e-9, "{u}");
+    }
+
+    const PACKET: Size = Size::from_bytes(1000);
+
+    fn tq(desired: f64) -> Tq {
+        let limits = RateLimits::new(Rate::from_bps(80_000), Rate::from_bps(2_000_000)).expect("in order");
+        Tq::new(TqConfig { law: TqLaw { desired, gain: 0.5 }, accumulated: false, limits, packet: PACKET })
+    }
+
+    /// Packets/s as a rate of packets of 1000 bytes.
+    fn rate(packets: f64) -> Rate {
+        Rate::from_bps_f64(packets * 8000.0).expect("not negative")
+    }
+
+    fn tell(tq: &mut Tq, egress: Option<EgressSummary>, application_limited: bool) -> f64 {
+        let summary = IntervalSummary { application_limited, egress, ..Default::default() };
+        tq.on_feedback(Instant::ZERO, &Feedback::Interval(summary));
+        tq.allowance().rate.as_bps_f64() / 8000.0
+    }
+
+    fn seen(ingress: f64, service: f64, occupancy: u64) -> EgressSummary {
+        let (ingress, service) = (rate(ingress), rate(service));
+        EgressSummary { interval: Span::from_millis(100), ingress, arrival: ingress, service, occupancy }
+    }
+
+    /// 250 packets/s into a buffer that serves 62.5: 62.5 + 0.5 · (5 − 10) / 0.1 s; then the buffer at its desired 5.
+    #[test]
+    fn an_overfull_buffer_is_served_at_its_rate_less_what_waits() {
+        let mut tq = tq(5.0);
+        assert!((tq.allowance().rate.as_bps_f64() / 8000.0 - 250.0).abs() < 1e-9, "it begins at the peak");
+        assert!((tell(&mut tq, Some(seen(250.0, 62.5, 10)), false) - 37.5).abs() < 1e-3);
+        assert!((tell(&mut tq, Some(seen(37.5, 62.5, 5)), false) - 62.5).abs() < 1e-3);
+        assert!((tell(&mut tq, Some(seen(62.5, 62.5, 200)), false) - 10.0).abs() < 1e-3, "the lowest");
+        assert_eq!(tq.snapshot().reason, Some(Reason::RateLimit));
+    }
+
+    #[test]
+    fn without_a_buffer_the_rate_stays_and_an_idle_application_does_not_move_it() {
+        let mut tq = tq(5.0);
+        tell(&mut tq, Some(seen(250.0, 62.5, 10)), false);
+        for (egress, limited) in
+            [(None, false), (Some(EgressSummary::default()), false), (Some(seen(1.0, 1.0, 0)), true)]
+        {
+            assert!((tell(&mut tq, egress, limited) - 37.5).abs() < 1e-3);
+        }
+        tq.on_timeout(Instant::ZERO);
+        assert!((tq.allowance().rate.as_bps_f64() / 8000.0 - 18.75).abs() < 1e-3);
+    }
+
+    proptest! {
+        /// Subramanya 2003, Eq. 1 and 5: for |k_v| < 1, disturbances of at most d and any first occupancy, the error stays
+        /// within `k_v^k e(0) + d / (1 - k_v)`. The plant is Eq. 1, with its saturation at the buffer's size; the queue that
+        /// the estimator sees is part of f there, too.
+        #[test]
+        fn the_error_is_bounded_under_bounded_disturbance(
+            gain in -0.99f64..0.99,
+            (size, share, first) in (1.0f64..200.0, 0.0f64..1.0, 0.0f64..1.0),
+            largest in 0.0f64..50.0,
+            rates in proptest::collection::vec((0.0f64..2000.0, 0.0f64..2000.0, -1.0f64..1.0), 1..60),
+        ) {
+            let law = TqLaw { desired: share * size, gain };
+            let mut x = first * size;
+            let mut bound = (x - law.desired).abs();
+            for (ingress, service, noise) in rates {
+                let traffic =
+                    Traffic { interval_s: 0.1, ingress, arrival: ingress, service, occupancy: x , delay_s: None };
+                let f = TrafficAccumulation::printed().after(&traffic);
+                let u = law.change(&traffic, f);
+                x = (f + 0.1 * u + noise * largest).clamp(0.0, size);
+                bound = gain.abs() * bound + largest;
+                let error = (x - law.desired).abs();
+                prop_assert!(error <= bound + 1e-9, "{error} beyond {bound}");
+            }
+            prop_assert!(bound <= first.max(1.0) * size + largest / (1.0 - gain.abs()) + 1e-9);
+        }
+
+        /// The changes of several sources on one buffer add up to that of their sum.
+        #[test]
+        fn changes_of_sources_on_one_buffer_add_up(
+            sources in proptest::collection::vec((0.0f64..500.0, 0.0f64..500.0, 0.0f64..500.0, 0.0f64..50.0, 0.0f64..20.0), 1..8),
+        ) {
+            let change = |(ingress, arrival, service, occupancy, desired): (f64, f64, f64, f64, f64)| {
+                let traffic = Traffic { interval_s: 0.1, ingress, arrival, service, occupancy , delay_s: None };
+                TqLaw { desired, gain: 0.5 }.change(&traffic, TrafficAccumulation::printed().after(&traffic))
+            };
+            let each: f64 = sources.iter().map(|source| change(*source)).sum();
+            let add = |a: (f64, f64, f64, f64, f64), b: &(f64, f64, f64, f64, f64)| {
+                (a.0 + b.0, a.1 + b.1, a.2 + b.2, a.3 + b.3, a.4 + b.4)
+            };
+            let all = change(sources.iter().fold((0.0, 0.0, 0.0, 0.0, 0.0), add));
+            prop_assert!((each - all).abs() < 1e-6);
+        }
+
+        /// Whatever is reported, the rate stays within its limits.
+        #[test]
+        fn the_rate_stays_within_its_limits(
+            reports in proptest::collection::vec((0u64..1 << 40, 0u64..1 << 40, any::<u64>(), any::<u32>(), any::<i64>()), 1..20),
+        ) {
+            let mut tq = tq(5.0);
+            for (ingress, arrival, service, occupancy, interval) in reports {
+                let egress = EgressSummary {
+                    interval: Span::from_nanos(interval),
+                    ingress: Rate::from_bps(ingress),
+                    arrival: Rate::from_bps(arrival),
+                    service: Rate::from_bps(service),
+                    occupancy: u64::from(occupancy),
+                };
+                let found = tell(&mut tq, Some(egress), false);
+                prop_assert!((10.0..=250.0).contains(&found), "{found}");
+            }
+        }
+    }
+
+    /// A plant with delay: reports of an interval hold for the next but one. If it fails, the loop rings for ever.
+    #[test]
+    fn with_reports_an_interval_late_the_buffer_still_settles() {
+        let law = TqLaw { desired: 5.0, gain: 0.5 };
+        let (mut x, mut rates) = (5.0f64, [62.5f64; 2]);
+        let mut errors = Vec::new();
+        for step in 0..60 {
+            let service = if step < 5 { 62.5 } else { 31.25 };
+            x = (x + (rates[0] - service) * 0.1).clamp(0.0, 10.0);
+            let ingress = rates[0];
+            let traffic = Traffic { interval_s: 0.1, ingress, arrival: ingress, service, occupancy: x, delay_s: None };
+            let u = law.change(&traffic, TrafficAccumulation::printed().after(&traffic));
+            rates = [rates[1], (ingress + u).max(0.0)];
+            errors.push((x - 5.0).abs());
+        }
+        assert!(errors.iter().any(|error| *error > 2.0), "the step disturbs it");
+        assert!(errors[50..].iter().all(|error| *error < 0.01), "{errors:?}");
+    }
+}

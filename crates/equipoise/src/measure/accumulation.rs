@@ -1,0 +1,126 @@
+use crate::units::{Rate, Span};
+
+/// What the two ends of the network saw of a session's packets in one interval, and how many wait at the far end.
+///
+/// The ends are those of Subramanya 2003, Fig. 1: packets enter at the ingress, which is the sender; they leave the network
+/// at the egress, where they wait in a buffer until it serves them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EgressSummary {
+    /// Length of the interval at the ingress: T.
+    pub interval: Span,
+    /// Rate at which packets entered the network: `I_n`.
+    pub ingress: Rate,
+    /// Rate at which they came to the egress: `I_r`, discarded ones included.
+    pub arrival: Rate,
+    /// Rate at which the egress buffer served them: `S_r`.
+    pub service: Rate,
+    /// The session's packets in the egress buffer at the end of the interval: x.
+    pub occupancy: u64,
+}
+
+/// Traffic at the two ends of the network, in packets and packets/s, as Subramanya 2003 counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// Measurement interval in seconds; above zero: T.
+    pub interval_s: f64,
+    /// Arrival rate at the ingress, in packets/s: `I_n`.
+    pub ingress: f64,
+    /// Arrival rate at the egress, in packets/s: `I_r`.
+    pub arrival: f64,
+    /// Service rate at the egress, in packets/s: `S_r`.
+    pub service: f64,
+    /// Packets in the egress buffer: x.
+    pub occupancy: f64,
+    /// Mean delay from the ingress to the egress in the interval, in seconds, on whatever clocks; `None` where none is known.
+    pub delay_s: Option<f64>,
+}
+
+/// How many packets have gathered between the sources and the far side of the egress buffer, if the rates stay.
+///
+/// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
+/// Units: packets.
+///
+/// Reading: as printed, q knows one interval only, so that a queue that neither grows nor shrinks is not seen. What q would
+/// add up to over all intervals is what stands in the network; by Little's law that is the arrival rate times the delay
+/// beyond the path's own, for which the least that was seen is taken. This variant sees a queue wherever it stands, and
+/// forgets nothing by rounding or loss.
+#[derive(Clone, Copy, Debug)]
+pub struct TrafficAccumulation(Queue);
+
+#[derive(Clone, Copy, Debug)]
+enum Queue {
+    /// What the last interval added.
+    Printed,
+    /// All that stands; the least delay so far, in seconds.
+    Standing { least_s: f64 },
+}
+
+impl TrafficAccumulation {
+    /// As printed: q of each interval alone.
+    pub const fn printed() -> Self {
+        Self(Queue::Printed)
+    }
+
+    /// q of all intervals together.
+    pub const fn accumulated() -> Self {
+        Self(Queue::Standing { least_s: f64::INFINITY })
+    }
+
+    /// Takes an interval and gives the accumulation f behind it, in packets.
+    ///
+    /// Never fails: numbers that are none come out as such, but for the delay, without which q is as printed.
+    pub fn after(&mut self, traffic: &Traffic) -> f64 {
+        let Traffic { interval_s, ingress, arrival, service, occupancy, delay_s } = *traffic;
+        let added = (ingress - arrival) * interval_s;
+        let queue = match (&mut self.0, delay_s.filter(|delay| delay.is_finite())) {
+            (Queue::Standing { least_s }, Some(delay_s)) => {
+                *least_s = least_s.min(delay_s);
+                arrival * (delay_s - *least_s)
+            }
+            (Queue::Printed, _) | (Queue::Standing { .. }, None) => added,
+        };
+        occupancy + queue + (ingress - service) * interval_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 25 packets/s more in than out for 0.2 s are 5 packets each time; at 100 packets/s they make a delay of 50 ms.
+    const GROWING: Traffic =
+        Traffic { interval_s: 0.2, ingress: 125.0, arrival: 100.0, service: 125.0, occupancy: 3.0, delay_s: None };
+    const STANDING: Traffic = Traffic { ingress: 100.0, service: 100.0, ..GROWING };
+
+    fn delayed(traffic: Traffic, millis: f64) -> Traffic {
+        Traffic { delay_s: Some(millis / 1e3), ..traffic }
+    }
+
+    #[track_caller]
+    fn gives(mut accumulation: TrafficAccumulation, cases: &[(Traffic, f64)]) {
+        for (traffic, expected) in cases {
+            let found = accumulation.after(traffic);
+            assert!((found - expected).abs() < 1e-9, "{found} for {traffic:?}");
+        }
+    }
+
+    #[test]
+    fn as_printed_a_standing_queue_is_not_seen() {
+        let cases = [(delayed(GROWING, 70.0), 8.0), (delayed(GROWING, 120.0), 8.0), (delayed(STANDING, 120.0), 3.0)];
+        gives(TrafficAccumulation::printed(), &cases);
+    }
+
+    #[test]
+    fn the_accumulated_queue_is_seen_by_the_delay_that_it_makes() {
+        let cases = [
+            (delayed(STANDING, 20.0), 3.0),
+            (delayed(GROWING, 70.0), 8.0),
+            (delayed(GROWING, 120.0), 13.0),
+            (delayed(STANDING, 120.0), 13.0),
+            (delayed(STANDING, f64::NAN), 3.0),
+            (GROWING, 8.0),
+            (delayed(STANDING, 10.0), 3.0),
+        ];
+        gives(TrafficAccumulation::accumulated(), &cases);
+    }
+}

@@ -1,0 +1,5 @@
+//! Two ends and several paths, in virtual time.
+
+mod bench;
+mod life;
+mod payload;
