@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::middle::{Hosts, Middle};
-use crate::support::{Folder, equipoise, said};
+use crate::support::{Capture, Folder, equipoise, said};
 
 const KEY: &str = "what only these two hosts know";
 
@@ -105,9 +105,7 @@ fn a_stranger_on_the_way_reads_nothing_of_an_encrypted_session() {
     for (security, seen) in [(["--key", &key], false), (["--insecure", "-q"], true)] {
         let capture = folder.file("capture.pcap");
         let mut tshark = hosts.command(1, "tshark");
-        let mut tshark =
-            tshark.args(["-q", "-i", "eth0", "-w", &capture]).stderr(Stdio::null()).spawn().expect("started");
-        thread::sleep(Duration::from_secs(2));
+        let tshark = Capture::start(tshark.args(["-q", "-i", "eth0", "-w", &capture]), &capture);
         let mut receiver = hosts
             .equipoise(1, &[&["receive", "-1", "-q"][..], &security[..security.len() - usize::from(seen)]].concat());
         thread::sleep(Duration::from_millis(300));
@@ -115,10 +113,7 @@ fn a_stranger_on_the_way_reads_nothing_of_an_encrypted_session() {
         let base = ["send", &address, "-p", &port, "-F", &text, "-b", "2M", "-q"];
         let mut sender = hosts.equipoise(0, &[&base[..], &security[..security.len() - usize::from(seen)]].concat());
         assert!(sender.wait().expect("it ends").success() && receiver.wait().expect("it ends").success());
-        thread::sleep(Duration::from_secs(1));
-        // `ip netns exec` has become tshark itself.
-        Command::new("kill").arg(tshark.id().to_string()).status().expect("sent");
-        tshark.wait().expect("it ends");
+        tshark.stop();
         let read = |filter: &str| {
             let mut tshark = Command::new("tshark");
             let tshark = tshark.args(["-r", &capture, "-Y", filter, "-T", "fields", "-e", "frame.number"]);

@@ -2,33 +2,26 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use serde_json::{Value, json};
 
 use crate::places::Places;
-use crate::support::{Folder, equipoise, run, said};
+use crate::support::{Capture, Folder, Running, equipoise, run, said};
 
 /// Longer than any stall.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts the command and waits until it says that it carries.
-pub(crate) fn start(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
+pub(crate) fn start(mut command: Command) -> (Running, BufReader<ChildStdout>, String) {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
     let mut output = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();
     output.read_line(&mut line).expect("readable");
     assert!(line.starts_with("carrying "), "{line}");
-    (child, output, line)
-}
-
-/// Ends it as a person does; its exit code.
-pub(crate) fn interrupt(mut child: Child) -> Option<i32> {
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
-    assert!(killed.success());
-    child.wait().expect("a child of ours").code()
+    (Running::new(child), output, line)
 }
 
 pub(crate) fn report_in(path: &str) -> Value {
@@ -68,7 +61,7 @@ fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let (len, _) = client.recv_from(&mut buffer).expect("the first answer comes");
     assert!(begin.elapsed() >= Duration::from_millis(40) && &buffer[..len] == b"1");
     thread::sleep(Duration::from_millis(300));
-    assert_eq!(interrupt(child), Some(0), "without a time, that is how it ends");
+    assert_eq!(child.interrupt(), Some(0), "without a time, that is how it ends");
     let mut told = String::new();
     output.read_to_string(&mut told).expect("readable");
     assert!(told.contains("forward ") && told.contains("1 duplicated") && told.contains("late by: median"), "{told}");
@@ -232,14 +225,13 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     let report = folder.file("link.json");
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "25ms", "--json", &report]);
-    let (mut child, mut output, _) = start(command);
+    let (child, mut output, _) = start(command);
     let mut far = Places::end(&places.far, END, (ROLE, "far"));
     let near = Places::end(&places.near, END, (ROLE, "near")).wait().expect("a child of ours");
     if !near.success() {
         far.kill().expect("a child of ours");
     }
-    let ended = child.try_wait().expect("a child of ours");
-    assert_eq!(interrupt(child), Some(0), "{ended:?}");
+    assert_eq!(child.interrupt(), Some(0));
     let mut told = String::new();
     output.read_to_string(&mut told).expect("readable");
     assert!(near.success() && far.wait().expect("a child of ours").success(), "{told}");
@@ -282,20 +274,17 @@ fn departures_are_those_of_the_ideal_link_in_another_s_captures() {
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--between", "near", "far", "--rate", "8M", "--delay", "10ms", "-q"]);
     let mut link = command.spawn().expect("ip was there a moment ago");
-    let mut tcpdumps = captures.each_ref().map(|(interface, file)| {
+    let tcpdumps = captures.each_ref().map(|(interface, file)| {
         let mut tcpdump = Places::command(&places.middle, "tcpdump");
         tcpdump.args(["-i", interface, "--time-stamp-precision", "nano", "-U", "-w", file, "udp", "dst", "port", "9"]);
-        tcpdump.stderr(Stdio::null()).spawn().expect("ip was there a moment ago")
+        Capture::start(&mut tcpdump, file)
     });
-    thread::sleep(Duration::from_secs(2));
-    assert!(Places::end(&places.near, END, (ROLE, "burst")).wait().expect("a child of ours").success());
+    // And the link with them.
     thread::sleep(Duration::from_secs(1));
+    assert!(Places::end(&places.near, END, (ROLE, "burst")).wait().expect("a child of ours").success());
+    tcpdumps.into_iter().for_each(Capture::stop);
     link.kill().expect("a child of ours");
     link.wait().expect("a child of ours");
-    for tcpdump in &mut tcpdumps {
-        let stopped = Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status().expect("kill is there");
-        assert!(stopped.success() && tcpdump.wait().is_ok());
-    }
     let [arrivals, departures] = captures.map(|(_, file)| packets_of(&file));
     assert_eq!((arrivals.len(), departures.len()), (usize::from(BURST), usize::from(BURST)));
     let (mut free_at, mut late) = (0.0, Vec::new());

@@ -11,7 +11,7 @@ use std::{env, thread};
 use serde_json::Value;
 
 use crate::places::Places;
-use crate::support::{Folder, run, said};
+use crate::support::{Capture, Folder, run, said};
 
 /// Times in seconds from a data segment to its acknowledgement, by the data's sender and receiver; and whether anything
 /// was sent twice.
@@ -162,19 +162,13 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let Some(places) = Places::new(&ROUTER) else { return };
     let folder = Folder::new();
     let capture = folder.file("transfer.pcap");
-    let mut tcpdump = Places::command(&places.near, "tcpdump")
-        .args(["-i", "eth0", "-s", "128", "-U", "-B", "16384", "-w", &capture, "tcp"])
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("ip was there a moment ago");
-    thread::sleep(Duration::from_secs(2));
+    let mut tcpdump = Places::command(&places.near, "tcpdump");
+    tcpdump.args(["-i", "eth0", "-s", "128", "-U", "-B", "16384", "-w", &capture, "tcp"]);
+    let tcpdump = Capture::start(&mut tcpdump, &capture);
     let mut receiver = Places::end(&places.far, END, (ROLE, "receive"));
     let mut sender = Places::end(&places.near, END, (ROLE, "send"));
     assert!(sender.wait().expect("a child of ours").success() && receiver.wait().expect("a child of ours").success());
-    thread::sleep(Duration::from_secs(1));
-    let stopped = Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status().expect("kill is there");
-    assert!(stopped.success());
-    tcpdump.wait().expect("a child of ours");
+    tcpdump.stop();
 
     let found = analysis(&capture);
     // An attempt before the receiver listened is a connection, too.

@@ -1,9 +1,12 @@
 //! The built command, and folders that go away again.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The built command.
 pub(crate) fn equipoise() -> Command {
@@ -23,6 +26,49 @@ pub(crate) fn said(output: &Output) -> String {
 /// A scenario of the project.
 pub(crate) fn scenario(name: &str) -> String {
     format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A running command, which is killed when its test ends before it.
+pub(crate) struct Running(Child);
+
+impl Running {
+    pub(crate) fn new(child: Child) -> Self {
+        Self(child)
+    }
+
+    /// Ends it as a person does; its exit code.
+    pub(crate) fn interrupt(mut self) -> Option<i32> {
+        let killed = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().expect("kill is there");
+        assert!(killed.success());
+        self.wait().code()
+    }
+
+    /// Ends it without a chance to clean up.
+    #[cfg(feature = "kernel")]
+    pub(crate) fn kill(mut self) {
+        self.0.kill().expect("a child of ours");
+        self.wait();
+    }
+
+    /// Its exit code when it ends by itself, and what it said on standard error, which must be piped.
+    pub(crate) fn complaint(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.0.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+        (self.wait().code(), said)
+    }
+
+    /// Until it ends.
+    fn wait(&mut self) -> ExitStatus {
+        self.0.wait().expect("a child of ours")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended, and a test that fails has said why.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// A folder of a test's own, which goes when the test ends.
@@ -56,5 +102,31 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // A leftover in the system's temporary folder is no reason to fail.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A capture by another's program.
+pub(crate) struct Capture(Child);
+
+impl Capture {
+    /// Starts `command`, which captures into `file`, and waits until it does.
+    pub(crate) fn start(command: &mut Command, file: &str) -> Self {
+        let capturing = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is installed"));
+        // One that listens has written its header.
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !fs::metadata(file).is_ok_and(|file| file.len() > 0) {
+            assert!(Instant::now() < patience, "{command:?} captures nothing");
+            sleep(Duration::from_millis(50));
+        }
+        capturing
+    }
+
+    /// Ends it when what came last has been written, too.
+    pub(crate) fn stop(mut self) {
+        sleep(Duration::from_secs(1));
+        // `ip netns exec` has become the program itself.
+        let stopped = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().expect("kill is there");
+        assert!(stopped.success());
+        self.0.wait().expect("a child of ours");
     }
 }

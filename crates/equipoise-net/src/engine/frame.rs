@@ -1,0 +1,192 @@
+//! Where the IP packet lies in an Ethernet frame. Nothing in a frame is trusted.
+
+use std::ops::RangeInclusive;
+
+/// Length of two addresses, before the type (RFC 894).
+const ADDRESSES: usize = 12;
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+/// Types before which four bytes of a VLAN tag stand (IEEE 802.1Q, 802.1ad).
+const VLANS: [u16; 2] = [0x8100, 0x88a8];
+
+/// Lengths of headers without options.
+const IPV4_HEADER: usize = 20;
+pub(crate) const IPV6_HEADER: usize = 40;
+
+/// Bits of IPv4's field for fragments: more of them follow, or some were before (RFC 791, Sec. 3.1).
+const FRAGMENT: u16 = 0x3fff;
+
+const ICMP: u8 = 1;
+/// Destination unreachable, redirect, time exceeded, parameter problem (RFC 792).
+const ICMP_ERRORS: [u8; 4] = [3, 5, 11, 12];
+
+const ICMPV6: u8 = 58;
+/// The greatest type of an error (RFC 4443, Sec. 2.1).
+const LAST_ICMPV6_ERROR: u8 = 127;
+/// Bytes before what an error quotes, in either version.
+const ICMP_HEADER: usize = 8;
+/// Router and neighbour solicitations and advertisements, and redirects (RFC 4861, Sec. 4).
+const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
+
+/// The place of an IP packet in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ip {
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Its length: what its header says, or up to the frame's end where that is nearer or the header does not say.
+    pub(crate) len: usize,
+    /// Length of its header.
+    pub(crate) header: usize,
+    /// Version 6, not 4.
+    pub(crate) v6: bool,
+    /// The protocol that follows right behind; `None` for fragments.
+    pub(crate) protocol: Option<u8>,
+}
+
+/// The IP packet in `frame`; `None` where there is none.
+pub(crate) fn ip_in(frame: &[u8]) -> Option<Ip> {
+    let mut at = ADDRESSES;
+    let mut kind = u16_at(frame, at)?;
+    while VLANS.contains(&kind) {
+        at += 4;
+        kind = u16_at(frame, at)?;
+    }
+    let ip = ip_at(frame, at + 2)?;
+    (kind == if ip.v6 { IPV6 } else { IPV4 }).then_some(ip)
+}
+
+/// The IP packet that begins `start` bytes into `bytes`; `None` where there is none.
+pub(crate) fn ip_at(bytes: &[u8], start: usize) -> Option<Ip> {
+    let packet = bytes.get(start..)?;
+    let version = packet.first()? >> 4;
+    let (len, header, protocol) = match version {
+        4 => {
+            let header = usize::from(packet.first()? & 0xf) * 4;
+            let whole = u16_at(packet, 6)? & FRAGMENT == 0;
+            (u16_at(packet, 2)?.into(), header, whole.then_some(*packet.get(9)?))
+        }
+        6 => {
+            let payload = usize::from(u16_at(packet, 4)?);
+            let len = if payload == 0 { 0 } else { payload + IPV6_HEADER };
+            (len, IPV6_HEADER, Some(*packet.get(6)?))
+        }
+        _ => return None,
+    };
+    if header < IPV4_HEADER || packet.len() < header {
+        return None;
+    }
+    // Zero stands for a length that the field cannot hold.
+    let len = if len == 0 { packet.len() } else { len.min(packet.len()) };
+    (len >= header).then_some(Ip { start, len, header, v6: version == 6, protocol })
+}
+
+/// Whether the packet finds out addresses, as ARP does for IPv4.
+pub(crate) fn is_neighbour_discovery(frame: &[u8], ip: Ip) -> bool {
+    let kind = frame.get(ip.start + ip.header..).and_then(<[u8]>::first);
+    ip.v6 && ip.protocol == Some(ICMPV6) && kind.is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind))
+}
+
+/// The packet that an ICMP error quotes, cut as it may be; `None` for what is no such error.
+pub(crate) fn quoted_in(frame: &[u8], ip: Ip) -> Option<Ip> {
+    let at = ip.start + ip.header;
+    let kind = *frame.get(at)?;
+    let is_error = match ip.protocol? {
+        ICMP => ICMP_ERRORS.contains(&kind),
+        ICMPV6 => kind <= LAST_ICMPV6_ERROR,
+        _ => false,
+    };
+    if is_error { ip_at(frame, at + ICMP_HEADER) } else { None }
+}
+
+/// Two bytes at `at`, in network order.
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|pair| u16::from_be_bytes(*pair))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ethernet(kind: u16, packet: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2; ADDRESSES];
+        frame.extend(kind.to_be_bytes());
+        frame.extend(packet);
+        frame
+    }
+
+    fn v4(len: u16, protocol: u8) -> Vec<u8> {
+        let mut packet = vec![0; usize::from(len)];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&len.to_be_bytes());
+        packet[9] = protocol;
+        packet
+    }
+
+    #[test]
+    fn the_length_is_that_of_the_ip_packet_and_not_of_the_padded_frame() {
+        let mut frame = ethernet(IPV4, &v4(30, 17));
+        frame.resize(60, 0);
+        let expected = Ip { start: 14, len: 30, header: 20, v6: false, protocol: Some(17) };
+        assert_eq!(ip_in(&frame), Some(expected));
+        let mut six = vec![0; 50];
+        six[0] = 0x60;
+        six[4..6].copy_from_slice(&10u16.to_be_bytes());
+        six[6] = 6;
+        let expected = Ip { start: 14, len: 50, header: 40, v6: true, protocol: Some(6) };
+        assert_eq!(ip_in(&ethernet(IPV6, &six)), Some(expected));
+        assert_eq!(ip_at(&six, 0), Some(Ip { start: 0, ..expected }));
+    }
+
+    #[test]
+    fn tags_are_passed_over_and_fragments_have_no_protocol() {
+        let mut tagged = vec![0, 7];
+        tagged.extend(IPV4.to_be_bytes());
+        tagged.extend(v4(40, 6));
+        assert_eq!(ip_in(&ethernet(0x8100, &tagged)).map(|ip| (ip.start, ip.protocol)), Some((18, Some(6))));
+        let mut fragment = v4(40, 6);
+        fragment[6] = 0x20;
+        assert_eq!(ip_in(&ethernet(IPV4, &fragment)).and_then(|ip| ip.protocol), None);
+    }
+
+    #[test]
+    fn neighbour_discovery_is_told_from_other_icmp() {
+        let icmp = |kind| {
+            let mut packet = vec![0; 48];
+            packet[0] = 0x60;
+            packet[5] = 8;
+            packet[6] = ICMPV6;
+            packet[40] = kind;
+            let frame = ethernet(IPV6, &packet);
+            is_neighbour_discovery(&frame, ip_in(&frame).unwrap())
+        };
+        assert_eq!([128, 132, 133, 135, 137, 138].map(icmp), [false, false, true, true, true, false]);
+    }
+
+    #[test]
+    fn an_error_quotes_a_packet_and_an_echo_does_not() {
+        let icmp = |protocol, kind| {
+            let mut packet = v4(56, protocol);
+            packet[20] = kind;
+            packet[28..].copy_from_slice(&v4(28, 17));
+            let frame = ethernet(IPV4, &packet);
+            quoted_in(&frame, ip_in(&frame).unwrap())
+        };
+        let quoted = Ip { start: 42, len: 28, header: 20, v6: false, protocol: Some(17) };
+        assert_eq!([3, 11, 0, 8].map(|kind| icmp(ICMP, kind)), [Some(quoted), Some(quoted), None, None]);
+        assert_eq!([1, 128].map(|kind| icmp(ICMPV6, kind)), [Some(quoted), None]);
+        assert_eq!(icmp(17, 3), None);
+        let whole = ethernet(IPV4, &v4(20, ICMP));
+        assert_eq!(quoted_in(&whole, ip_in(&whole).unwrap()), None, "an error without a quotation");
+    }
+
+    #[test]
+    fn what_is_no_ip_packet_is_none() {
+        assert_eq!(ip_in(&ethernet(0x0806, &[0; 46])), None, "ARP");
+        assert_eq!(ip_in(&ethernet(IPV6, &v4(30, 17))), None, "a type that does not match");
+        assert_eq!(ip_in(&ethernet(IPV4, &[0x4f; 30])), None, "a header longer than the packet");
+        let whole = ethernet(IPV4, &v4(30, 17));
+        for len in 0..34 {
+            assert_eq!(ip_in(&whole[..len]), None, "cut at {len}");
+        }
+    }
+}

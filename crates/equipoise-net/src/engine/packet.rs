@@ -1,0 +1,265 @@
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use equipoise::units::Size;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, bind, send, setsockopt, socket, sockopt,
+};
+
+use super::frame::{Ip, ip_in, is_neighbour_discovery, quoted_in, u16_at};
+use super::interface::Interface;
+use super::offload::{complete_checksum, take_apart};
+use super::{Arrival, BACK, FORWARD, Manner, Medium, Packet, PortStats, Ports};
+use crate::socket::{Message, RECEIVE_BUFFER, control_buffer, recv_stamped, wait_readable};
+use crate::{Clock, NetError, Time, TimestampSource};
+
+/// Bytes of the longest frame: twice what offloads make by default.
+const MAX_FRAME: usize = 128 << 10;
+
+/// Kinds of packets that this host sends itself (Linux's `PACKET_OUTGOING`, `PACKET_LOOPBACK`).
+const OWN_KINDS: [u8; 2] = [4, 5];
+
+/// Who may use the path.
+#[derive(Debug)]
+pub(crate) enum Traffic {
+    /// Everybody; packets are as long as the interfaces permit.
+    Any,
+    /// These only, each a client by its number; what else there is, is foreign.
+    Known(BTreeMap<Known, (u64, Size)>),
+}
+
+/// A flow by what its packets have in common; beside it stand its number and the size of its longest IP packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Known {
+    /// The number of the protocol above IP.
+    pub(crate) protocol: u8,
+    /// The ports at the first side and at the second.
+    pub(crate) ports: [u16; 2],
+}
+
+/// The packet sockets of two interfaces: what comes in at one goes out at the other.
+#[derive(Debug)]
+pub(crate) struct PacketPorts {
+    sockets: [PacketSocket; 2],
+    traffic: Traffic,
+    clock: Clock,
+    buffer: Vec<u8>,
+    scratch: Vec<u8>,
+    stats: PortStats,
+}
+
+#[derive(Debug)]
+struct PacketSocket {
+    fd: OwnedFd,
+    name: String,
+    interface: Interface,
+    control: Vec<u8>,
+    overflowed: u64,
+    kernel: bool,
+}
+
+impl PacketPorts {
+    /// Opens a socket on each interface.
+    pub(crate) fn new(clock: &Clock, [first, second]: [&str; 2], traffic: Traffic) -> Result<Self, NetError> {
+        if first == second {
+            return Err(NetError::SameInterface { name: first.to_owned() });
+        }
+        let sockets = [PacketSocket::open(first)?, PacketSocket::open(second)?];
+        let buffer = vec![0; MAX_FRAME];
+        Ok(Self { sockets, traffic, clock: clock.clone(), buffer, scratch: Vec::new(), stats: PortStats::default() })
+    }
+}
+
+impl PacketSocket {
+    fn open(name: &str) -> Result<Self, NetError> {
+        let failed = |errno: Errno| NetError::PacketSocket { name: name.to_owned(), source: errno.into() };
+        let interface = Interface::find(name)?;
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).map_err(failed)?;
+        bind(fd.as_raw_fd(), &interface.address).map_err(failed)?;
+        let kernel = setsockopt(&fd, sockopt::ReceiveTimestampns, &true).is_ok();
+        // Refinements; a system without them still does.
+        if setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
+            let _ = setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER);
+        }
+        let _ = setsockopt(&fd, sockopt::RxqOvfl, &1);
+        Ok(Self { fd, name: name.to_owned(), interface, control: control_buffer(), overflowed: 0, kernel })
+    }
+
+    /// Reads one frame that came in through this interface; `None` where there is none.
+    fn recv(&mut self, buffer: &mut [u8], clock: &Clock) -> Result<Option<Message>, NetError> {
+        loop {
+            match recv_stamped(self.fd.as_raw_fd(), buffer, &mut self.control, clock) {
+                Ok(message) => {
+                    self.overflowed = message.overflowed.unwrap_or(self.overflowed);
+                    let from = message.from.as_ref().and_then(|from| from.as_link_addr());
+                    // Before it was bound the socket may have heard others.
+                    let through_this = |index| index == self.interface.address.ifindex();
+                    if from.is_some_and(|from| through_this(from.ifindex()) && !OWN_KINDS.contains(&from.pkttype())) {
+                        return Ok(Some(message));
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return Ok(None),
+                Err(errno) => {
+                    return Err(NetError::InterfaceGone { name: self.name.clone(), source: errno.into() });
+                }
+            }
+        }
+    }
+}
+
+impl Traffic {
+    /// The number and the longest packet, at most `mtu`, of the flow that a packet from `side` belongs to; `None` for a stranger.
+    ///
+    /// An ICMP error belongs to the flow whose packet it quotes, which went the other way: a report that finds its session
+    /// ended is answered by the kernel.
+    fn flow(&self, side: usize, frame: &[u8], ip: Ip, mtu: usize) -> Option<(u64, usize)> {
+        let known = match self {
+            Self::Any => return Some((0, mtu)),
+            Self::Known(known) => known,
+        };
+        let (side, ip) = quoted_in(frame, ip).map_or((side, ip), |quoted| (side ^ 1, quoted));
+        let header = ip.start + ip.header;
+        let mut ports = [u16_at(frame, header)?, u16_at(frame, header + 2)?];
+        if side == BACK {
+            ports.reverse();
+        }
+        let (number, longest) = known.get(&Known { protocol: ip.protocol?, ports })?;
+        Some((*number, mtu.min(usize::try_from(longest.as_bytes()).unwrap_or(mtu))))
+    }
+}
+
+impl PacketPorts {
+    /// Reads what arrived at `side` until `horizon`.
+    fn take_in_at(&mut self, side: usize, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
+        while let Some(message) = self.sockets[side].recv(&mut self.buffer, &self.clock)? {
+            self.stage(&message, side, medium);
+            if message.at > horizon {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes of what is in the buffer a frame that can go on, or several.
+    fn stage(&mut self, message: &Message, side: usize, medium: &mut impl Medium) {
+        let mtu = self.sockets[side ^ 1].interface.mtu;
+        let Self { buffer, scratch, stats, traffic, .. } = self;
+        let frame = buffer.get_mut(..message.len).unwrap_or_default();
+        let Some(ip) = ip_in(frame).filter(|ip| !is_neighbour_discovery(frame, *ip)) else {
+            medium.stage(side, Arrival { at: message.at, manner: Manner::Beside, client: 0 }, frame);
+            return;
+        };
+        let Some((client, longest)) = traffic.flow(side, frame, ip, mtu) else {
+            stats.foreign += 1;
+            return;
+        };
+        let arrival = |len: usize| {
+            let manner = Manner::Ip(Size::from_bytes(len as u64));
+            Arrival { at: message.at, manner, client }
+        };
+        if message.cut {
+            stats.oversize += 1;
+        } else if ip.len <= longest {
+            stats.checksums += u64::from(complete_checksum(frame, ip));
+            medium.stage(side, arrival(ip.len), frame);
+        } else if take_apart(frame, ip, longest, scratch, |segment| {
+            medium.stage(side, arrival(segment.len() - ip.start), segment);
+        }) {
+            stats.taken_apart += 1;
+        } else {
+            stats.oversize += 1;
+        }
+    }
+}
+
+impl Ports for PacketPorts {
+    fn take_in(&mut self, horizon: Time, medium: &mut impl Medium) -> Result<(), NetError> {
+        self.take_in_at(FORWARD, horizon, medium)?;
+        self.take_in_at(BACK, horizon, medium)
+    }
+
+    fn send(&mut self, direction: usize, packet: &mut Packet) {
+        let to = &self.sockets[direction ^ 1];
+        loop {
+            match send(to.fd.as_raw_fd(), &packet.bytes, MsgFlags::empty()) {
+                Ok(_) => return,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EMSGSIZE) => {
+                    self.stats.oversize += 1;
+                    return;
+                }
+                // Lack of room, or an interface that is down for the moment: loss like any other.
+                Err(_) => {
+                    self.stats.unsent += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn stamped(&self) -> bool {
+        self.sockets.iter().all(|socket| socket.kernel)
+    }
+
+    fn wait(&mut self, clock: &Clock, until: Time) -> Result<(), NetError> {
+        let [first, second] = &self.sockets;
+        let mut waiting = [first, second].map(|socket| PollFd::new(socket.fd.as_fd(), PollFlags::POLLIN));
+        wait_readable(&mut waiting, clock, until)
+    }
+    fn stats(&self) -> PortStats {
+        PortStats {
+            overflowed: self.sockets.iter().map(|socket| socket.overflowed).sum(),
+            timestamps: if self.stamped() { TimestampSource::Kernel } else { TimestampSource::UserSpace },
+            ..self.stats
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{TCP, UDP};
+    use super::*;
+
+    /// The ports of a frame without payload.
+    fn frame(protocol: u8, from: u16, to: u16) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([0x08, 0x00, 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, protocol, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
+        frame.extend(from.to_be_bytes());
+        frame.extend(to.to_be_bytes());
+        frame.resize(54, 0);
+        frame
+    }
+
+    /// If it fails, a flow takes another's links, or a stranger takes any.
+    #[test]
+    fn a_flow_is_known_by_its_ports_in_both_directions_and_nobody_else_is() {
+        let known = |protocol| Known { protocol, ports: [1000, 2000] };
+        let (size, unlimited) = (Size::from_bytes(700), Size::from_bytes(u64::MAX));
+        let traffic = Traffic::Known([(known(TCP), (3, size)), (known(UDP), (4, unlimited))].into());
+        let flow = |side, protocol, from, to| {
+            let frame = frame(protocol, from, to);
+            traffic.flow(side, &frame, ip_in(&frame).unwrap(), 1500)
+        };
+        assert_eq!(flow(FORWARD, TCP, 1000, 2000), Some((3, 700)));
+        assert_eq!(flow(BACK, TCP, 2000, 1000), Some((3, 700)));
+        assert_eq!(flow(FORWARD, UDP, 1000, 2000), Some((4, 1500)));
+        assert_eq!(flow(BACK, TCP, 1000, 2000), None);
+        assert_eq!(flow(FORWARD, TCP, 1000, 2001), None);
+        assert_eq!(flow(FORWARD, 1, 1000, 2000), None);
+        let refused = |side, from, to| {
+            let mut packet = frame(1, 0x0303, 0);
+            packet.truncate(42);
+            packet.extend(&frame(UDP, from, to)[14..]);
+            packet[17] = 68;
+            traffic.flow(side, &packet, ip_in(&packet).unwrap(), 1500)
+        };
+        assert_eq!(refused(BACK, 1000, 2000), Some((4, 1500)), "an error belongs to whom it tells");
+        assert_eq!(refused(FORWARD, 1000, 2000), None);
+        let frame = frame(TCP, 7, 7);
+        assert_eq!(Traffic::Any.flow(BACK, &frame, ip_in(&frame).unwrap(), 1500), Some((0, 1500)));
+    }
+}
