@@ -11,7 +11,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     let mut log = Log::default();
     let runs = [
         // Unit, integration and doc tests. The output of tests that pass is asked for, to learn why one was skipped.
-        workspace.cargo(["test", "--workspace", "--", "--show-output"]),
+        workspace.cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]),
         workspace.cargo(["test", "--manifest-path", "fuzz/Cargo.toml", "--", "--show-output"]),
     ];
     for run in runs {

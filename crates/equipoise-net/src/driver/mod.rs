@@ -230,9 +230,7 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
                 self.transport.farewell()?;
                 break;
             }
-            while let Some((path, change)) = self.transport.links_mut().change() {
-                self.step(self.now(), MultipathInput::Path { path, change })?;
-            }
+            self.follow_paths()?;
             if self.readable || self.now() - self.looked > UNREAD_AT_MOST {
                 self.take_in()?;
             }
@@ -248,6 +246,14 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
         let (socket, timestamps) = self.transport.links().stats();
         let stats = HostStats { foreign: self.foreign, socket, timestamps };
         Ok(Finished { endpoint: self.party.into_endpoint(), observer: self.observer, stats })
+    }
+
+    /// Tells what became of the paths.
+    fn follow_paths(&mut self) -> Result<(), NetError> {
+        while let Some((path, change)) = self.transport.links_mut().change() {
+            self.step(self.now(), MultipathInput::Path { path, change })?;
+        }
+        Ok(())
     }
 
     /// Hands over what has arrived.
@@ -309,6 +315,8 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
         let now = self.now();
         if self.transport.wake().is_some_and(|at| at <= now) {
             self.transport.on_timer(now)?;
+            // Before anything leaves by a path that is no more.
+            self.follow_paths()?;
         }
         match self.party.wake() {
             Some((at, reason)) if at <= now => {

@@ -185,13 +185,15 @@ impl Client {
     }
 }
 
-/// Sends a datagram on a path. Media whose path turns out to be gone leaves by another one, which knows its place as well.
+/// Sends a datagram on a path. Media whose path is gone, or turns out to be, leaves by another one, which knows its place
+/// as well.
 fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, head: &[u8], media: usize) -> Result<(), NetError> {
-    let Some(socket) = links.socket(path) else { return Ok(()) };
-    if socket.offer(peer, head, media)? {
-        return Ok(());
+    if let Some(socket) = links.socket(path) {
+        if socket.offer(peer, head, media)? {
+            return Ok(());
+        }
+        links.lose(path);
     }
-    links.lose(path);
     let other = links.in_use().find(|other| *other != path && !is_rtcp(head));
     other.and_then(|other| links.socket(other)).map_or(Ok(()), |socket| socket.send_to(peer, head, media))
 }

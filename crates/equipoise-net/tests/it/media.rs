@@ -9,7 +9,7 @@ use std::time::Duration;
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::units::{Rate, Span};
 use equipoise_net::media::{Incoming, MediaReceiver, MediaSender};
-use equipoise_net::{Closed, End, Key, NetError, Refusal, SendConfig, ServerConfig};
+use equipoise_net::{Closed, End, Key, Mailbox, NetError, Refusal, SendConfig, ServerConfig};
 use tokio::time::{sleep, timeout};
 
 use crate::any_port;
@@ -104,15 +104,19 @@ async fn two_sessions_at_once_each_arrive_whole_and_are_measured() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sender_that_is_not_looked_after_for_a_while_loses_nothing() {
     let mut receiver = receiver().await;
-    let (sender, mut incoming) = open(&mut receiver, 8000).await;
+    let (sender, mut incoming) = open(&mut receiver, 4000).await;
     let reader = tokio::spawn(async move { drain(&mut incoming).await });
-    let payload = numbers(7, 300_000);
+    let payload = numbers(7, 1_000_000);
     {
         let mut sending = pin!(sender.send(&payload));
-        let first = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
-        assert!(first.is_pending(), "there is no room for all of it");
-        assert_eq!(sender.try_send(&vec![0; 128 << 10]), Ok(false));
-        // At 1 MB/s all but a little of what was taken still waits.
+        // What is taken fills the mailbox, and the sender's own queue behind it.
+        for _ in 0..10 {
+            let looked = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
+            assert!(looked.is_pending(), "there is no room for all of it");
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(sender.try_send(&vec![0; Mailbox::MOST]), Ok(false));
+        // At 500 kB/s all but a little of what was taken still waits.
         let waiting = sender.waiting();
         assert!(waiting > 100_000 && waiting < payload.len(), "{waiting} bytes wait");
         sleep(Duration::from_millis(700)).await;
