@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SOURCES: [&str; 2] = ["symbiosis", "reader"];
+const SOURCES: [&str; 3] = ["symbiosis", "reader", "preset"];
 const HINT: &str = "the kernel's part is built by `apt-get install clang libelf-dev zlib1g-dev pkg-config`, or what your \
                     distribution calls these; $CLANG names another clang";
 

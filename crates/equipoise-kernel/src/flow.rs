@@ -6,8 +6,7 @@ use std::time::Duration;
 use libbpf_rs::{Iter, MapType};
 
 use crate::error::KernelError;
-use crate::load::open;
-use crate::support::maps;
+use crate::support::{maps, open};
 
 /// The compiled reader.
 const READER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reader.o"));
@@ -62,7 +61,6 @@ pub fn sockets() -> Result<Vec<Flow>, KernelError> {
         (_, 0) => return Err(KernelError::Version),
         _ => {}
     }
-    libbpf_rs::set_print(None);
     let failed = KernelError::of("read the connections");
     let object = open(READER)?.load().map_err(&failed)?;
     let reader = object.progs_mut().next().ok_or(KernelError::Version)?;

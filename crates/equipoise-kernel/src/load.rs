@@ -3,11 +3,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use libbpf_rs::{ErrorKind, Link, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Link, Object};
 
 use crate::error::KernelError;
 use crate::parameters::{self, Parameters};
-use crate::support::{Hook, hook, is_bpf_file_system, is_registered};
+use crate::support::{Hook, hook, is_bpf_file_system, is_registered, leave_out, open, register};
 
 /// The compiled program.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/symbiosis.o"));
@@ -34,45 +34,20 @@ pub struct Loaded {
 pub fn load(parameters: Parameters) -> Result<Loaded, KernelError> {
     parameters.check()?;
     let hook = hook()?;
-    if is_registered() {
+    if is_registered(crate::NAME) {
         return Err(KernelError::Loaded);
     }
-    // The library would print what the errors say anyway.
-    libbpf_rs::set_print(None);
     let mut open = open(PROGRAM)?;
-    let (ours, other) = match hook {
+    let (ours, others) = match hook {
         Hook::Four => ("symbiosis", "symbiosis_old"),
         Hook::Two => ("symbiosis_old", "symbiosis"),
     };
-    choose(&mut open, hook, other)?;
+    leave_out(&mut open, others)?;
     let mut object = open.load().map_err(KernelError::of("load the congestion control"))?;
     let map = object.maps_mut().find(|map| libbpf_rs::MapCore::name(map) == parameters::MAP);
     parameters.write(&map.ok_or(KernelError::Version)?)?;
-    let map = object.maps_mut().find(|map| libbpf_rs::MapCore::name(map) == ours);
-    let link = map.ok_or(KernelError::Version)?.attach_struct_ops().map_err(|source| match source.kind() {
-        ErrorKind::AlreadyExists => KernelError::Loaded,
-        _ => KernelError::of("register the congestion control")(source),
-    })?;
+    let link = register(&mut object, ours)?.ok_or(KernelError::Loaded)?;
     Ok(Loaded { link, _object: object })
-}
-
-pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
-    ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
-}
-
-/// Leaves out what is for other kernels.
-fn choose(open: &mut OpenObject, hook: Hook, other: &str) -> Result<(), KernelError> {
-    for mut map in open.maps_mut().filter(|map| map.name() == other) {
-        map.set_autocreate(false).map_err(KernelError::of("choose the program for this kernel"))?;
-    }
-    let left_out = match hook {
-        Hook::Four => "symbiosis_control_old",
-        Hook::Two => "symbiosis_control",
-    };
-    for mut program in open.progs_mut().filter(|program| program.name() == left_out) {
-        program.set_autoload(false);
-    }
-    Ok(())
 }
 
 impl Loaded {
@@ -105,11 +80,11 @@ pub fn unload() -> Result<(), KernelError> {
         Err(source) => return Err(KernelError::Pin { path, source }),
     };
     if !there {
-        return Err(if is_registered() { KernelError::Held } else { KernelError::NotLoaded });
+        return Err(if is_registered(crate::NAME) { KernelError::Held } else { KernelError::NotLoaded });
     }
     remove(&path).map_err(|source| KernelError::Pin { path, source })?;
     let begin = Instant::now();
-    while is_registered() {
+    while is_registered(crate::NAME) {
         if begin.elapsed() > PATIENCE {
             return Err(KernelError::Held);
         }
@@ -120,7 +95,7 @@ pub fn unload() -> Result<(), KernelError> {
 
 /// Whether a congestion control of the name `symbiosis` is registered.
 pub fn is_loaded() -> bool {
-    is_registered()
+    is_registered(crate::NAME)
 }
 
 fn pin_path() -> PathBuf {

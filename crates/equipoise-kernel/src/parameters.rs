@@ -85,7 +85,7 @@ pub fn parameters() -> Result<Parameters, KernelError> {
 pub fn set_parameters(parameters: Parameters) -> Result<(), KernelError> {
     parameters.check()?;
     let maps = maps(MapType::Array, MAP)?;
-    if maps.is_empty() || !is_registered() {
+    if maps.is_empty() || !is_registered(crate::NAME) {
         return Err(KernelError::NotLoaded);
     }
     maps.iter().try_for_each(|map| parameters.write(map))

@@ -6,7 +6,7 @@ use std::path::Path;
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{ErrorKind, MapHandle, MapType, ReferencesType as _};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapType, Object, ObjectBuilder, OpenObject, ReferencesType as _};
 
 use crate::error::KernelError;
 
@@ -49,9 +49,32 @@ pub(crate) fn hook() -> Result<Hook, KernelError> {
     }
 }
 
-/// Whether a congestion control of our name is registered.
-pub(crate) fn is_registered() -> bool {
-    fs::read_to_string(AVAILABLE).is_ok_and(|names| names.split_whitespace().any(|name| name == crate::NAME))
+/// Whether a congestion control of this name is registered.
+pub(crate) fn is_registered(control: &str) -> bool {
+    fs::read_to_string(AVAILABLE).is_ok_and(|names| names.split_whitespace().any(|name| name == control))
+}
+
+/// A compiled program, not loaded yet.
+pub(crate) fn open(program: &[u8]) -> Result<OpenObject, KernelError> {
+    // The library would print what the errors say anyway.
+    libbpf_rs::set_print(None);
+    ObjectBuilder::default().open_memory(program).map_err(KernelError::of("open the compiled program"))
+}
+
+/// Leaves out a congestion control, and with it the functions that no other has.
+pub(crate) fn leave_out(open: &mut OpenObject, control: &str) -> Result<(), KernelError> {
+    let mut its = open.maps_mut().filter(|map| map.name() == control);
+    its.try_for_each(|mut map| map.set_autocreate(false).map_err(KernelError::of("choose the congestion control")))
+}
+
+/// Registers a congestion control of a loaded object; `None` where there is one of its name already.
+pub(crate) fn register(object: &mut Object, control: &str) -> Result<Option<Link>, KernelError> {
+    let map = object.maps_mut().find(|map| MapCore::name(map) == control);
+    match map.ok_or(KernelError::Version)?.attach_struct_ops() {
+        Ok(link) => Ok(Some(link)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(KernelError::of("register the congestion control")(error)),
+    }
 }
 
 /// All maps of a name and type: one of the program that is loaded, and those of earlier ones that connections still use.

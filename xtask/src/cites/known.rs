@@ -143,6 +143,7 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
 pub(super) const RFCS: &[(u32, &str)] = &[
     (768, "User Datagram Protocol"),
     (791, "Internet Protocol"),
+    (792, "Internet Control Message Protocol"),
     (826, "An Ethernet Address Resolution Protocol"),
     (894, "A Standard for the Transmission of IP Datagrams over Ethernet Networks"),
     (1071, "Computing the Internet Checksum"),
@@ -156,6 +157,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (3711, "The Secure Real-time Transport Protocol (SRTP)"),
     (4180, "Common Format and MIME Type for Comma-Separated Values (CSV) Files"),
     (4291, "IP Version 6 Addressing Architecture"),
+    (4443, "Internet Control Message Protocol (ICMPv6) for the Internet Protocol Version 6 (IPv6) Specification"),
     (4568, "Session Description Protocol (SDP) Security Descriptions for Media Streams"),
     (4585, "Extended RTP Profile for Real-time Transport Control Protocol (RTCP)-Based Feedback (RTP/AVPF)"),
     (4737, "Packet Reordering Metrics"),

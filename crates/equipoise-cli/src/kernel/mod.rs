@@ -2,11 +2,14 @@
 
 pub(crate) mod args;
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 
-use equipoise_kernel::{Flow, KernelError, Loaded, Parameters};
+use equipoise_kernel::{Flow, KernelError, Loaded, Parameters, PresetWindow};
+use equipoise_net::flow_pair::WindowControl;
 use serde::Serialize;
 
 use crate::commands::{Outcome, catch_interrupt, say};
@@ -42,6 +45,14 @@ pub(crate) fn lend(wanted: bool) -> Result<Option<Loaded>, CliError> {
         Err(KernelError::Loaded) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Who can set the windows of flow pairs over a congestion control; `None` where the kernel or a missing right is against it.
+pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
+    let preset = PresetWindow::load(control).ok().flatten()?;
+    let name = preset.name();
+    let set = move |connection: BorrowedFd<'_>, segments| preset.set(connection, segments).map_err(io::Error::other);
+    Some(WindowControl::new(name, set))
 }
 
 fn load(options: &Load) -> Result<Outcome, CliError> {

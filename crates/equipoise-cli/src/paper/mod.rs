@@ -40,7 +40,11 @@ pub(crate) fn run(paper: &Paper) -> Result<Outcome, CliError> {
         Paper::Tobe1999(EitherWorld { run: asked, live: false }) => simulate(asked, tobe_parts, tobe1999::run),
         Paper::Tobe1999(EitherWorld { run: asked, live: true }) => {
             live_parts(asked, tobe_parts, tobe1999::LIVE)?;
-            run_live(asked, tobe1999::run_live)
+            #[cfg(feature = "kernel")]
+            let window_control = crate::kernel::window_control;
+            #[cfg(not(feature = "kernel"))]
+            let window_control = |_: &str| None;
+            run_live(asked, |how, stop, progress| tobe1999::run_live(how, &window_control, stop, progress))
         }
         Paper::Asvarujanon2014(AsvarujanonRun { run: EitherWorld { run: asked, live: true }, .. }) => {
             let parts = live_parts(asked, |part| asvarujanon_parts(part, false), asvarujanon2014::LIVE)?;

@@ -113,7 +113,7 @@ impl Capture {
     pub(crate) fn start(command: &mut Command, file: &str) -> Self {
         let capturing = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is installed"));
         // One that listens has written its header.
-        let patience = Instant::now() + Duration::from_secs(60);
+        let patience = Instant::now() + Duration::from_mins(1);
         while !fs::metadata(file).is_ok_and(|file| file.len() > 0) {
             assert!(Instant::now() < patience, "{command:?} captures nothing");
             sleep(Duration::from_millis(50));

@@ -40,6 +40,11 @@ enum bpf_map_type {
 #define TCP_CA_Recovery 3
 #define TCP_CA_Loss 4
 
+/* The first of include/net/tcp.h's events: something is sent, and nothing was under way. */
+enum tcp_ca_event {
+	CA_EVENT_TX_START,
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct in6_addr {
@@ -94,6 +99,10 @@ struct rate_sample {
 	_Bool is_app_limited;
 };
 
+struct ack_sample {
+	u32 pkts_acked;
+};
+
 struct bpf_iter_meta;
 struct bpf_map;
 struct seq_file;
@@ -114,7 +123,10 @@ struct bpf_iter__bpf_sk_storage_map {
 /* Matched by the names of its members; the kernel's own has more. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*min_tso_segs)(struct sock *sk);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	u32 (*undo_cwnd)(struct sock *sk);

@@ -10,7 +10,7 @@ use nix::sys::socket::{SetSockOpt as _, getsockopt, sockopt};
 use socket2::SockRef;
 
 use super::pacing::{MaxPacingRate, UNLIMITED};
-use super::{IdleWindow, WindowPreset};
+use super::{IdleWindow, WindowControl, WindowPreset};
 use crate::tcp::diagnosis::{Diagnosis, Progress};
 use crate::tcp::failed;
 use crate::{NetError, Time};
@@ -35,6 +35,8 @@ pub(super) struct Connection {
     /// What `TCP_NOTSENT_LOWAT` is set to.
     awaited: Option<u64>,
     preset: WindowPreset,
+    /// Who sets the window.
+    control: Option<WindowControl>,
     /// Until when what leaves is paced.
     paced_until: Option<Time>,
 }
@@ -50,15 +52,18 @@ pub(super) enum Moved {
 
 impl Connection {
     /// A connection that does not block, from `local` to `peer`.
-    pub(super) fn new(stream: TcpStream) -> Result<Self, NetError> {
+    pub(super) fn new(stream: TcpStream, control: Option<WindowControl>) -> Result<Self, NetError> {
         let (local, peer) = (stream.local_addr().map_err(failed("open"))?, stream.peer_addr().map_err(failed("open"))?);
         let headers = if peer.is_ipv4() { 40 } else { 60 };
-        let preset = match MaxPacingRate.set(&stream, &UNLIMITED) {
-            Ok(()) => WindowPreset::Paced,
-            Err(_) => WindowPreset::Kept,
+        // To take a window back that nobody has set changes nothing, and tells whether any can be set.
+        let can_set = |control: &WindowControl| control.set(stream.as_fd(), 0).is_ok();
+        let preset = match (&control, MaxPacingRate.set(&stream, &UNLIMITED)) {
+            (Some(control), _) if can_set(control) => WindowPreset::Set,
+            (_, Ok(())) => WindowPreset::Paced,
+            (_, Err(_)) => WindowPreset::Kept,
         };
         let (diagnosis, last) = (Diagnosis::open(local, peer)?, Progress::default());
-        Ok(Self { stream, diagnosis, headers, last, reductions: 0, awaited: None, preset, paced_until: None })
+        Ok(Self { stream, diagnosis, headers, last, reductions: 0, awaited: None, preset, control, paced_until: None })
     }
 
     pub(super) const fn preset(&self) -> WindowPreset {
@@ -109,7 +114,7 @@ impl Connection {
         match request {
             TcpRequest::NoDelay(on) => self.stream.set_nodelay(on).map_err(failed("set TCP_NODELAY of")),
             TcpRequest::Window(window) => {
-                self.pace(now, window);
+                self.preset_window(now, window);
                 Ok(())
             }
             TcpRequest::Finish => match self.stream.shutdown(Shutdown::Write) {
@@ -119,10 +124,24 @@ impl Connection {
         }
     }
 
+    /// Has the first round trips carry a `window` each, by what the host offers.
+    fn preset_window(&mut self, now: Time, window: Size) {
+        match self.preset {
+            WindowPreset::Set => {
+                let segments = window.as_bytes() / u64::from(self.last.segment.max(1));
+                let segments = u32::try_from(segments).unwrap_or(u32::MAX).max(1);
+                // What could be set once can be set again.
+                let _ = self.control.as_ref().map(|control| control.set(self.stream.as_fd(), segments));
+            }
+            WindowPreset::Paced => self.pace(now, window),
+            WindowPreset::Kept => {}
+        }
+    }
+
     /// Sends no faster than one `window` a round trip, for the first round trips.
     fn pace(&mut self, now: Time, window: Size) {
         let round_trip = self.last.round_trip;
-        if self.preset == WindowPreset::Kept || round_trip <= Span::ZERO {
+        if round_trip <= Span::ZERO {
             return;
         }
         let rate = window.as_bytes() as f64 / round_trip.as_secs_f64();

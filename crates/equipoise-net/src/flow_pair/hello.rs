@@ -6,7 +6,7 @@ use equipoise::units::Span;
 use equipoise::wire::PairHello;
 use socket2::{Domain, Protocol, SockRef, Socket as TcpSocket, TcpKeepalive, Type};
 
-use super::PairConfig;
+use super::{PairConfig, WindowControl};
 use crate::secure::random;
 use crate::tcp::{failed, set_congestion_control};
 use crate::{Clock, NetError, Socket};
@@ -37,7 +37,8 @@ pub(super) fn open(peer: SocketAddr, config: &PairConfig, clock: &Clock) -> Resu
         tcp.set_reuse_address(true).map_err(failed("bind"))?;
         tcp.bind(&local.into()).map_err(failed("bind"))?;
     }
-    if let Some(name) = &config.congestion_control {
+    let window_control = config.window_control.as_ref().map(WindowControl::congestion_control);
+    if let Some(name) = window_control.or(config.congestion_control.as_deref()) {
         set_congestion_control(&tcp, name)?;
     }
     let no_pair = |said: String| NetError::NoPair { peer, said };

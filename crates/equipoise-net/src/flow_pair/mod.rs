@@ -38,6 +38,7 @@ mod receiver;
 mod receiving;
 mod sender;
 mod sending;
+mod window;
 
 use std::net::SocketAddr;
 
@@ -48,11 +49,12 @@ use thiserror::Error;
 pub use listener::PairListener;
 pub use receiver::{Adu, PairEnd, PairReceiver};
 pub use sender::PairSender;
+pub use window::{IdleWindow, WindowControl, WindowPreset};
 
 use crate::Closed;
 
 /// What the sending end of a flow pair is made of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct PairConfig {
     /// When it probes and when it runs.
     pub tpba: TpbaConfig,
@@ -64,6 +66,8 @@ pub struct PairConfig {
     pub report_interval: Span,
     /// The kernel's congestion control under TCP, by its name; `None` for the host's default.
     pub congestion_control: Option<String>,
+    /// Who can set TCP's congestion window, and takes the place of `congestion_control` then; `None` for nobody.
+    pub window_control: Option<WindowControl>,
     /// Where it sends from, over TCP and UDP alike; `None` for what the host chooses.
     pub local: Option<SocketAddr>,
     /// How long the receiver's answer is waited for.
@@ -79,6 +83,7 @@ impl Default for PairConfig {
             packet_size: Size::from_bytes(1200),
             report_interval: Span::from_secs(1),
             congestion_control: None,
+            window_control: None,
             local: None,
             patience: Span::from_secs(5),
         }
@@ -104,46 +109,6 @@ pub struct PairState {
     pub congestion_control: String,
     /// Whether the receiver closed the connection, or was lost, before the flow had ended.
     pub ended_by_peer: bool,
-}
-
-/// How TCP's window comes down to what [`equipoise::control::tpba::window_after`] says at the beginning of a probing period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowPreset {
-    /// The window stays; what leaves in the first round trips is paced to one such window a round trip
-    /// (`SO_MAX_PACING_RATE`), which needs no right.
-    Paced,
-    /// The window stays, and so does the burst: the system refused pacing.
-    Kept,
-}
-
-impl WindowPreset {
-    /// In words, as reports name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Paced => "paced to the window's rate for the first round trips",
-            Self::Kept => "left as it was",
-        }
-    }
-}
-
-/// What becomes of TCP's window while RTP runs (Linux's `net.ipv4.tcp_slow_start_after_idle`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdleWindow {
-    /// It stays, as Tobe 1999, Sec. 4 wants it.
-    Kept,
-    /// The host takes it back to its initial window: TCP begins each probing period with slow start, up to three quarters of
-    /// the window that it had. Root may set `net.ipv4.tcp_slow_start_after_idle` to 0.
-    Reset,
-}
-
-impl IdleWindow {
-    /// In words, as reports name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kept => "kept over idleness",
-            Self::Reset => "reset by the host after idleness (net.ipv4.tcp_slow_start_after_idle is 1)",
-        }
-    }
 }
 
 /// Why a part of an ADU was not taken.

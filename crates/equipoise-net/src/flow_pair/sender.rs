@@ -59,7 +59,7 @@ impl PairSender {
         let opened = hello::open(peer, config, &clock)?;
         let end = end(peer, config, &clock, opened.ssrc)?;
         let local = opened.stream.local_addr().unwrap_or(opened.socket.address());
-        let tcp = Connection::new(opened.stream)?;
+        let tcp = Connection::new(opened.stream, config.window_control.clone())?;
         let state = PairState {
             period: Period::Probing,
             rate: None,

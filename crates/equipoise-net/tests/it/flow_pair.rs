@@ -1,16 +1,19 @@
 //! Flow pairs on loopback: TCP of this host, UDP, and short periods.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::thread;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex};
+
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use equipoise::control::tpba::{Period, ProbeInterval, Tolerance, TpbaConfig};
 use equipoise::units::Span;
 use equipoise::wire::PairHello;
 use equipoise_net::NetError;
 use equipoise_net::flow_pair::{
-    Adu, PairConfig, PairEnd, PairListener, PairReceiver, PairSender, PairState, SendError,
+    Adu, PairConfig, PairEnd, PairListener, PairReceiver, PairSender, PairState, SendError, WindowControl, WindowPreset,
 };
 
 use crate::any_port;
@@ -95,6 +98,33 @@ fn run_through((sender, receiver): (PairSender, PairReceiver), least: u64, runni
 fn thousands_of_adus_come_whole_and_in_order_over_many_switches() {
     let state = run_through(pair(any_port(), &short_periods()), 4000, 10);
     assert!(state.rate.is_some() && !state.congestion_control.is_empty(), "{state:?}");
+}
+
+/// Where somebody can set TCP's window, the law's windows reach it; where it says it cannot, the first round trips are paced.
+#[test]
+fn windows_go_to_whom_can_set_them() {
+    let Ok(host) = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control") else {
+        println!("skipped: this host names no congestion control");
+        return;
+    };
+    let windows = Arc::new(Mutex::new(Vec::new()));
+    let noted = windows.clone();
+    let note = move |_: BorrowedFd<'_>, segments| {
+        noted.lock().expect("no panic").push(segments);
+        Ok(())
+    };
+    let control = WindowControl::new(host.trim(), note);
+    let config = PairConfig { window_control: Some(control), ..short_periods() };
+    let state = run_through(pair(any_port(), &config), 500, 3);
+    assert_eq!(state.window_preset, WindowPreset::Set);
+    let windows = windows.lock().expect("no panic");
+    // The first asks whether any can be set.
+    assert!(windows.len() >= 3 && windows[0] == 0 && windows[1..].iter().all(|&segments| segments > 0), "{windows:?}");
+
+    let control = WindowControl::new(host.trim(), |_, _| Err(io::Error::other("no right")));
+    let config = PairConfig { window_control: Some(control), ..only_tcp() };
+    let (sender, _receiver) = pair(any_port(), &config);
+    assert_eq!(sender.state().window_preset, WindowPreset::Paced);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use equipoise::control::tpba::Period;
 use equipoise::link::LinkConfig;
 use equipoise::session::flow_pair::Event;
 use equipoise::units::{Schedule, Size, Span};
-use equipoise_net::flow_pair::{PairConfig, PairListener, PairReceiver, PairSender, PairState};
+use equipoise_net::flow_pair::{PairConfig, PairListener, PairReceiver, PairSender, PairState, WindowControl};
 use equipoise_net::{
     Clock, Emulator, EmulatorConfig, Lateness, NetError, Place, Protocol, Route, RunningTcp, TcpEnds, TcpPlan,
     TcpSupply, TestBed, Time,
@@ -53,8 +53,8 @@ enum Note {
 pub(super) fn live(
     case: Case,
     visit: Visit,
-    stop: &AtomicBool,
-    progress: &dyn Fn(f64),
+    window_control: Option<WindowControl>,
+    (stop, progress): (&AtomicBool, &dyn Fn(f64)),
 ) -> Result<Option<Seen>, NetError> {
     let (clock, bed) = (Clock::new(), TestBed::new()?);
     bed.set(Place::Near, "net/ipv4/tcp_slow_start_after_idle", "0")?;
@@ -69,7 +69,7 @@ pub(super) fn live(
     let mut listener = bed.inside(Place::Far, || PairListener::bind((TestBed::FAR, PORT).into()))?;
     let streams = start_tcp(ends, &clock, origin, visit, &post)?;
     clock.sleep_until(origin + seconds(PAIR_START_S));
-    let sender = connect(case, &bed, &post)?;
+    let sender = connect((case, window_control), &bed, &post)?;
     let over = Arc::new(AtomicBool::new(false));
     let sending = thread::spawn({
         let over = over.clone();
@@ -122,10 +122,15 @@ fn start_tcp(
 }
 
 /// Opens the pair.
-fn connect(case: Case, bed: &TestBed, post: &Post<Note>) -> Result<PairSender, NetError> {
+fn connect(
+    (case, window_control): (Case, Option<WindowControl>),
+    bed: &TestBed,
+    post: &Post<Note>,
+) -> Result<PairSender, NetError> {
     let config = PairConfig {
         packet_size: RTP_PACKET,
         congestion_control: Some(case.control.to_owned()),
+        window_control,
         local: Some((TestBed::NEAR, PORT).into()),
         ..PairConfig::default()
     };

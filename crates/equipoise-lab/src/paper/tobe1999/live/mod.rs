@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use equipoise::control::tpba::Period;
 use equipoise_net::NetError;
-use equipoise_net::flow_pair::PairState;
+use equipoise_net::flow_pair::{PairState, WindowControl};
 
 use super::fig10::{Visit, fairness_after_probing};
 use super::measures::mean_rate;
@@ -36,8 +36,9 @@ const ASSUMPTIONS: &[&str] = &[
      which the kernel takes half for its own bookkeeping at first; the table has what was in flight at most. Open windows are limited \
      by 16 MB.",
     "The pair is what `equipoise_net::flow_pair` gives any application, with the paper's parameters, and RTP packets of 588 bytes. Its \
-     host keeps TCP's window over idleness (net.ipv4.tcp_slow_start_after_idle = 0); at the beginning of a probing period the first \
-     round trips are paced to the window that the law asks for.",
+     host keeps TCP's window over idleness (net.ipv4.tcp_slow_start_after_idle = 0). At the beginning of a probing period the window is \
+     set to what the law asks for, by this kernel's reno and cubic in BPF, or else the first round trips are paced to it: the table's \
+     caption says which.",
     "Rates are of IP packets, reckoned from what the receiving applications read: of 1500 bytes 1448 are TCP's data.",
     "The simulated curves are one run of the same setting with the simulator's NewReno, without SACK, its first window one segment; \
      there is no simulated cubic in this setting.",
@@ -83,11 +84,17 @@ impl Case {
 /// Runs Fig. 10 across network namespaces, in real time: 40 s for each of the runs of each of four cases, or 24 s of two for a quick
 /// look. `progress` is told the share that is done; where `stop` is set, what was run by then is given.
 ///
-/// A congestion control that the kernel does not have is left out, and the figure says so.
+/// A congestion control that the kernel does not have is left out, and the figure says so. `window_control` is asked who can set
+/// the window of a pair over the congestion control of that name.
 ///
 /// # Errors
 /// [`ExperimentError`] where the system refuses namespaces, sockets or threads.
-pub fn run(options: &Options, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Result<Results, ExperimentError> {
+pub fn run(
+    options: &Options,
+    window_control: &dyn Fn(&str) -> Option<WindowControl>,
+    stop: &AtomicBool,
+    progress: &dyn Fn(f64),
+) -> Result<Results, ExperimentError> {
     let (runs, visit) = (options.runs(RUNS, 1), if options.quick { QUICK } else { VISIT });
     let windows: &[u64] = if options.quick { &[PAPER_WINDOW] } else { &[PAPER_WINDOW, OPEN_WINDOW] };
     let cases: Vec<_> = windows.iter().flat_map(|&window| CONTROLS.map(|control| Case { control, window })).collect();
@@ -98,7 +105,8 @@ pub fn run(options: &Options, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Resu
         let mut outcome = Outcome { case, visit, live: Vec::new(), simulated, unavailable: None };
         for run in 0..runs {
             let done = number as f64 * f64::from(runs) + f64::from(run);
-            outcome.unavailable = match live(case, visit, stop, &|share| progress((done + share) / total)) {
+            let progress = |share| progress((done + share) / total);
+            outcome.unavailable = match live(case, visit, window_control(case.control), (stop, &progress)) {
                 Ok(Some(seen)) => {
                     outcome.live.push(seen);
                     continue;

@@ -1,0 +1,74 @@
+//! Reno and CUBIC with a window that can be set, in this machine's kernel.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::process::Command;
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use equipoise_kernel::{KernelError, PresetWindow};
+
+/// The congestion window of the connection from `port`, as `ss` tells it.
+fn window(port: u16) -> u32 {
+    let ss = Command::new("ss").args(["-tinH", &format!("sport = :{port}")]).output().expect("iproute2 is there");
+    let said = String::from_utf8_lossy(&ss.stdout).into_owned();
+    let window = said.split_whitespace().find_map(|word| word.strip_prefix("cwnd:")?.parse().ok());
+    window.unwrap_or_else(|| panic!("no window in {said:?}"))
+}
+
+/// After idleness the kernel takes a window back to ten segments, or leaves it where it was. If the test fails, flow pairs
+/// begin their probing periods with either of these, and not with what their law says.
+#[test]
+fn a_connection_takes_the_window_that_was_set_when_it_sends_again_and_has_its_law_otherwise() {
+    for law in ["reno", "cubic"] {
+        let preset = match PresetWindow::load(law) {
+            Ok(preset) => preset.expect("a law that there is"),
+            Err(
+                reason @ (KernelError::Rights { .. } | KernelError::NoBtf { .. } | KernelError::NoStructOps { .. }),
+            ) => {
+                println!("skipped: {reason}");
+                return;
+            }
+            Err(other) => panic!("{other}: {:?}", std::error::Error::source(&other)),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let reader = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("a connection");
+            let mut bytes = vec![0; 1 << 16];
+            while peer.read(&mut bytes).is_ok_and(|len| len > 0) {}
+        });
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+        socket.set_tcp_congestion(preset.name().as_bytes()).expect("it is registered");
+        socket.connect(&address.into()).expect("somebody listens");
+        let mut stream = TcpStream::from(socket);
+        let port = stream.local_addr().expect("connected").port();
+        stream.write_all(&vec![7; 64 << 20]).expect("the peer reads");
+        sleep(Duration::from_millis(500));
+        let grown = window(port);
+        // Above what an idle window is reset to, and below it.
+        for segments in [13, 4] {
+            preset.set(stream.as_fd(), segments).expect("a connection");
+            sleep(Duration::from_millis(500));
+            assert_ne!(window(port), segments, "{law}: nothing happens before something is sent");
+            stream.write_all(b"a little").expect("the peer reads");
+            sleep(Duration::from_millis(200));
+            let found = window(port);
+            assert!((segments..=segments + 1).contains(&found), "{law}: {found} segments of {segments}, from {grown}");
+        }
+        stream.write_all(&vec![7; 64 << 20]).expect("the peer reads");
+        let after = window(port);
+        assert!(after > 5, "{law}: it grows again, and is {after}");
+
+        assert!(PresetWindow::load(law).is_ok_and(|again| again.is_some()), "a second user joins the first");
+        assert!(matches!(
+            preset.set(fs::File::open("/proc/self/stat").expect("there").as_fd(), 1),
+            Err(KernelError::Refused { .. })
+        ));
+        drop(stream);
+        reader.join().expect("it ends");
+    }
+    assert!(PresetWindow::load("vegas").is_ok_and(|preset| preset.is_none()));
+}
