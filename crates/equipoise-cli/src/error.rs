@@ -78,6 +78,14 @@ pub(crate) enum CliError {
         /// All there are.
         known: String,
     },
+    /// What divides a rate cannot be made as asked.
+    #[error("split {name}")]
+    Splitter {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: ConfigError,
+    },
     /// There is no such splitter.
     #[error("nothing of the name {name:?} divides a rate among paths; there are {known}")]
     UnknownSplitter {
@@ -152,6 +160,7 @@ impl CliError {
             Self::Sim(_) | Self::Signal(_) => 1,
             Self::Controller { .. }
             | Self::UnknownController { .. }
+            | Self::Splitter { .. }
             | Self::UnknownSplitter { .. }
             | Self::NoEnds
             | Self::NotLive { .. }
@@ -206,7 +215,9 @@ impl CliError {
             Self::UnknownController { .. } | Self::Controller { .. } => {
                 Some("`equipoise controllers` lists them with their parameters, which --set NAME=VALUE sets")
             }
-            Self::UnknownSplitter { .. } => Some("`equipoise controllers` lists them at its end"),
+            Self::UnknownSplitter { .. } | Self::Splitter { .. } => Some(
+                "`equipoise controllers` lists them at its end, with their parameters, which --split-set NAME=VALUE sets",
+            ),
             Self::Rates { .. } => Some(
                 "--rate-trace reads lines of milliseconds, one for each 1500 bytes; --rate-csv reads lines of time_s,rate_mbps",
             ),

@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let peer = resolve(options)?;
     let stop = catch_interrupt()?;
     let clock = Clock::new();
-    let split = splitter(&options.split, options.length)?;
+    let split = splitter(options)?;
     let mut config = SendConfig {
         packet_size: Size::from_bytes(u64::from(options.length)),
         report_interval: options.report_interval,
@@ -135,7 +135,7 @@ fn source(options: &Send, peer: SocketAddr, split: BoxedSplitter, clock: &Clock)
     }
     let multipath = Multipath::new(options.path.clone(), split);
     // A period has one report at the least.
-    let period = multipath.period.max(options.report_interval);
+    let period = options.split_period.unwrap_or(multipath.period.max(options.report_interval));
     Ok(Source::Paths(clock.clone(), Multipath { period, ..multipath }))
 }
 
@@ -414,8 +414,7 @@ fn controller(options: &Send, packet: Size) -> Result<BoxedController, CliError>
     let [target, min, max] = [options.target.to_string(), options.min_rate.to_string(), options.max_rate.to_string()];
     let mut given = vec![("target", target.as_str()), ("min_rate", &min), ("max_rate", &max)];
     given.retain(|(name, _)| entry.parameters.iter().any(|parameter| parameter.name == *name));
-    for pair in &options.set {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    for (name, value) in pairs(&options.set) {
         given.retain(|(other, _)| *other != name);
         given.push((name, value));
     }
@@ -423,12 +422,19 @@ fn controller(options: &Send, packet: Size) -> Result<BoxedController, CliError>
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
 }
 
-fn splitter(name: &str, packet: u16) -> Result<BoxedSplitter, CliError> {
+fn splitter(options: &Send) -> Result<BoxedSplitter, CliError> {
+    let name = options.split.as_str();
     let entry = split::find(name).ok_or_else(|| CliError::UnknownSplitter {
         name: name.to_owned(),
         known: split::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
     })?;
-    let failed = |source| CliError::Controller { name: name.to_owned(), source };
-    let packet = Size::from_bytes(u64::from(packet));
-    entry.parse(&[]).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
+    let failed = |source| CliError::Splitter { name: name.to_owned(), source };
+    let packet = Size::from_bytes(u64::from(options.length));
+    let given: Vec<_> = pairs(&options.split_set).collect();
+    entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
+}
+
+/// Names and values of parameters.
+fn pairs(set: &[String]) -> impl Iterator<Item = (&str, &str)> {
+    set.iter().map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }

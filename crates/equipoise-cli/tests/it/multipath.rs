@@ -169,12 +169,15 @@ fn a_file_comes_out_as_it_went_in_over_paths_of_10_and_200_ms() {
 #[test]
 fn a_path_that_cannot_be_is_named_with_what_could() {
     let send = |more: &[&str]| run(&[&["send", "127.0.0.1", "--insecure"], more].concat());
-    let cases: [(&[&str], i32, &str); 6] = [
+    let cases: [(&[&str], i32, &str); 9] = [
         (&["--path", "nosuch0"], 4, "there is no network interface \"nosuch0\" here; there are"),
         (&["--path", "192.0.2.77"], 4, "no interface here has the IPv4 address 192.0.2.77"),
         (&["--path", "lo", "--path", "127.0.0.1"], 2, "path 127.0.0.1 is path lo; name each path once"),
         (&["--path", "lo", "--split", "magic"], 2, "there are ap, single, equal, min-delay"),
         (&["--split", "equal"], 2, "--path"),
+        (&["--path", "lo", "--split", "single"], 2, "single needs `path`"),
+        (&["--path", "lo", "--split-set", "longest_step=2"], 2, "`longest_step` is 2"),
+        (&["--path", "lo", "--split-period", "10 ms"], 4, "must be a report interval, 1 s, or more"),
         (&["--path", "lo", "-B", "127.0.0.1"], 2, "cannot be used with"),
     ];
     for (arguments, code, words) in cases {

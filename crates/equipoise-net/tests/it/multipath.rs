@@ -1,6 +1,6 @@
 //! Sessions over several paths, on loopback. What interfaces that come and go do to them is tested with the command.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -111,9 +111,22 @@ fn open(peer: SocketAddr, key: Option<Key>, paths: Vec<Via>) -> (Result<Multipat
 
 #[test]
 fn a_stream_arrives_whole_while_its_only_path_is_exchanged_for_another() {
-    for key in [Some(Key::new(b"a secret of this test").expect("long enough")), None] {
+    let key = Key::new(b"a secret of this test").expect("long enough");
+    let cases: [(IpAddr, _); 3] = [
+        (Ipv4Addr::LOCALHOST.into(), Some(key.clone())),
+        (Ipv4Addr::LOCALHOST.into(), None),
+        (Ipv6Addr::LOCALHOST.into(), Some(key)),
+    ];
+    for (address, key) in cases {
+        let socket = match Socket::bind((address, 0).into(), &Clock::new()) {
+            Err(error) if address.is_ipv6() => {
+                println!("skipped: no IPv6 on this host's loopback ({error})");
+                return;
+            }
+            socket => socket.expect("a socket"),
+        };
         let book = Book::default();
-        let server = Server::start(socket(), ServerConfig::new(key.clone()), book.clone()).expect("a server");
+        let server = Server::start(socket, ServerConfig::new(key.clone()), book.clone()).expect("a server");
         let (session, counts) = open(server.address(), key, vec![loopback()]);
         let MultipathSession { running, mailbox, paths } = session.expect("an open session");
         let mailbox = mailbox.expect("a stream has one");

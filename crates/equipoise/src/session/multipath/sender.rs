@@ -64,8 +64,8 @@ impl Sender {
     /// anew after each `period`.
     ///
     /// # Errors
-    /// [`SessionError`] where the configuration cannot be carried by RTP; [`SessionError::ReportInterval`] also where the
-    /// period is shorter than that.
+    /// [`SessionError`] where the configuration cannot be carried by RTP; [`SessionError::Period`] where the period is shorter
+    /// than a report interval.
     pub fn new(
         config: SenderConfig,
         period: Span,
@@ -74,7 +74,7 @@ impl Sender {
     ) -> Result<Self, SessionError> {
         config.check()?;
         if period < config.report_interval {
-            return Err(SessionError::ReportInterval { found: period, min: config.report_interval });
+            return Err(SessionError::Period { found: period, min: config.report_interval });
         }
         let like = Some(Subflow::default());
         let mut compound = CompoundTimer::new(config.seed);

@@ -63,6 +63,14 @@ pub enum SessionError {
         /// The shortest interval.
         min: Span,
     },
+    /// The rate would be divided anew before any report has come.
+    #[error("the time between two divisions of the rate is {found}; it must be a report interval, {min}, or more")]
+    Period {
+        /// What was asked for.
+        found: Span,
+        /// The report interval.
+        min: Span,
+    },
 }
 
 impl StreamConfig {
