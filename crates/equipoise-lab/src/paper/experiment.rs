@@ -51,6 +51,29 @@ pub(super) struct LiveLab<'a> {
     progress: &'a dyn Fn(f64),
 }
 
+/// What runs a part of a paper, and how many runs it takes.
+pub(super) type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
+
+/// Runs parts of a paper in their order, each once. `progress` is told the share that is done.
+pub(super) fn run_parts<P: Copy + Ord>(
+    parts: &[P],
+    experiment: fn(P) -> Experiment,
+    options: &Options,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Found, SimError> {
+    let mut parts = parts.to_vec();
+    parts.sort_unstable();
+    parts.dedup();
+    let experiments: Vec<_> = parts.into_iter().map(experiment).collect();
+    let total = experiments.iter().map(|(planned, _)| planned(options)).sum();
+    let lab = Lab::new(options, total, progress);
+    let mut found = Found::default();
+    for (_, run) in experiments {
+        run(&lab, &mut found)?;
+    }
+    Ok(found)
+}
+
 impl Found {
     /// All that was found, as the results of a paper.
     pub(super) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {

@@ -15,7 +15,9 @@ mod sensitivity;
 mod series;
 
 use super::Results;
-use super::experiment::{Found, Lab, LiveLab, Mean, Options, drafts, parse, ratio, scaled, variant, with_interval};
+use super::experiment::{
+    Experiment, Found, Lab, LiveLab, Mean, Options, drafts, parse, ratio, run_parts, scaled, variant, with_interval,
+};
 use crate::sim::SimError;
 
 pub use fig5_live::{CONGESTION_CONTROLS, run as run_live};
@@ -61,9 +63,6 @@ impl Part {
     ];
 }
 
-/// What runs a part, and how many runs it takes.
-type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
-
 impl Part {
     fn experiment(self) -> Experiment {
         match self {
@@ -85,16 +84,7 @@ impl Part {
 /// # Errors
 /// [`SimError`] where a scenario cannot be run, which is a fault of ours.
 pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
-    let mut parts = parts.to_vec();
-    parts.sort_unstable();
-    parts.dedup();
-    let experiments: Vec<_> = parts.iter().map(|part| part.experiment()).collect();
-    let total = experiments.iter().map(|(planned, _)| planned(options)).sum();
-    let lab = Lab::new(options, total, progress);
-    let mut found = Found::default();
-    for (_, run) in experiments {
-        run(&lab, &mut found)?;
-    }
+    let found = run_parts(parts, Part::experiment, options, progress)?;
     Ok(found.results("Kodama 2009", options, ASSUMPTIONS))
 }
 

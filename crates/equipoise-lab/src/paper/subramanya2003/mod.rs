@@ -10,7 +10,9 @@ mod table4;
 mod table6;
 
 use super::Results;
-use super::experiment::{Found, Lab, LiveLab, Mean, Options, difference, drafts, parse, variant, with_interval};
+use super::experiment::{
+    Experiment, Found, Lab, LiveLab, Mean, Options, difference, drafts, parse, run_parts, variant, with_interval,
+};
 use crate::sim::SimError;
 
 pub use live::{LIVE, run as run_live};
@@ -42,24 +44,12 @@ impl Part {
     }
 }
 
-/// What runs a part, and how many runs it takes.
-type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
-
 /// Runs parts of the paper. `progress` is told the share that is done.
 ///
 /// # Errors
 /// [`SimError`] where a scenario cannot be run, which is a fault of ours.
 pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
-    let mut parts = parts.to_vec();
-    parts.sort_unstable();
-    parts.dedup();
-    let experiments: Vec<_> = parts.iter().map(|part| part.experiment()).collect();
-    let total = experiments.iter().map(|(planned, _)| planned(options)).sum();
-    let lab = Lab::new(options, total, progress);
-    let mut found = Found::default();
-    for (_, run) in experiments {
-        run(&lab, &mut found)?;
-    }
+    let found = run_parts(parts, Part::experiment, options, progress)?;
     Ok(found.results("Subramanya 2003", options, ASSUMPTIONS))
 }
 

@@ -10,7 +10,7 @@ mod measures;
 mod setting;
 mod table3;
 
-use super::experiment::{Found, Lab, Mean, Options, difference, drafts, with_interval};
+use super::experiment::{Experiment, Found, Lab, Mean, Options, difference, drafts, run_parts, with_interval};
 use super::{Plot, PlotData, PlotLayer, Results};
 use crate::sim::SimError;
 use crate::statistics::{Estimate, mean_95};
@@ -49,9 +49,6 @@ impl Part {
         [Self::Fig3, Self::Fig10, Self::Fig12, Self::Fig19, Self::Table3, Self::Fig22, Self::Fig29, Self::Beyond];
 }
 
-/// What runs a part, and how many runs it takes.
-type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
-
 impl Part {
     fn experiment(self) -> Experiment {
         match self {
@@ -72,16 +69,7 @@ impl Part {
 /// # Errors
 /// [`SimError`] where a run cannot be made, which is a fault of ours.
 pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
-    let mut parts = parts.to_vec();
-    parts.sort_unstable();
-    parts.dedup();
-    let experiments: Vec<_> = parts.iter().map(|part| part.experiment()).collect();
-    let total = experiments.iter().map(|(planned, _)| planned(options)).sum();
-    let lab = Lab::new(options, total, progress);
-    let mut found = Found::default();
-    for (_, run) in experiments {
-        run(&lab, &mut found)?;
-    }
+    let found = run_parts(parts, Part::experiment, options, progress)?;
     Ok(found.results("Tobe 1999", options, ASSUMPTIONS))
 }
 
