@@ -111,6 +111,8 @@ pub(crate) struct Capture(Child);
 impl Capture {
     /// Starts `command`, which captures into `file`, and waits until it does.
     pub(crate) fn start(command: &mut Command, file: &str) -> Self {
+        // What an earlier one left there would be taken for the beginning of this one.
+        let _ = fs::remove_file(file);
         let capturing = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is installed"));
         // One that listens has written its header.
         let patience = Instant::now() + Duration::from_mins(1);
