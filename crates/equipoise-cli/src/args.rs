@@ -81,7 +81,7 @@ pub(crate) enum Command {
   ffmpeg ... -f mpegts - | equipoise send 192.0.2.7 --key secret --file -
   equipoise send 192.0.2.7 --key secret --rtp 5006                      # what GStreamer sends to 127.0.0.1:5006
   equipoise send 127.0.0.1 --insecure -b 3M -l 1000 --json -            # constant bit rate, no encryption")]
-    Send(Send),
+    Send(Box<Send>),
     /// Receive the sessions of `equipoise send` and report on them (iperf3 -s)
     #[command(after_help = "Examples:
   head -c 32 /dev/urandom | base64 > secret; equipoise receive --key secret
