@@ -31,8 +31,9 @@ impl WindowPreset {
 pub enum IdleWindow {
     /// It stays, as Tobe 1999, Sec. 4 wants it.
     Kept,
-    /// The host takes it back to its initial window: TCP begins each probing period with slow start, up to three quarters of
-    /// the window that it had. Root may set `net.ipv4.tcp_slow_start_after_idle` to 0.
+    /// The host takes it back to its initial window: unless it is [set](WindowPreset::Set) then, TCP begins each probing
+    /// period with slow start, up to three quarters of the window that it had. Root may set
+    /// `net.ipv4.tcp_slow_start_after_idle` to 0.
     Reset,
 }
 
