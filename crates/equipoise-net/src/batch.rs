@@ -22,9 +22,11 @@ impl Batch {
         Self { buffers: vec![vec![0; MAX_PAYLOAD]; Self::MOST], received: Vec::with_capacity(Self::MOST) }
     }
 
-    /// The datagrams, in the order of their arrival.
+    /// The datagrams that can be answered, in the order of their arrival.
     pub(crate) fn datagrams(&self) -> impl Iterator<Item = (Received, &[u8])> {
-        self.received.iter().zip(&self.buffers).map(|(received, buffer)| (*received, &buffer[..received.len]))
+        let all = self.received.iter().zip(&self.buffers);
+        let answerable = all.filter(|(received, _)| received.from.port() != 0);
+        answerable.map(|(received, buffer)| (*received, &buffer[..received.len]))
     }
 
     /// Room for each datagram.

@@ -21,7 +21,11 @@ pub(crate) const MAX_PAYLOAD: usize = 65_507;
 /// give less.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// An address that nobody has.
+/// How many datagrams and errors are passed over in one call, so that a flood of them does not keep the caller from its
+/// other work. Ours: below a tenth of a millisecond.
+const PASSED_OVER: u32 = 64;
+
+/// An address that nobody has, for a datagram without one, which no UDP socket returns.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Media is generated: it is zeros.
@@ -60,18 +64,34 @@ pub struct Received {
 /// What a socket lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStats {
-    /// Datagrams that the system could not take for sending at that moment.
+    /// Datagrams that the kernel refused to send, for whatever reason.
     pub unsent: u64,
     /// Datagrams that found the receive buffer full; where the system counts them, up to the last one read.
     pub overflowed: u64,
+    /// Datagrams from port 0, which no answer can reach (RFC 768). They are dropped before anybody sees them.
+    pub unanswerable: u64,
 }
 
 impl SocketStats {
     /// What both sockets lost.
     pub(crate) const fn and(self, other: Self) -> Self {
-        let unsent = self.unsent.saturating_add(other.unsent);
-        Self { unsent, overflowed: self.overflowed.saturating_add(other.overflowed) }
+        Self {
+            unsent: self.unsent.saturating_add(other.unsent),
+            overflowed: self.overflowed.saturating_add(other.overflowed),
+            unanswerable: self.unanswerable.saturating_add(other.unanswerable),
+        }
     }
+}
+
+/// What became of a datagram that can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// The kernel took it.
+    Taken,
+    /// The kernel refused it this time: it is lost, as any datagram may be, and counted as `unsent`.
+    Refused,
+    /// Refused as well, because the interface, its address or the route is gone.
+    NoRoute,
 }
 
 /// A bound UDP socket that never blocks and knows when its datagrams arrived.
@@ -83,6 +103,11 @@ pub struct Socket {
     timestamps: TimestampSource,
     control: Vec<u8>,
     stats: SocketStats,
+    /// Why the kernel refused the last datagram; `None` after one that it took.
+    refusal: Option<Errno>,
+    /// What takes the place of the kernel's answer to the next datagrams.
+    #[cfg(test)]
+    pub(crate) kernel_says: Option<Errno>,
 }
 
 impl Socket {
@@ -130,7 +155,17 @@ impl Socket {
         let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
         let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
         let control = control_buffer();
-        Ok(Self { inner: socket, address, clock: clock.clone(), timestamps, control, stats: SocketStats::default() })
+        Ok(Self {
+            inner: socket,
+            address,
+            clock: clock.clone(),
+            timestamps,
+            control,
+            stats: SocketStats::default(),
+            refusal: None,
+            #[cfg(test)]
+            kernel_says: None,
+        })
     }
 
     /// Where it is bound, with the port that was chosen.
@@ -153,22 +188,25 @@ impl Socket {
         self.stats
     }
 
-    /// Reads one datagram into `buffer`; `None` where none is there.
+    /// Reads one datagram into `buffer`; `None` if none is there, or only datagrams to pass over, and many of those.
     ///
-    /// Word that an earlier datagram met no listener is passed over: the peer may not be up yet, or just gone.
+    /// Passed over are errors that an earlier datagram met on its way, as the peer may not be up yet, or just gone, and
+    /// datagrams from port 0.
     ///
     /// # Errors
     /// [`NetError::Receive`] where the socket can receive no more.
     pub fn recv(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, NetError> {
-        loop {
+        for _ in 0..PASSED_OVER {
             match self.recv_once(buffer) {
-                Ok(Some(received)) => return Ok(Some(received)),
-                Ok(None) | Err(Errno::EINTR) => {}
+                Ok(received) if received.from.port() != 0 => return Ok(Some(received)),
+                Ok(_) => self.stats.unanswerable += 1,
+                Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return Ok(None),
                 Err(errno) if is_word_from_the_path(errno) => {}
                 Err(errno) => return Err(NetError::Receive { address: self.address, source: errno.into() }),
             }
         }
+        Ok(None)
     }
 
     /// Reads the datagrams that are there, as many as fit into `batch`.
@@ -193,22 +231,21 @@ impl Socket {
                 stamps(&message).map_err(|errno| NetError::Receive { address: self.address, source: errno.into() })?;
             let at = at.map_or_else(|| self.clock.now(), |nanos| self.clock.from_realtime(nanos));
             self.stats.overflowed = overflowed.unwrap_or(self.stats.overflowed);
-            // No UDP socket gives a datagram without an address; if one did, its place must stay its own.
             let from = message.address.as_ref().and_then(address_of).unwrap_or(NOBODY);
+            self.stats.unanswerable += u64::from(from.port() == 0);
             received.push(Received { len: message.bytes, from, at });
         }
         batch.received = received;
         Ok(())
     }
 
-    /// `None` for a datagram without an IP address, which no UDP socket gives.
-    fn recv_once(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, Errno> {
+    fn recv_once(&mut self, buffer: &mut [u8]) -> Result<Received, Errno> {
         let message = recv_stamped(self.inner.as_raw_fd(), buffer, &mut self.control, &self.clock)?;
         if let Some(count) = message.overflowed {
             self.stats.overflowed = count;
         }
-        let from = message.from.as_ref().and_then(address_of);
-        Ok(from.map(|from| Received { len: message.len, from, at: message.at }))
+        let from = message.from.as_ref().and_then(address_of).unwrap_or(NOBODY);
+        Ok(Received { len: message.len, from, at: message.at })
     }
 
     /// For [`wait_any`].
@@ -216,31 +253,60 @@ impl Socket {
         self.inner.as_fd()
     }
 
-    /// Sends `head` and `media` bytes of zeros behind it to `peer` as one datagram, or loses it and counts it where the
-    /// system has no room or no way at the moment: that is loss like any other.
+    /// Sends `head` and `media` bytes of zeros behind it to `peer` as one datagram.
+    ///
+    /// Whatever the kernel answers, the socket goes on: a datagram that it refuses is lost, as any datagram may be.
     ///
     /// # Errors
-    /// [`NetError::Send`] where such a datagram can never be sent: too long, or not to such an address.
-    pub fn send_to(&mut self, peer: SocketAddr, head: &[u8], media: usize) -> Result<(), NetError> {
-        self.offer(peer, head, media).map(|_| ())
+    /// [`NetError::Send`] if no such datagram can ever be sent: it is longer than UDP allows, goes to port 0, or to an IPv6
+    /// address from an IPv4 socket. It is counted as `unsent`, too.
+    pub fn send_to(&mut self, peer: SocketAddr, head: &[u8], media: usize) -> Result<Sent, NetError> {
+        let length = head.len().saturating_add(media);
+        if let Some(errno) = self.impossible(peer, length) {
+            self.stats.unsent += 1;
+            return Err(NetError::Send { peer, length, source: errno.into() });
+        }
+        let parts = [IoSlice::new(head), IoSlice::new(&ZEROS[..media])];
+        self.refusal = self.hand_over(&parts, &SockaddrStorage::from(peer)).err();
+        let Some(errno) = self.refusal else { return Ok(Sent::Taken) };
+        self.stats.unsent += 1;
+        Ok(if is_lack_of_way(errno) { Sent::NoRoute } else { Sent::Refused })
     }
 
-    /// Sends as [`send_to`](Self::send_to) does. False where there is no way: the interface or its address is gone.
-    pub(crate) fn offer(&mut self, peer: SocketAddr, head: &[u8], media: usize) -> Result<bool, NetError> {
-        let failed =
-            |errno: Errno| NetError::Send { peer, length: head.len().saturating_add(media), source: errno.into() };
-        let media = ZEROS.get(..media).ok_or_else(|| failed(Errno::EMSGSIZE))?;
-        let parts = [IoSlice::new(head), IoSlice::new(media)];
-        let to = SockaddrStorage::from(peer);
+    /// Sends `answer` to whoever asked for it. That it cannot be sent is the peer's loss: a server has other peers, and the
+    /// address may have been chosen to make it fail.
+    pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &[u8]) {
+        // Counted already.
+        let _ = self.send_to(peer, answer, 0);
+    }
+
+    /// Why the kernel refused the last datagram; `None` after one that it took.
+    pub(crate) fn refusal(&self) -> Option<io::Error> {
+        self.refusal.map(io::Error::from)
+    }
+
+    /// Why no datagram of this length can ever be sent to this peer.
+    fn impossible(&self, peer: SocketAddr, length: usize) -> Option<Errno> {
+        if length > MAX_PAYLOAD {
+            Some(Errno::EMSGSIZE)
+        } else if peer.port() == 0 {
+            Some(Errno::EDESTADDRREQ)
+        } else if self.address.is_ipv4() && peer.is_ipv6() {
+            Some(Errno::EAFNOSUPPORT)
+        } else {
+            None
+        }
+    }
+
+    fn hand_over(&self, parts: &[IoSlice<'_>], to: &SockaddrStorage) -> Result<(), Errno> {
+        #[cfg(test)]
+        if let Some(errno) = self.kernel_says {
+            return Err(errno);
+        }
         loop {
-            match sendmsg(self.inner.as_raw_fd(), &parts, &[], MsgFlags::empty(), Some(&to)) {
-                Ok(_) => return Ok(true),
+            match sendmsg(self.inner.as_raw_fd(), parts, &[], MsgFlags::empty(), Some(to)) {
                 Err(Errno::EINTR) => {}
-                Err(errno) if is_word_from_the_path(errno) || is_lack_of_room(errno) || is_lack_of_way(errno) => {
-                    self.stats.unsent += 1;
-                    return Ok(!is_lack_of_way(errno));
-                }
-                Err(errno) => return Err(failed(errno)),
+                sent => return sent.map(|_| ()),
             }
         }
     }
@@ -315,18 +381,27 @@ pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Ti
     }
 }
 
-/// What ICMP had to say of an earlier datagram (RFC 1122, Sec. 4.1.3.3).
+/// What ICMP had to say of an earlier datagram (RFC 1122, Sec. 4.1.3.3), in all the forms that Linux gives it.
 fn is_word_from_the_path(errno: Errno) -> bool {
-    matches!(errno, Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EHOSTDOWN | Errno::ENETDOWN)
+    matches!(
+        errno,
+        Errno::ECONNREFUSED
+            | Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            | Errno::EHOSTDOWN
+            | Errno::ENETDOWN
+            | Errno::ENONET
+            | Errno::ENOPROTOOPT
+            | Errno::EOPNOTSUPP
+            | Errno::EPROTO
+            | Errno::EACCES
+            | Errno::EMSGSIZE
+    )
 }
 
 /// The interface is down or gone, its address is, or no route leads over it.
 fn is_lack_of_way(errno: Errno) -> bool {
     matches!(errno, Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENODEV | Errno::EADDRNOTAVAIL)
-}
-
-pub(crate) fn is_lack_of_room(errno: Errno) -> bool {
-    matches!(errno, Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM)
 }
 
 /// When the kernel says that a message came, in ns of the wall clock, and how many were lost before for want of room.
@@ -351,4 +426,45 @@ fn nanos_of(time: TimeSpec) -> u64 {
 pub(crate) fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = address.as_sockaddr_in().map(|&address| SocketAddr::from(address));
     v4.or_else(|| address.as_sockaddr_in6().map(|&address| SocketAddr::from(address)))
+}
+
+/// All that Linux can answer.
+#[cfg(test)]
+pub(crate) fn every_errno() -> impl Iterator<Item = Errno> {
+    (1..=133).map(Errno::from_raw).filter(|errno| *errno != Errno::UnknownErrno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, a firewall, a null route or a full queue ends whoever sends.
+    #[test]
+    fn whatever_the_kernel_answers_a_datagram_is_lost_and_counted_and_the_next_one_leaves() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let mut socket = Socket::bind(any, &Clock::new()).unwrap();
+        let peer = socket.address();
+        for (count, errno) in (1..).zip(every_errno()) {
+            socket.kernel_says = Some(errno);
+            let sent = socket.send_to(peer, b"head", 10).unwrap();
+            assert_ne!(sent, Sent::Taken);
+            assert_eq!(socket.refusal().and_then(|error| error.raw_os_error()), Some(errno as i32));
+            assert_eq!(socket.stats().unsent, count);
+        }
+        socket.kernel_says = None;
+        assert_eq!(socket.send_to(peer, b"head", 10).unwrap(), Sent::Taken);
+        assert!(socket.refusal().is_none());
+    }
+
+    #[test]
+    fn a_route_that_is_gone_is_told_from_other_refusals() {
+        let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).unwrap();
+        let peer = socket.address();
+        let mut says = |errno| {
+            socket.kernel_says = Some(errno);
+            socket.send_to(peer, b"head", 0).unwrap()
+        };
+        assert_eq!(says(Errno::ENODEV), Sent::NoRoute);
+        assert_eq!(says(Errno::EPERM), Sent::Refused);
+    }
 }

@@ -102,8 +102,7 @@ impl UdpPorts {
         Ok(())
     }
 
-    /// The number of the client at `address`, which may be a new one; `None` where there is no room for it, or no way to
-    /// answer it.
+    /// The number of the client at `address`, which may be a new one; `None` if there is no room for it.
     fn client_at(&mut self, address: SocketAddr, at: Time) -> Option<u64> {
         if let Some(&number) = self.numbers.get(&address) {
             if let Some(client) = self.clients.get_mut(&number) {
@@ -111,7 +110,7 @@ impl UdpPorts {
             }
             return Some(number);
         }
-        if address.port() == 0 || (self.clients.len() >= CLIENTS && !self.close_idle(at)) {
+        if self.clients.len() >= CLIENTS && !self.close_idle(at) {
             return None;
         }
         let any = if self.target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -132,16 +131,12 @@ impl UdpPorts {
             let keep = now - client.active < IDLE;
             if !keep {
                 numbers.remove(&client.address);
-                *closed = sum(*closed, client.socket.stats());
+                *closed = closed.and(client.socket.stats());
             }
             keep
         });
         self.clients.len() < before
     }
-}
-
-fn sum(one: SocketStats, other: SocketStats) -> SocketStats {
-    SocketStats { unsent: one.unsent + other.unsent, overflowed: one.overflowed + other.overflowed }
 }
 
 impl Ports for UdpPorts {
@@ -152,12 +147,11 @@ impl Ports for UdpPorts {
 
     fn send(&mut self, direction: usize, packet: &mut Packet) {
         // A client that gave up its socket, or cannot be sent to, loses what is still under way.
-        let sent = match (direction, self.clients.get_mut(&packet.client)) {
-            (FORWARD, Some(client)) => client.socket.send_to(self.target, &packet.bytes, 0).is_ok(),
-            (BACK, Some(client)) => self.listener.send_to(client.address, &packet.bytes, 0).is_ok(),
-            _ => false,
-        };
-        self.closed.unsent += u64::from(!sent);
+        match (direction, self.clients.get_mut(&packet.client)) {
+            (FORWARD, Some(client)) => client.socket.answer(self.target, &packet.bytes),
+            (BACK, Some(client)) => self.listener.answer(client.address, &packet.bytes),
+            _ => self.closed.unsent += 1,
+        }
     }
 
     fn stamped(&self) -> bool {
@@ -169,11 +163,11 @@ impl Ports for UdpPorts {
     }
     fn stats(&self) -> PortStats {
         let sockets = self.clients.values().map(|client| client.socket.stats());
-        let lost = sockets.chain([self.listener.stats()]).fold(self.closed, sum);
+        let lost = sockets.chain([self.listener.stats()]).fold(self.closed, SocketStats::and);
         PortStats {
             unsent: lost.unsent,
             overflowed: lost.overflowed,
-            foreign: self.foreign,
+            foreign: self.foreign + lost.unanswerable,
             clients: self.next_number,
             turned_away: self.turned_away,
             timestamps: if self.kernel { TimestampSource::Kernel } else { TimestampSource::UserSpace },

@@ -244,7 +244,7 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
             }
         }
         let (socket, timestamps) = self.transport.links().stats();
-        let stats = HostStats { foreign: self.foreign, socket, timestamps };
+        let stats = HostStats { foreign: self.foreign + socket.unanswerable, socket, timestamps };
         Ok(Finished { endpoint: self.party.into_endpoint(), observer: self.observer, stats })
     }
 

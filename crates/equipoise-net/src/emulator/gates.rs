@@ -61,8 +61,10 @@ impl Ports for Gates {
     fn send(&mut self, direction: usize, packet: &mut Packet) {
         let gate =
             usize::try_from(packet.client).ok().and_then(|route| self.pairs.get_mut(2 * route + (direction ^ 1)));
-        let sent = gate.is_some_and(|gate| gate.socket.send_to(gate.peer, &packet.bytes, 0).is_ok());
-        self.unsent += u64::from(!sent);
+        match gate {
+            Some(gate) => gate.socket.answer(gate.peer, &packet.bytes),
+            None => self.unsent += 1,
+        }
     }
 
     fn stamped(&self) -> bool {
@@ -78,7 +80,7 @@ impl Ports for Gates {
         PortStats {
             unsent: self.unsent + sockets().map(|stats| stats.unsent).sum::<u64>(),
             overflowed: sockets().map(|stats| stats.overflowed).sum(),
-            foreign: self.foreign,
+            foreign: self.foreign + sockets().map(|stats| stats.unanswerable).sum::<u64>(),
             timestamps: if self.stamped() { TimestampSource::Kernel } else { TimestampSource::UserSpace },
             ..PortStats::default()
         }

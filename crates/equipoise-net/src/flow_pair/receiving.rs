@@ -164,7 +164,8 @@ impl Receiving {
             match output {
                 Output::Transmit(transmit) => {
                     if let Some(to) = self.reports_to {
-                        self.socket.send_to(to, transmit.head, transmit.media)?;
+                        // A receiver sends reports, which are whole.
+                        self.socket.answer(to, transmit.head);
                     }
                 }
                 Output::Event(event) => {

@@ -184,7 +184,9 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
     fn obey(&mut self, now: Time) -> Result<(), NetError> {
         while let Some(output) = self.end.poll() {
             match output {
-                Output::Transmit(transmit) => self.socket.send_to(self.peer, transmit.head, transmit.media)?,
+                Output::Transmit(transmit) => {
+                    self.socket.send_to(self.peer, transmit.head, transmit.media)?;
+                }
                 Output::Tcp(request) => self.tcp.obey(now, request)?,
                 Output::Event(event) => {
                     self.ended |= event == Event::Ended;

@@ -42,6 +42,18 @@ impl ServerConfig {
         let (playout, cname) = (PlayoutConfig::default(), "receiver@equipoise".to_owned());
         Self { key, playout, most_sessions: 1000, idle: Span::from_secs(30), cname }
     }
+
+    /// The receiving end of a session: its own source, the sender's, and what it carries.
+    fn receiver(&self, ssrc: u32, sender_ssrc: u32, payload: Payload) -> ReceiverConfig {
+        let overhead = if self.key.is_some() { Protection::OVERHEAD } else { 0 };
+        ReceiverConfig {
+            payload,
+            clocks: Clocks::Apart,
+            playout: self.playout,
+            overhead: Size::from_bytes(overhead),
+            ..ReceiverConfig::new(ssrc, self.cname.clone(), sender_ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
+        }
+    }
 }
 
 /// A session at a server.
@@ -100,9 +112,11 @@ impl<V: Visitor + Send + 'static> Server<V> {
     /// Starts to receive at `socket`.
     ///
     /// # Errors
-    /// [`NetError::Spawn`] where there is no thread to be had.
+    /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] if there is no thread to be had.
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
+        // Found now rather than with the first session.
+        Receiving::new(config.receiver(0, 0, Payload::Generated), false)?;
         let state = State::new(socket, config, visitor);
         Ok(Self { worker: Worker::spawn("server", move |stop| state.run(stop))?, address })
     }
@@ -195,7 +209,7 @@ impl<V: Visitor> State<V> {
             for (received, datagram) in batch.datagrams() {
                 self.on_datagram(received.at, received.from, datagram)?;
             }
-            self.ring()?;
+            self.ring();
             if batch.received.len() == Batch::MOST {
                 // There is probably more.
                 continue;
@@ -206,11 +220,11 @@ impl<V: Visitor> State<V> {
         }
         let sources: Vec<u32> = self.live.keys().copied().collect();
         for ssrc in sources {
-            self.step(self.socket.clock().now(), ssrc, Some(MultipathInput::Stop))?;
+            self.step(self.socket.clock().now(), ssrc, MultipathInput::Stop);
             self.end(ssrc, End::Stopped);
         }
         let (socket, timestamps) = (self.socket.stats(), self.socket.timestamps());
-        Ok((self.visitor, HostStats { foreign: self.foreign, socket, timestamps }))
+        Ok((self.visitor, HostStats { foreign: self.foreign + socket.unanswerable, socket, timestamps }))
     }
 
     fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
@@ -235,7 +249,7 @@ impl<V: Visitor> State<V> {
             let path = live.comes_from(now, from);
             live.heard = now;
             live.has_media = true;
-            self.step(now, ssrc, Some(MultipathInput::Datagram { path, datagram: &plain }))?;
+            self.step(now, ssrc, MultipathInput::Datagram { path, datagram: &plain });
         } else {
             self.foreign += 1;
             self.visitor.on_event(now, &live.session, &Event::Ignored(Ignored::Forged));
@@ -263,7 +277,8 @@ impl<V: Visitor> State<V> {
         } else {
             self.open(now, from, &open)?
         };
-        self.socket.send_to(from, &answer, 0)
+        self.socket.answer(from, &answer);
+        Ok(())
     }
 
     fn refusal(&self, open: &Open, datagram: &[u8]) -> Option<Refusal> {
@@ -302,14 +317,6 @@ impl<V: Visitor> State<V> {
             return Ok(live.accept);
         }
         let ssrc = u32::from_be_bytes(random());
-        let overhead = if key.is_some() { Protection::OVERHEAD } else { 0 };
-        let config = ReceiverConfig {
-            payload: open.payload,
-            clocks: Clocks::Apart,
-            playout: self.config.playout,
-            overhead: Size::from_bytes(overhead),
-            ..ReceiverConfig::new(ssrc, self.config.cname.clone(), open.ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
-        };
         let Open { payload, several: is_multipath, .. } = *open;
         let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload, is_multipath };
         self.opened += 1;
@@ -319,7 +326,7 @@ impl<V: Visitor> State<V> {
             accept: accept(ssrc),
             protection,
             earlier: None,
-            endpoint: Receiving::new(config, is_multipath)?,
+            endpoint: Receiving::new(self.config.receiver(ssrc, open.ssrc, payload), is_multipath)?,
             paths: vec![(from, now)],
             wake: None,
             heard: now,
@@ -332,10 +339,10 @@ impl<V: Visitor> State<V> {
     }
 
     /// Rings what is due, and gives up who is silent.
-    fn ring(&mut self) -> Result<(), NetError> {
+    fn ring(&mut self) {
         let now = self.socket.clock().now();
         while let Some((_, ssrc)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
-            self.step(now, ssrc, Some(MultipathInput::Timer))?;
+            self.step(now, ssrc, MultipathInput::Timer);
         }
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
@@ -347,15 +354,12 @@ impl<V: Visitor> State<V> {
                 self.end(ssrc, End::Silence);
             }
         }
-        Ok(())
     }
 
     /// One turn of a session.
-    fn step(&mut self, now: Time, ssrc: u32, input: Option<MultipathInput<'_>>) -> Result<(), NetError> {
-        let Some(live) = self.live.get_mut(&ssrc) else { return Ok(()) };
-        if let Some(input) = input {
-            live.endpoint.handle(now, input);
-        }
+    fn step(&mut self, now: Time, ssrc: u32, input: MultipathInput<'_>) {
+        let Some(live) = self.live.get_mut(&ssrc) else { return };
+        live.endpoint.handle(now, input);
         let mut ended = false;
         while let Some(output) = live.endpoint.poll() {
             match output {
@@ -374,7 +378,7 @@ impl<V: Visitor> State<V> {
                     if let Some((peer, _)) = live.paths.get(usize::from(path.0))
                         && live.protection.protect(transmit.head, &mut self.wire)
                     {
-                        self.socket.send_to(*peer, &self.wire, 0)?;
+                        self.socket.answer(*peer, &self.wire);
                     }
                 }
             }
@@ -388,7 +392,6 @@ impl<V: Visitor> State<V> {
         if ended {
             self.end(ssrc, End::Goodbye);
         }
-        Ok(())
     }
 
     fn end(&mut self, ssrc: u32, why: End) {

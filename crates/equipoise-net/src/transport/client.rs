@@ -7,10 +7,10 @@ use equipoise::units::Span;
 use equipoise::wire::is_rtcp;
 
 use super::{Arrival, Links, Transport};
-use crate::secure::handshake::{Message, Nonce, Open, is_authentic, is_handshake};
+use crate::secure::handshake::{LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
 use crate::secure::{Key, Refusal, random};
-use crate::socket::MAX_PAYLOAD;
+use crate::socket::{MAX_PAYLOAD, Sent};
 use crate::{NetError, Received, Time};
 
 /// What a sender asks its receiver for.
@@ -102,7 +102,7 @@ impl Client {
         loop {
             let now = client.links.clock().now();
             if now >= give_up {
-                return Err(NetError::NoAnswer { peer: client.opening.peer, waited: client.opening.patience });
+                return Err(client.unanswered());
             }
             client.on_timer(now)?;
             let until = client.wake().unwrap_or(give_up).min(give_up);
@@ -115,6 +115,15 @@ impl Client {
                     return Ok(client);
                 }
             }
+        }
+    }
+
+    /// Why there was no answer: the kernel let no question out, or nobody heard it.
+    fn unanswered(&self) -> NetError {
+        let Opening { peer, patience, .. } = self.opening;
+        match self.links.refusal() {
+            Some(source) => NetError::Send { peer, length: LENGTH, source },
+            None => NetError::NoAnswer { peer, waited: patience },
         }
     }
 
@@ -137,7 +146,7 @@ impl Client {
             several: *several,
         };
         let Some(socket) = self.links.socket(*path) else { return Ok(()) };
-        socket.send_to(*peer, &Message::Open(open).encode(key.as_ref()), 0)
+        socket.send_to(*peer, &Message::Open(open).encode(key.as_ref()), 0).map(|_| ())
     }
 
     /// Takes the message in the buffer. Gives why there is to be no session, where it says so.
@@ -189,13 +198,16 @@ impl Client {
 /// as well.
 fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, head: &[u8], media: usize) -> Result<(), NetError> {
     if let Some(socket) = links.socket(path) {
-        if socket.offer(peer, head, media)? {
+        if socket.send_to(peer, head, media)? != Sent::NoRoute {
             return Ok(());
         }
         links.lose(path);
     }
     let other = links.in_use().find(|other| *other != path && !is_rtcp(head));
-    other.and_then(|other| links.socket(other)).map_or(Ok(()), |socket| socket.send_to(peer, head, media))
+    match other.and_then(|other| links.socket(other)) {
+        Some(socket) => socket.send_to(peer, head, media).map(|_| ()),
+        None => Ok(()),
+    }
 }
 
 impl Transport for Client {
@@ -300,5 +312,55 @@ impl Transport for Client {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use nix::errno::Errno;
+
+    use super::*;
+    use crate::socket::every_errno;
+    use crate::{Clock, Socket};
+
+    fn refusing(errno: Errno) -> Socket {
+        let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
+        socket.kernel_says = Some(errno);
+        socket
+    }
+
+    /// If it fails, a firewall that is loaded for a moment ends every session of the host.
+    #[test]
+    fn no_error_of_the_kernel_on_sending_ends_a_session() {
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+        for errno in every_errno() {
+            let mut links = Links::fixed(vec![refusing(errno), refusing(errno)]);
+            (0..2).for_each(|path| links.up(PathId(path)));
+            for path in 0..2 {
+                deliver(&mut links, PathId(path), peer, b"media", 100)
+                    .unwrap_or_else(|error| panic!("{errno}: {error}"));
+            }
+            assert!(links.stats().0.unsent >= 2, "{errno}");
+        }
+    }
+
+    /// If it fails, who is kept from sending by his own host looks for the fault at the other one.
+    #[test]
+    fn where_no_question_leaves_the_kernels_reason_is_said_in_place_of_silence() {
+        let opening = Opening {
+            peer: (Ipv4Addr::LOCALHOST, 9).into(),
+            key: None,
+            ssrc: 1,
+            payload: Payload::Generated,
+            several: false,
+            patience: Span::from_millis(20),
+        };
+        match Client::open(Links::fixed(vec![refusing(Errno::EPERM)]), opening) {
+            Err(NetError::Send { source, .. }) => assert_eq!(source.raw_os_error(), Some(Errno::EPERM as i32)),
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("nobody answered"),
+        }
     }
 }

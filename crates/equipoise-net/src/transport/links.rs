@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use equipoise::session::multipath::{PathChange, PathId};
@@ -84,6 +85,13 @@ impl Links {
             }
         }
         (stats, source)
+    }
+
+    /// Why the kernel refused what was sent last, if it did so on every path.
+    pub(super) fn refusal(&self) -> Option<io::Error> {
+        let mut refusals = self.each.iter().filter_map(|link| link.socket.as_ref()).map(Socket::refusal);
+        let first = refusals.next()?;
+        first.filter(|_| refusals.all(|refusal| refusal.is_some()))
     }
 
     /// The paths that are up.

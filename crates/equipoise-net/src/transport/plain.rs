@@ -54,6 +54,6 @@ impl Transport for Plain {
 
     fn send(&mut self, path: PathId, head: &[u8], media: usize) -> Result<(), NetError> {
         let (Some(peer), Some(socket)) = (self.peer(path), self.links.socket(path)) else { return Ok(()) };
-        socket.send_to(peer, head, media)
+        socket.send_to(peer, head, media).map(|_| ())
     }
 }

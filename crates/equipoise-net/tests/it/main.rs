@@ -7,6 +7,7 @@ mod emulator;
 mod flow_pair;
 mod media;
 mod multipath;
+mod port_zero;
 mod rtp;
 mod sessions;
 mod socket;

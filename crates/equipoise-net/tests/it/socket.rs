@@ -72,4 +72,15 @@ fn a_datagram_too_long_for_udp_is_refused_by_name() {
         let error = from.send_to(from.address(), &vec![0; head], media).unwrap_err();
         assert!(matches!(error, NetError::Send { length, .. } if length == head.saturating_add(media)), "{error:?}");
     }
+    assert_eq!(from.stats().unsent, 3);
+}
+
+#[test]
+fn an_address_that_no_datagram_reaches_is_refused_by_name() {
+    let mut from = socket(&Clock::new());
+    for nowhere in ["127.0.0.1:0", "[::1]:9"] {
+        let error = from.send_to(nowhere.parse().unwrap(), b"anybody?", 0).unwrap_err();
+        assert!(matches!(error, NetError::Send { peer, .. } if peer.to_string() == nowhere), "{error:?}");
+    }
+    assert_eq!(from.stats().unsent, 2);
 }

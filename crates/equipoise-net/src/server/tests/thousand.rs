@@ -13,7 +13,7 @@ use equipoise::session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
 use equipoise::session::{Endpoint as _, Input, Output};
 use equipoise::units::Rate;
 
-use super::*;
+use super::super::*;
 use crate::Clock;
 
 const SESSIONS: u32 = 1000;
