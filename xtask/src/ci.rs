@@ -1,40 +1,43 @@
 //! What has to hold before a change is taken, in one go.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::workspace::Workspace;
+use crate::workspace::{self, Workspace};
 use crate::{generate, library, lint, scenarios, smoke, test};
 
-type Step = fn(&Workspace) -> Result<Option<String>, Error>;
+type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 
-const STEPS: [(&str, Step); 6] = [
-    ("lint", |workspace| lint(workspace).map(|()| None)),
-    ("test", readme_test),
-    ("generate --check", |workspace| generate::check(workspace).map(|()| None)),
-    ("scenarios", |workspace| scenarios(workspace).map(|()| None)),
-    ("smoke", |workspace| smoke::run(workspace).map(|()| None)),
-    ("library", |workspace| library::check(workspace).map(|()| None)),
+const STEPS: [(&str, Step); 7] = [
+    ("lint", |workspace, _| lint(workspace)),
+    // The README's own command, so that what it promises is what is checked.
+    ("test", |workspace, told| told.tests(workspace, &["test"])),
+    ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
+    ("generate --check", |workspace, _| generate::check(workspace)),
+    ("scenarios", |workspace, _| scenarios(workspace)),
+    ("smoke", |workspace, _| smoke::run(workspace)),
+    ("library", |workspace, _| library::check(workspace)),
 ];
+
+/// The reasons for which a test may be skipped in CI, one a line: how what the test says begins.
+const MAY_BE_SKIPPED: &str = ".ci/skips";
 
 /// Runs all steps, stops at the first that fails, and ends with the times and the counts of the tests.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     let mut times: Vec<(&str, Duration)> = Vec::new();
-    let mut counts = None;
+    let mut told = Told::default();
     for (name, step) in STEPS {
         println!("\n== {name}");
         let start = Instant::now();
-        let said = step(workspace).inspect_err(|_| {
+        step(workspace, &mut told).inspect_err(|_| {
             summarise(&times);
             println!("  {name:<18} FAILED");
         })?;
-        counts = counts.or(said);
         times.push((name, start.elapsed()));
     }
     summarise(&times);
-    if let Some(counts) = counts {
-        println!("{counts}");
-    }
+    told.summarise();
     Ok(())
 }
 
@@ -45,14 +48,65 @@ fn summarise(times: &[(&str, Duration)]) {
     }
 }
 
-/// The README's own command, so that what it promises is what is checked; returns the counts it ends with.
-fn readme_test(workspace: &Workspace) -> Result<Option<String>, Error> {
-    let mut counts = None;
-    workspace.program("./x").argument("test").run_lines(|line| {
-        println!("{line}");
-        if line.starts_with(test::RESULT) {
-            counts = Some(line.to_string());
+/// What the tests said.
+#[derive(Debug, Default)]
+struct Told {
+    /// The counts of each run.
+    counts: Vec<String>,
+    /// How often each reason to skip a test was given.
+    skipped: BTreeMap<String, u32>,
+}
+
+impl Told {
+    /// Runs tests by the front door. Besides a test that fails, one that was skipped for a reason that is not listed is an
+    /// error: a machine on which nothing can be tested is not green.
+    fn tests(&mut self, workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
+        let mut counts = String::new();
+        let ran = workspace.program("./x").arguments(arguments).run_lines(|line| {
+            println!("{line}");
+            if line.starts_with(test::RESULT) {
+                // The last one is the sum.
+                line.clone_into(&mut counts);
+            } else if line.starts_with(test::SKIPPED) {
+                *self.skipped.entry(line.to_string()).or_default() += 1;
+            }
+        });
+        self.counts.push(counts);
+        ran?;
+        let list = workspace::read(&workspace.path(MAY_BE_SKIPPED))?;
+        let skipped = self.unlisted(&list);
+        if skipped.is_empty() { Ok(()) } else { Err(Error::Skipped { list: MAY_BE_SKIPPED, skipped }) }
+    }
+
+    /// The reasons that do not begin as a line of `list` does.
+    fn unlisted(&self, list: &str) -> Vec<String> {
+        let listed: Vec<_> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        let reason = |said: &str| said.strip_prefix(test::SKIPPED).unwrap_or(said).to_owned();
+        let is_listed = |said: &String| listed.iter().any(|line| reason(said).starts_with(line));
+        self.skipped.keys().filter(|said| !is_listed(said)).cloned().collect()
+    }
+
+    fn summarise(&self) {
+        for (reason, times) in &self.skipped {
+            println!("  {times} {reason}");
         }
-    })?;
-    Ok(counts)
+        for counts in &self.counts {
+            println!("{counts}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, CI is green on a machine on which nothing can be tested.
+    #[test]
+    fn a_reason_to_skip_that_is_not_listed_is_found() {
+        let skipped =
+            ["skipped: no moon", "skipped: this machine stood still for 1 s"].map(|said| (said.to_owned(), 1));
+        let told = Told { counts: Vec::new(), skipped: skipped.into() };
+        assert_eq!(told.unlisted("# machines\nthis machine stood still\n\n"), ["skipped: no moon"]);
+        assert_eq!(told.unlisted("").len(), 2);
+    }
 }

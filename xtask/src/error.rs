@@ -73,13 +73,13 @@ pub(crate) enum Error {
         /// What it lacks.
         missing: &'static str,
     },
-    /// C's header cannot be written.
-    #[error("cannot write the header of {}", path.display())]
-    Header {
-        /// What it is the header of.
-        path: PathBuf,
-        /// Why not.
-        source: Box<cbindgen::Error>,
+    /// A test was skipped that has to run there.
+    #[error("skipped, and not on the list in {list}:\n  {}", skipped.join("\n  "))]
+    Skipped {
+        /// The list of those that may be skipped.
+        list: &'static str,
+        /// What the tests said.
+        skipped: Vec<String>,
     },
     /// What an example received is not what the other sent.
     #[error("{sender} sent {} bytes, and {receiver} received {received} others", sent)]

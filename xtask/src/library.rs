@@ -34,16 +34,8 @@ pub(crate) enum Build {
 
 /// The header as it should be.
 pub(crate) fn header(workspace: &Workspace) -> Result<String, Error> {
-    let settings = workspace.path(SETTINGS);
-    let unreadable =
-        |said: String| Error::File { verb: "read", path: settings.clone(), source: std::io::Error::other(said) };
-    let config = cbindgen::Config::from_file(&settings).map_err(unreadable)?;
-    let calls = workspace.path(CALLS);
-    let bindings = cbindgen::Builder::new().with_config(config).with_src(&calls).generate();
-    let bindings = bindings.map_err(|source| Error::Header { path: calls, source: Box::new(source) })?;
-    let mut text = Vec::new();
-    bindings.write(&mut text);
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    let run = workspace.cargo(["run", "--quiet", "--package", "header", "--"]);
+    run.argument(workspace.path(SETTINGS)).argument(workspace.path(CALLS)).output()
 }
 
 /// Builds the library and puts it and its header below `prefix`.

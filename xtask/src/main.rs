@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 use error::Error;
 use library::Build;
+use test::Tier;
 use workspace::Workspace;
 
 const HELP: &str = include_str!("../help.txt");
@@ -48,7 +49,9 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
             Ok(())
         }
         ["demo", arguments @ ..] => demo(&workspace, arguments),
-        ["test"] => test::run(&workspace),
+        ["test"] => test::run(&workspace, Tier::Fast),
+        ["test", "--slow"] => test::run(&workspace, Tier::Slow),
+        ["test", "--all"] => test::run(&workspace, Tier::All),
         ["lint"] => lint(&workspace),
         ["cites"] => cites::run(&workspace),
         ["generate"] => generate::write(&workspace),
@@ -79,7 +82,7 @@ fn demo(workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
 
 fn lint(workspace: &Workspace) -> Result<(), Error> {
     workspace.cargo(["fmt", "--all", "--check"]).run()?;
-    workspace.cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]).run()?;
+    // Examples that are built by name are among them, and the fuzz targets as they are without the fuzzer.
     workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
     let bare = ["clippy", "-p", "equipoise-cli", "--all-targets", "--no-default-features", "--", "-D", "warnings"];
     workspace.cargo(bare).run()?;

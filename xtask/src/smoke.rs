@@ -5,12 +5,14 @@ use std::fs;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::process::Process;
 use crate::workspace::{self, Workspace};
 
-/// Runs the README's demo command at its short length and looks into what it wrote.
+/// Runs the README's demo at its short length, by the command as the tests build it, and looks into what it wrote.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
+    let command = workspace.build_command()?;
     let folder = std::env::temp_dir().join(format!("equipoise-smoke-{}", std::process::id()));
-    let ran = workspace.program("./x").arguments(["demo", "--short", "--out"]).argument(&folder).run();
+    let ran = Process::new(command).arguments(["demo", "--short", "--out"]).argument(&folder).run();
     let found = ran.and_then(|()| inspect(&folder));
     // Whatever was found, the folder is ours and has served.
     let removed = fs::remove_dir_all(&folder);

@@ -1,31 +1,51 @@
-//! All tests, with what was skipped and the sum of the counts.
+//! The tests, in two tiers, with what was skipped and the sum of the counts.
 
 use crate::error::Error;
 use crate::workspace::Workspace;
 
 /// The line that ends a test binary's run.
 pub(crate) const RESULT: &str = "test result: ";
+/// How a line begins that says why a test was skipped.
+pub(crate) const SKIPPED: &str = "skipped: ";
+/// Tests of the slow tier that run at once. Most of them sleep; those that need the machine to themselves see to it.
+const SLOW_AT_ONCE: &str = "6";
 
-/// Runs every test and prints what was skipped and how many there were.
-pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
+/// Which tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// All in simulated time or of a moment, and a short one of each slow family.
+    Fast,
+    /// Those that are marked `#[ignore]`: real time across namespaces, and long simulations.
+    Slow,
+    /// One after the other.
+    All,
+}
+
+/// Runs the tests and prints what was skipped and how many there were.
+pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
     let mut log = Log::default();
-    let runs = [
-        // Unit, integration and doc tests. The output of tests that pass is asked for, to learn why one was skipped.
-        workspace.cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]),
-        workspace.cargo(["test", "--manifest-path", "fuzz/Cargo.toml", "--", "--show-output"]),
-    ];
-    for run in runs {
-        run.run_lines(|line| {
-            if let Some(line) = log.take(line) {
-                println!("{line}");
-            }
-        })?;
-    }
+    // The output of tests that pass is asked for, to learn why one was skipped.
+    let fast = workspace.cargo(["test", "--no-fail-fast", "--", "--show-output"]);
+    // Without documentation, whose ignored examples are not meant to run.
+    let slow = workspace.cargo(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--", "--show-output"]);
+    let slow = slow.arguments(["--ignored", "--test-threads", SLOW_AT_ONCE]);
+    let runs = match tier {
+        Tier::Fast => vec![fast],
+        Tier::Slow => vec![slow],
+        Tier::All => vec![fast, slow],
+    };
+    let mut take = |line: &str| {
+        if let Some(line) = log.take(line) {
+            println!("{line}");
+        }
+    };
+    // Who asks for both learns of both, whatever the first one found.
+    let results: Vec<_> = runs.into_iter().map(|run| run.run_lines(&mut take)).collect();
     for reason in &log.skipped {
         println!("{reason}");
     }
     println!("{}", log.total());
-    Ok(())
+    results.into_iter().collect()
 }
 
 /// Reads the output of test binaries as it comes.
@@ -54,7 +74,7 @@ impl Log {
         if !self.in_successes {
             return Some(line);
         }
-        if line.starts_with("skipped: ") {
+        if line.starts_with(SKIPPED) {
             self.skipped.push(line.to_string());
         }
         None

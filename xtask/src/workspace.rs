@@ -52,8 +52,14 @@ impl Workspace {
     }
 
     /// Any program, in the root, with the workspace's target folder.
+    ///
+    /// What cargo told this program of its own package is kept from it: build scripts that look at such variables, as ring's
+    /// does, would run again, and all that stands on them be compiled again, for who calls cargo by hand in between.
     pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Process {
-        Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target)
+        let process = Process::new(program).folder(&self.root).variable("CARGO_TARGET_DIR", &self.target);
+        let told = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let of_package = |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        told.filter(of_package).fold(process, |process, name| process.without(&name))
     }
 
     /// Builds the command as the tests do, and says where it is.

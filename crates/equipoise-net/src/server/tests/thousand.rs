@@ -8,12 +8,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use equipoise::control::Cbr;
-use equipoise::session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
-use equipoise::session::{Endpoint as _, Input, Output};
-use equipoise::units::Rate;
-
-use super::super::*;
+use super::*;
 use crate::Clock;
 
 const SESSIONS: u32 = 1000;

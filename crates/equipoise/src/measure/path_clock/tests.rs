@@ -446,9 +446,8 @@ fn the_uncertainty_is_half_the_round_trip_and_the_spread_and_the_drift_unseen() 
     assert_eq!(offset, Offset { receiver_ahead: Span::from_millis(975), uncertainty: Span::from_micros(31_500) });
 }
 
-#[test]
-fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
-    let runs = 400;
+/// In what share of so many runs the interval covers the true drift.
+fn coverage(runs: u64) -> f64 {
     let mut covered = 0;
     for seed in 0..runs {
         let (mut link, mut clock) = (Link::new(1000 + seed), PathClock::new());
@@ -459,8 +458,21 @@ fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
         let drift = clock.drift_ppm().expect("a quarter of an hour");
         covered += u32::from((drift.ppm - 70.0).abs() <= drift.uncertainty_ppm);
     }
+    f64::from(covered) / runs as f64
+}
+
+#[test]
+fn the_interval_covers_the_true_drift_in_about_95_of_100_runs() {
+    // Binomial with 60 runs: a standard deviation of 2.8 %.
+    let share = coverage(60);
+    assert!(share >= 0.86, "{share}");
+}
+
+#[test]
+#[ignore = "long: 400 runs of a quarter of an hour"]
+fn the_interval_covers_the_true_drift_in_95_of_100_runs_and_in_no_more_than_it_should() {
     // Binomial with 400 runs: a standard deviation of 1.1 %. The wider side of the interval counts, hence the upper end.
-    let share = f64::from(covered) / runs as f64;
+    let share = coverage(400);
     assert!((0.91..=0.99).contains(&share), "{share}");
 }
 
@@ -501,6 +513,11 @@ proptest! {
             clock.base(Instant::MAX);
         }
     }
+}
+
+proptest! {
+    // Hours of reports each.
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn memory_is_as_it_was_at_the_start(gaps in proptest::collection::vec(0u64..20_000_000_000, 0..1500)) {

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::two_ends::{MILLI, TwoEnds};
+use super::two_ends::{MILLI, TwoEnds, media};
 use super::{Delays, Payload};
 use crate::control::{BoxedController, find};
 use crate::session::Event;
@@ -31,7 +31,7 @@ struct Story {
 }
 
 fn story(delays: Delays, ahead: fn(u64) -> i64, seconds: u64) -> Story {
-    let mut bench = TwoEnds::between(delays, Payload::Generated, ap(), path);
+    let mut bench = TwoEnds::between(delays, Payload::Generated, ap(), media(path));
     bench.ahead = ahead;
     bench.run_until(seconds * 1000);
     let mut story = Story { means: Vec::new(), rates: Vec::new(), steps: Vec::new() };
@@ -68,7 +68,7 @@ fn a_queueing_delay_needs_no_clock() {
 /// The truth is 24.5 ms; the round trip of the empty path is 10 ms, as reports take 5 ms either way.
 #[test]
 fn an_estimated_one_way_delay_is_off_by_no_more_than_it_says() {
-    let mut bench = TwoEnds::between(Delays::Estimated, Payload::Generated, ap(), path);
+    let mut bench = TwoEnds::between(Delays::Estimated, Payload::Generated, ap(), media(path));
     bench.ahead = |_| 2 * HOUR_NS;
     bench.run_until(60_000);
     let compared = bench.events.iter().rev().find_map(|(_, event)| match event {

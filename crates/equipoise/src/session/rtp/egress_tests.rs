@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::two_ends::{EPOCH, TwoEnds};
+use super::two_ends::{EPOCH, Passing, TwoEnds, media};
 use super::{Clocks, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig, Supply};
 use crate::control::find;
 use crate::link::{FifoLink, LinkConfig, QueueLimit};
@@ -21,7 +21,7 @@ fn mbps(mbps: u64) -> Rate {
 }
 
 /// Two ends under TQ with reports every 100 ms; the receiver's buffer holds ten packets.
-fn session<F: FnMut(u64, bool) -> Vec<u64>>(
+fn session<F: FnMut(&Passing) -> Vec<u64>>(
     supply: Supply,
     payload: Payload,
     service: Schedule<Rate>,
@@ -60,7 +60,7 @@ fn served<F>(ends: &TwoEnds<F>) -> Vec<f64> {
 #[test]
 fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     let content = Content::constant(mbps(4), PACKET, Span::from_secs(2));
-    let path = |number: u64, media: bool| if media && number.is_multiple_of(10) { vec![] } else { vec![5] };
+    let path = media(|number, forth| if forth && number.is_multiple_of(10) { vec![] } else { vec![5] });
     let mut ends = session(Supply::Content(content), Payload::Generated, Schedule::constant(mbps(2)), path);
     ends.run_until(20_000);
     let served = served(&ends);
@@ -74,7 +74,7 @@ fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
 #[test]
 fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
     let service = Schedule::new(mbps(4), vec![(Span::from_secs(1), mbps(1))]);
-    let mut ends = session(Supply::Unlimited, Payload::Generated, service, |_, _| vec![5]);
+    let mut ends = session(Supply::Unlimited, Payload::Generated, service, media(|_, _| vec![5]));
     ends.run_until(10_000);
     let discarded: Vec<u64> = ends
         .events
@@ -90,7 +90,7 @@ fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
 
 #[test]
 fn payload_waits_in_the_buffer_and_comes_out_in_order() {
-    let mut ends = session(Supply::Unlimited, Payload::Stream, Schedule::constant(mbps(1)), |_, _| vec![5]);
+    let mut ends = session(Supply::Unlimited, Payload::Stream, Schedule::constant(mbps(1)), media(|_, _| vec![5]));
     let text: Vec<u8> = (0..8 * 944u32).map(|number| number as u8).collect();
     ends.feed(&text);
     ends.run_until(1000);
@@ -112,7 +112,7 @@ fn an_encoder_follows_the_rate() {
     let frames = vec!["15000"; 250];
     let video = Video::parse(frames, Span::from_millis(40)).expect("a trace");
     let supply = Supply::Encoder(Encoder::new(video));
-    let mut ends = session(supply, Payload::Generated, Schedule::constant(mbps(1)), |_, _| vec![5]);
+    let mut ends = session(supply, Payload::Generated, Schedule::constant(mbps(1)), media(|_, _| vec![5]));
     ends.run_until(12_000);
     let sent = ends.count(|event| matches!(event, Event::MediaSent { .. }));
     // Ten seconds at 1 Mbit/s are 1250 packets; the whole video would be 3973.

@@ -22,6 +22,8 @@ mod egress;
 #[cfg(test)]
 mod egress_tests;
 pub(super) mod exchange;
+#[cfg(test)]
+mod fault_tests;
 pub(super) mod outbox;
 pub(super) mod payload;
 #[cfg(test)]

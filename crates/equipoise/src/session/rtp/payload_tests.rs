@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::two_ends::{MILLI, TwoEnds};
+use super::two_ends::{MILLI, TwoEnds, media};
 use super::{Payload, Receiver, ReceiverConfig};
 use crate::control::{Reason, find};
 use crate::measure::ClockMap;
@@ -17,11 +17,12 @@ fn bytes(count: usize) -> Vec<u8> {
 #[test]
 fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
     // Every seventh packet takes 50 ms longer, every fifth comes twice.
-    let mut bench = TwoEnds::cbr(Payload::Stream, |number, _| match number {
+    let path = media(|number, _| match number {
         n if n % 7 == 0 => vec![55],
         n if n % 5 == 0 => vec![5, 9],
         _ => vec![5],
     });
+    let mut bench = TwoEnds::cbr(Payload::Stream, path);
     let (stream, mut fed, mut millis) = (bytes(1_000_000), 0, 0);
     while fed < stream.len() {
         fed += bench.feed(&stream[fed..]);
@@ -41,7 +42,7 @@ fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
 
 #[test]
 fn what_the_path_loses_is_missing_and_nothing_else() {
-    let mut bench = TwoEnds::cbr(Payload::Stream, |number, _| if number % 10 == 3 { vec![] } else { vec![5] });
+    let mut bench = TwoEnds::cbr(Payload::Stream, media(|number, _| if number % 10 == 3 { vec![] } else { vec![5] }));
     let stream = bytes(200_000);
     bench.feed(&stream);
     bench.run_until(2000);
@@ -55,7 +56,7 @@ fn what_the_path_loses_is_missing_and_nothing_else() {
 
 #[test]
 fn another_programs_packets_come_out_byte_by_byte() {
-    let mut bench = TwoEnds::cbr(Payload::Rtp, |_, _| vec![5]);
+    let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));
     let packets: Vec<Vec<u8>> = (0..50u16)
         .map(|number| {
             let [high, low] = (65_520u16.wrapping_add(number)).to_be_bytes();
@@ -81,7 +82,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let ap = find("ap").expect("in the catalogue");
     let controller = ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right");
     // The delay varies a little, so that the law has something to go by.
-    let mut bench = TwoEnds::new(Payload::Stream, controller, |number, _| vec![5 + number % 3]);
+    let mut bench = TwoEnds::new(Payload::Stream, controller, media(|number, _| vec![5 + number % 3]));
     // 0.4 Mbit/s, of the 1 Mbit/s that it may.
     for at in 0..1000 {
         bench.feed(&bytes(500));
@@ -100,7 +101,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
 
 #[test]
 fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
-    let mut bench = TwoEnds::cbr(Payload::Generated, |_, _| vec![5]);
+    let mut bench = TwoEnds::cbr(Payload::Generated, media(|_, _| vec![5]));
     bench.run_until(3000);
     // The receiver is gone.
     let receiver = core::mem::replace(&mut bench.receiver, {
@@ -122,7 +123,7 @@ fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
 
 #[test]
 fn payload_beyond_the_room_is_refused_whole_and_counted() {
-    let mut bench = TwoEnds::cbr(Payload::Stream, |_, _| vec![5]);
+    let mut bench = TwoEnds::cbr(Payload::Stream, media(|_, _| vec![5]));
     let room = bench.sender.room();
     bench.tell(true, Input::Payload(&bytes(room + 1)));
     assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(Ignored::Full))), (0, 1));

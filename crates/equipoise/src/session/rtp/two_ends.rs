@@ -19,7 +19,29 @@ pub(super) const MILLI: u64 = 1_000_000;
 /// When a datagram arrives, its place among those of the moment, whether at the sender, and its bytes.
 type UnderWay = (u64, u64, bool, Vec<u8>);
 
-/// Both ends, and what the network does to datagram number n in a direction: when each copy arrives, in ms.
+/// A datagram that is about to enter the network.
+pub(super) struct Passing {
+    /// Counts the datagrams of both directions, from 1.
+    pub(super) number: u64,
+    pub(super) from_sender: bool,
+    /// A request or a report.
+    pub(super) is_rtcp: bool,
+    /// Since the beginning, in ns.
+    pub(super) at: u64,
+    /// Of the IP packet.
+    pub(super) size: Size,
+}
+
+/// A network that does something to media alone: when each copy of packet number n arrives, in ms. Requests and reports take
+/// 5 ms.
+pub(super) fn media(mut path: impl FnMut(u64, bool) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
+    move |passing| {
+        let ways = if passing.is_rtcp { vec![5] } else { path(passing.number, passing.from_sender) };
+        ways.into_iter().map(|way| way * MILLI).collect()
+    }
+}
+
+/// Both ends, and what the network does to a datagram: how long each copy takes, in ns.
 pub(super) struct TwoEnds<F> {
     pub(super) now: u64,
     pub(super) sender: Sender,
@@ -35,7 +57,7 @@ pub(super) struct TwoEnds<F> {
     pub(super) ahead: fn(u64) -> i64,
 }
 
-impl<F: FnMut(u64, bool) -> Vec<u64>> TwoEnds<F> {
+impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
     pub(super) fn new(payload: Payload, controller: BoxedController, path: F) -> Self {
         Self::between(Delays::Agreed, payload, controller, path)
     }
@@ -92,10 +114,15 @@ impl<F: FnMut(u64, bool) -> Vec<u64>> TwoEnds<F> {
                     let mut bytes = transmit.head.to_vec();
                     bytes.resize(transmit.len(), 0);
                     self.order += 1;
-                    // Reports always get through: these tests are about payload.
-                    let ways = if is_rtcp(&bytes) { vec![5] } else { (self.path)(self.order, is_sender) };
-                    for way in ways {
-                        self.under_way.push(Reverse((self.now + way * MILLI, self.order, !is_sender, bytes.clone())));
+                    let passing = Passing {
+                        number: self.order,
+                        from_sender: is_sender,
+                        is_rtcp: is_rtcp(&bytes),
+                        at: self.now - EPOCH,
+                        size: Size::from_bytes(bytes.len() as u64) + Size::IPV4_UDP,
+                    };
+                    for way in (self.path)(&passing) {
+                        self.under_way.push(Reverse((self.now + way, self.order, !is_sender, bytes.clone())));
                     }
                 }
             }

@@ -1,5 +1,4 @@
 mod path;
-mod table;
 
 use proptest::prelude::*;
 

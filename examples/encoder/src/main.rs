@@ -3,7 +3,7 @@
 //! It makes a moving test picture, encodes 25 frames a second with `OpenH264`, and sends them through an emulated
 //! bottleneck on loopback: 2.5 Mbit/s, for a while 0.8 Mbit/s, then 2.5 Mbit/s again. A line a second says what came of it.
 //!
-//! `cargo run --release -p equipoise-net --example encoder -- [SECONDS [FILE.h264]]`; any player shows the file.
+//! `cargo run --release -p encoder -- [SECONDS [FILE.h264]]`; any player shows the file.
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
 
 use std::error::Error;

@@ -1,0 +1,43 @@
+//! A sender whose address changes under it, in virtual time.
+
+use std::net::{Ipv4Addr, UdpSocket};
+
+use super::*;
+use crate::Clock;
+
+/// Whether something has come to a socket since it was asked last.
+fn came(socket: &UdpSocket) -> bool {
+    std::iter::from_fn(|| socket.recv(&mut [0; 2000]).ok()).count() > 0
+}
+
+/// As a home router does that is started again. If it fails, a session ends with its address, or whoever recorded a datagram
+/// takes it along.
+#[test]
+fn a_session_follows_its_sender_and_nobody_who_repeats_him() {
+    let places = [0; 4].map(|_| {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+        socket.set_nonblocking(true).expect("a socket can");
+        socket
+    });
+    let [home @ .., stranger] = &places;
+    let address = |socket: &UdpSocket| socket.local_addr().expect("bound");
+    for seed in 0..20u64 {
+        let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
+        let key = Key::new(b"a secret of this test").expect("long enough");
+        let mut state = State::new(socket, ServerConfig::new(Some(key)), Nobody);
+        let mut peer = Peer::open(&mut state, address(&home[0]));
+        for (change, place) in home.iter().cycle().enumerate().take(12) {
+            peer.address = address(place);
+            // Where the change falls within a report interval differs.
+            peer.send(&mut state, REPORTS + Span::from_millis((seed * 37 + change as u64 * 61).rem_euclid(200) as i64));
+            assert_eq!(state.live[&SSRC].session.peer, peer.address, "seed {seed}, change {change}");
+            let last = peer.last.clone();
+            state.on_datagram(peer.now, address(stranger), &last).expect("the server goes on");
+            assert_eq!(state.live[&SSRC].session.peer, peer.address, "seed {seed}, change {change}");
+            peer.send(&mut state, REPORTS * 2);
+            assert!(came(place), "seed {seed}, change {change}: reports reach the sender where it is");
+        }
+        assert_eq!((state.live.len(), state.opened), (1, 1), "it is the same session");
+        assert!(!came(stranger));
+    }
+}
