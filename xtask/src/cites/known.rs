@@ -67,6 +67,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          thesis, Osaka University",
     ),
     (
+        "Marquardt 1963",
+        "D. W. Marquardt, *An algorithm for least-squares estimation of nonlinear parameters*, Journal of the Society \
+         for Industrial and Applied Mathematics, vol. 11, no. 2",
+    ),
+    (
         "Marsaglia 2000",
         "G. Marsaglia and W. W. Tsang, *The ziggurat method for generating random variables*, Journal of Statistical \
          Software, vol. 5, no. 8",

@@ -1,9 +1,7 @@
 use equipoise::units::Span;
-use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
-use nalgebra::storage::Owned;
-use nalgebra::{DVector, Dyn, Matrix3, OMatrix, U3, Vector3};
 use serde::Serialize;
 
+use super::gaussian::{GaussianFit, Histogram};
 use crate::statistics::quantile;
 
 /// A set of times and how they are distributed.
@@ -35,27 +33,12 @@ pub struct Distribution {
     pub first_s: f64,
     /// Samples in each bar.
     pub counts: Vec<u64>,
-    /// The bell that fits the histogram best; `null` where there is none.
+    /// The Gaussian that fits the histogram best; `null` if there is none.
     pub fit: Option<GaussianFit>,
 }
 
-/// `f(x) = a exp(-(x - b)² / (2c²))`, fitted to a histogram by least squares (Waki 2013, Eq. 1).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct GaussianFit {
-    /// Height, in samples a bar.
-    pub a: f64,
-    /// Middle, in seconds.
-    pub b_s: f64,
-    /// Width, in seconds; above zero.
-    pub c_s: f64,
-    /// Standard errors of the three, in their units.
-    pub standard_errors: [f64; 3],
-    /// Share of the counts' variance that the bell explains.
-    pub r2: f64,
-}
-
 /// Fewer samples have no shape.
-const FEWEST_FOR_A_BELL: usize = 30;
+const FEWEST_FOR_A_FIT: usize = 30;
 /// Bars of a histogram, at the most; a width that asks for more is widened tenfold until it does not.
 const MOST_BARS: f64 = 5000.0;
 
@@ -73,6 +56,8 @@ impl Distribution {
         let bin_s = width(&samples, bin);
         let (first_s, counts) = histogram(&samples, bin_s);
         let ks = deviation_s.filter(|_| spread).map(|deviation| ks_distance(&samples, mean_s, deviation));
+        let drawn = Histogram { counts: &counts, first_s, bin_s, mean_s, deviation_s: second.sqrt() };
+        let fit = (spread && samples.len() >= FEWEST_FOR_A_FIT).then(|| drawn.fit()).flatten();
         Some(Self {
             samples: samples.len() as u64,
             min_s,
@@ -86,9 +71,7 @@ impl Distribution {
             ks_distance: ks,
             bin_s,
             first_s,
-            fit: (spread && samples.len() >= FEWEST_FOR_A_BELL)
-                .then(|| fit(&counts, first_s, bin_s, mean_s, second.sqrt()))
-                .flatten(),
+            fit,
             counts,
         })
     }
@@ -96,14 +79,6 @@ impl Distribution {
     /// The middle of a bar, in seconds.
     pub fn middle_s(&self, bar: usize) -> f64 {
         self.first_s + (bar as f64 + 0.5) * self.bin_s
-    }
-}
-
-impl GaussianFit {
-    /// The bell at `x_s` seconds, in samples a bar.
-    pub fn at(&self, x_s: f64) -> f64 {
-        let z = (x_s - self.b_s) / self.c_s;
-        self.a * (-z * z / 2.0).exp()
     }
 }
 
@@ -152,82 +127,4 @@ fn ks_distance(sorted: &[f64], mean: f64, deviation: f64) -> f64 {
         (normal - index as f64 / n).max((index + 1) as f64 / n - normal)
     };
     sorted.iter().enumerate().map(distance).fold(0.0, f64::max)
-}
-
-/// The bell over a histogram, in deviations from the mean, where all three parameters are about one.
-struct Bell {
-    x: DVector<f64>,
-    y: DVector<f64>,
-    parameters: Vector3<f64>,
-}
-
-impl Bell {
-    /// `exp(-(x - b)² / (2c²))` and `(x - b) / c` at each bar.
-    fn shape(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        let (b, c) = (self.parameters.y, self.parameters.z);
-        self.x.iter().map(move |x| {
-            let z = (x - b) / c;
-            ((-z * z / 2.0).exp(), z)
-        })
-    }
-}
-
-impl LeastSquaresProblem<f64, Dyn, U3> for Bell {
-    type ParameterStorage = Owned<f64, U3>;
-    type ResidualStorage = Owned<f64, Dyn>;
-    type JacobianStorage = Owned<f64, Dyn, U3>;
-
-    fn set_params(&mut self, parameters: &Vector3<f64>) {
-        self.parameters.copy_from(parameters);
-    }
-
-    fn params(&self) -> Vector3<f64> {
-        self.parameters
-    }
-
-    fn residuals(&self) -> Option<DVector<f64>> {
-        let a = self.parameters.x;
-        Some(DVector::from_iterator(self.x.len(), self.shape().zip(self.y.iter()).map(|((e, _), y)| a * e - y)))
-    }
-
-    fn jacobian(&self) -> Option<OMatrix<f64, Dyn, U3>> {
-        let (a, c) = (self.parameters.x, self.parameters.z);
-        let mut jacobian = OMatrix::<f64, Dyn, U3>::zeros(self.x.len());
-        for (mut row, (e, z)) in jacobian.row_iter_mut().zip(self.shape()) {
-            row[0] = e;
-            row[1] = a * e * z / c;
-            row[2] = a * e * z * z / c;
-        }
-        Some(jacobian)
-    }
-}
-
-/// The least-squares bell of a histogram; `None` below four bars, or where the search ends nowhere.
-fn fit(counts: &[u64], first_s: f64, bin_s: f64, mean_s: f64, deviation_s: f64) -> Option<GaussianFit> {
-    let bars = counts.len();
-    if bars < 4 {
-        return None;
-    }
-    let highest = counts.iter().max().copied().unwrap_or(0) as f64;
-    let x = DVector::from_fn(bars, |bar, _| (first_s + (bar as f64 + 0.5) * bin_s - mean_s) / deviation_s);
-    let y = DVector::from_fn(bars, |bar, _| counts[bar] as f64 / highest);
-    let mode = counts.iter().enumerate().max_by_key(|(_, count)| **count).map_or(0.0, |(bar, _)| x[bar]);
-    let mean_y = y.mean();
-    let start = Bell { x, y, parameters: Vector3::new(1.0, mode, 0.5) };
-    let (found, report) = LevenbergMarquardt::new().minimize(start);
-    let [a, b, c] = [found.parameters.x, found.parameters.y, found.parameters.z];
-    let sound = report.termination.was_successful() && [a, b, c].iter().all(|value| value.is_finite()) && c != 0.0;
-    let (residuals, jacobian) = (found.residuals().filter(|_| sound)?, found.jacobian()?);
-    let squares = residuals.norm_squared();
-    let covariance: Matrix3<f64> = (jacobian.transpose() * jacobian).try_inverse()? * (squares / (bars - 3) as f64);
-    let error = |index: usize| covariance[(index, index)].max(0.0).sqrt();
-    let total: f64 = found.y.iter().map(|y| (y - mean_y) * (y - mean_y)).sum();
-    // A bell narrower than a bar, whose width nothing tells, is none.
-    (error(2) < c.abs()).then(|| GaussianFit {
-        a: a * highest,
-        b_s: mean_s + b * deviation_s,
-        c_s: c.abs() * deviation_s,
-        standard_errors: [error(0) * highest, error(1) * deviation_s, error(2) * deviation_s],
-        r2: 1.0 - squares / total,
-    })
 }

@@ -8,6 +8,7 @@
 mod connection;
 mod distribution;
 mod frames;
+mod gaussian;
 mod segment;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,8 @@ use equipoise::units::Span;
 use serde::Serialize;
 use thiserror::Error;
 
-pub use distribution::{Distribution, GaussianFit};
+pub use distribution::Distribution;
+pub use gaussian::GaussianFit;
 
 use connection::Connections;
 use frames::Frames;

@@ -1,16 +1,10 @@
-//! The one place that knows the plotting library: a chart in our words becomes an SVG.
+//! A chart, and how it becomes an SVG with a legend.
 //!
-//! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The legend stands beside the
-//! chart in HTML, because the library's leaves out dashes.
-
-use kuva::plot::{BandPlot, LinePlot};
-use kuva::render::annotations::{ReferenceLine, ShadedRegion};
-use kuva::render::layout::Layout;
-use kuva::render::plots::Plot;
-use kuva::render::theme::Theme;
+//! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The legend is HTML below the
+//! SVG, so that it wraps on a narrow screen. The parts of the SVG are drawn by [`axes`], [`shapes`] and [`marks`].
 
 use super::format::escape;
-use super::shapes;
+use super::{axes, marks, shapes};
 
 /// What is drawn.
 #[derive(Clone, Debug)]
@@ -94,257 +88,154 @@ pub(super) struct Shade {
     pub(super) name: &'static str,
 }
 
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 340.0;
+pub(super) const WIDTH: f64 = 900.0;
+pub(super) const HEIGHT: f64 = 340.0;
+/// Room for the ticks and the label of the vertical axis, unless its numbers are long.
 const LEFT: f64 = 70.0;
 /// Room for the label of a horizontal mark.
 const RIGHT: f64 = 64.0;
 /// Room for the labels of vertical marks.
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 56.0;
-/// Heights of letters: large enough for a phone, where a chart is shown at 0.8 of its size.
-const TICK_SIZE: u32 = 14;
-const LABEL_SIZE: u32 = 15;
-/// Width of a letter of a mark's label, at the most but for rare letters.
-const LETTER_WIDTH: f64 = 7.5;
+/// Height of letters: large enough for a phone, where a chart is shown at 0.8 of its size.
+pub(super) const TEXT_SIZE: f64 = 14.0;
+/// Width of a letter, except for rare letters.
+pub(super) const LETTER_WIDTH: f64 = 7.5;
 /// More vertical marks than this share one entry in the legend.
-const MOST_NAMED_MARKS: usize = 12;
-/// How the library's names of clipping areas begin; a chart has one.
-const CLIP_ID: &str = "kuva-clip-";
-const BAND_OPACITY: f64 = 0.2;
+pub(super) const MOST_NAMED_MARKS: usize = 12;
+pub(super) const BAND_OPACITY: f64 = 0.2;
 /// A band's upper edge, in the dashes of its world.
-const EDGE_WIDTH: f64 = 0.9;
+pub(super) const EDGE_WIDTH: f64 = 0.9;
 const SHADE_OPACITY: f64 = 0.6;
-/// Colour of target and steps.
-const MARK: &str = "var(--mark)";
-const MARK_WIDTH: f64 = 1.5;
 
 impl Axis {
-    /// An axis that can be drawn, whatever the limits.
+    /// An axis that can be drawn, whatever the limits: finite, and long enough for the precision of a float.
     pub(super) fn new(label: &'static str, min: f64, max: f64) -> Self {
-        let min = if min.is_finite() { min } else { 0.0 };
-        let max = if max.is_finite() && max > min { max } else { min + 1.0 };
-        Self { label, min, max }
+        /// The length between the largest limits is finite, and a part of the smallest length is above zero.
+        const LARGEST: f64 = 1e300;
+        const SHORTEST: f64 = 1e-300;
+        /// Shortest length as a share of the place on the number line: ticks stay distinct.
+        const SHORTEST_SHARE: f64 = 1e-6;
+        let min = if min.is_finite() { min.clamp(-LARGEST, LARGEST) } else { 0.0 };
+        let length = if max.is_finite() && max > min { max.min(LARGEST) - min } else { 1.0 };
+        Self { label, min, max: min + length.max(min.abs() * SHORTEST_SHARE).max(SHORTEST) }
     }
 
-    fn clamp(&self, value: f64) -> f64 {
-        value.clamp(self.min, self.max)
-    }
-
-    fn contains(&self, value: f64) -> bool {
+    pub(super) fn contains(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value)
     }
 
-    /// Where on the axis `value` lies: 0 at its start, 1 at its end.
+    /// Position of `value` on the axis: 0 at its start or before, 1 at its end or after.
     fn share(&self, value: f64) -> f64 {
-        (self.clamp(value) - self.min) / (self.max - self.min)
+        (value.clamp(self.min, self.max) - self.min) / (self.max - self.min)
+    }
+}
+
+/// The area between the axes: where values are in the picture.
+pub(super) struct Area<'a> {
+    x: &'a Axis,
+    y: &'a Axis,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+impl<'a> Area<'a> {
+    pub(super) fn of(chart: &'a Chart) -> Self {
+        let left = LEFT.max(axes::room_for_numbers(&chart.y));
+        Self { x: &chart.x, y: &chart.y, left, right: WIDTH - RIGHT, top: TOP, bottom: HEIGHT - BOTTOM }
+    }
+
+    /// Horizontal position of a value, at the edge if it is beyond.
+    pub(super) fn x(&self, value: f64) -> f64 {
+        self.left + self.x.share(value) * (self.right - self.left)
+    }
+
+    /// Vertical position of a value, at the edge if it is beyond.
+    pub(super) fn y(&self, value: f64) -> f64 {
+        self.bottom - self.y.share(value) * (self.bottom - self.top)
     }
 }
 
 impl Chart {
-    /// The chart as SVG that fills the width it is given, with its legend.
+    /// The chart as an SVG that fills the width of the page, with its legend.
     pub(super) fn to_html(&self) -> String {
-        let svg = self.with_own_ids(&kuva::render_to_svg(self.plots(), self.layout()));
+        let area = Area::of(self);
         let label = escape(&self.title);
-        let size = format!("width=\"{WIDTH}\" height=\"{HEIGHT}\"");
-        let scalable = format!("viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\"");
-        let svg = svg.replacen(&size, &scalable, 1);
-        let svg = match svg.rsplit_once("</svg>") {
-            Some((drawn, rest)) => format!("{drawn}{}{}</svg>{rest}", shapes::svg(self), self.mark_labels()),
-            None => svg,
+        format!(
+            "<div class=\"chart\" tabindex=\"0\" role=\"region\" aria-label=\"Chart: {label}\">{}</div>\n{}",
+            self.svg(&area),
+            self.legend(&area)
+        )
+    }
+
+    fn svg(&self, area: &Area<'_>) -> String {
+        let (label, clip) = (escape(&self.title), format!("clip-{}", self.id));
+        [
+            format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" "),
+            format!("aria-label=\"{label}\" font-family=\"inherit\" fill=\"var(--text)\">"),
+            format!("<clipPath id=\"{clip}\">{}</clipPath>", rect(area, area.left, area.right, "")),
+            axes::svg(self, area),
+            format!("<g clip-path=\"url(#{clip})\">"),
+            self.shades(area),
+            shapes::lines(self, area),
+            marks::lines(self, area),
+            "</g>".to_owned(),
+            shapes::signs(self, area),
+            marks::labels(self, area),
+            "</svg>".to_owned(),
+        ]
+        .concat()
+    }
+
+    fn shades(&self, area: &Area<'_>) -> String {
+        let shade = |shade: &Shade| {
+            let look = format!(" fill=\"{}\" fill-opacity=\"{SHADE_OPACITY}\"", shade.color);
+            rect(area, area.x(shade.from), area.x(shade.to), &look)
         };
-        let scroll = format!("class=\"chart\" tabindex=\"0\" role=\"region\" aria-label=\"Chart: {label}\"");
-        format!("<div {scroll}>{svg}</div>\n{}", self.legend())
+        self.shades.iter().filter(|shade| shade.from < shade.to).map(shade).collect()
     }
 
-    /// The library numbers its clipping areas through the whole process, which would make equal reports unequal.
-    fn with_own_ids(&self, svg: &str) -> String {
-        let mut parts = svg.split(CLIP_ID);
-        let mut own = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
-            own.push_str(&format!("clip-{}{rest}", self.id));
-        }
-        own
-    }
-
-    /// Bands below lines, and solid lines below dashed ones, so that of two equal lines both can be seen.
-    fn plots(&self) -> Vec<Plot> {
-        let mut layers: Vec<_> = self.layers.iter().collect();
-        layers.sort_by_key(|layer| (!matches!(layer.shape, Shape::Band(_)), !layer.style.dash.is_empty()));
-        let mut plots: Vec<Plot> = layers.into_iter().flat_map(|layer| self.layer_plots(layer)).collect();
-        if plots.is_empty() {
-            // The library draws no axes around nothing.
-            let unseen = Style { color: "none", dash: "", width: 0.0 };
-            plots.push(self.line(&[(self.x.min, self.y.min), (self.x.max, self.y.max)], unseen).into());
-        }
-        plots
-    }
-
-    fn layer_plots(&self, layer: &Layer) -> Vec<Plot> {
-        let (x, y) = (|at| self.x.clamp(at), |value| self.y.clamp(value));
-        let mut plots: Vec<Plot> = Vec::new();
-        match &layer.shape {
-            Shape::Line(points) | Shape::Steps(points) => {
-                for part in points.split(|point| !point.1.is_finite()).filter(|part| !part.is_empty()) {
-                    let line = self.line(part, layer.style);
-                    let line = if matches!(layer.shape, Shape::Steps(_)) { line.with_step() } else { line };
-                    plots.push(line.into());
-                }
-            }
-            Shape::Band(points) => {
-                let parts = points.split(|(_, low, high)| !low.is_finite() || !high.is_finite());
-                for part in parts.filter(|part| !part.is_empty()) {
-                    let [at, low, high] = [
-                        part.iter().map(|point| x(point.0)).collect::<Vec<_>>(),
-                        part.iter().map(|point| y(point.1)).collect(),
-                        part.iter().map(|point| y(point.2)).collect(),
-                    ];
-                    let band = BandPlot::new(at, low, high).with_color(layer.style.color).with_opacity(BAND_OPACITY);
-                    plots.push(band.into());
-                    let edge: Vec<_> = part.iter().map(|point| (point.0, point.2)).collect();
-                    plots.push(self.line(&edge, Style { width: EDGE_WIDTH, ..layer.style }).into());
-                }
-            }
-            // Drawn over the library's picture.
-            Shape::Points(_) | Shape::Box(..) => {}
-        }
-        plots
-    }
-
-    /// A line through points without a gap; a single point becomes a short line.
-    fn line(&self, points: &[(f64, f64)], style: Style) -> LinePlot {
-        let short = (self.x.max - self.x.min) / 200.0;
-        let points = match points {
-            &[(at, value)] => vec![(at - short, value), (at + short, value)],
-            points => points.to_vec(),
-        };
-        let line = LinePlot::new()
-            .with_data(points.into_iter().map(|(at, value)| (self.x.clamp(at), self.y.clamp(value))))
-            .with_color(style.color)
-            .with_stroke_width(style.width);
-        if style.dash.is_empty() {
-            line
-        } else {
-            line.with_line_style(kuva::plot::LineStyle::Custom(style.dash.to_owned()))
-        }
-    }
-
-    fn layout(&self) -> Layout {
-        let theme = Theme {
-            background: "none".to_owned(),
-            axis_color: "var(--axis)".to_owned(),
-            grid_color: "var(--grid)".to_owned(),
-            tick_color: "var(--axis)".to_owned(),
-            text_color: "var(--text)".to_owned(),
-            font_family: Some("inherit".to_owned()),
-            ..Theme::light()
-        };
-        let mut layout = Layout::new((self.x.min, self.x.max), (self.y.min, self.y.max))
-            .with_width(WIDTH)
-            .with_height(HEIGHT)
-            .with_x_label(self.x.label)
-            .with_y_label(self.y.label)
-            .with_theme(theme)
-            .with_tick_size(TICK_SIZE)
-            .with_label_size(LABEL_SIZE)
-            .with_force_margins(LEFT, RIGHT)
-            .with_force_margins_y(TOP, BOTTOM)
-            .with_x_axis_min(self.x.min)
-            .with_x_axis_max(self.x.max)
-            .with_y_axis_min(self.y.min)
-            .with_y_axis_max(self.y.max);
-        if !self.categories.is_empty() {
-            layout = layout.with_x_categories(self.categories.clone());
-        }
-        for shade in &self.shades {
-            let region = ShadedRegion::vertical(shade.from.max(self.x.min), shade.to.min(self.x.max));
-            layout = layout.with_shaded_region(region.with_color(shade.color).with_opacity(SHADE_OPACITY));
-        }
-        for mark in self.horizontals.iter().filter(|mark| self.y.contains(mark.at)) {
-            let line = ReferenceLine::horizontal(mark.at).with_color(MARK).with_dasharray(mark.dash);
-            layout = layout.with_reference_line(line.with_stroke_width(MARK_WIDTH));
-        }
-        for mark in self.verticals.iter().filter(|mark| self.x.contains(mark.at)) {
-            let line = ReferenceLine::vertical(mark.at).with_color(MARK).with_dasharray(mark.dash);
-            layout = layout.with_reference_line(line.with_stroke_width(MARK_WIDTH));
-        }
-        layout
-    }
-
-    /// Where a point stands in the picture, at the edge where it lies beyond.
-    pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
-        let across = LEFT + self.x.share(x) * (WIDTH - LEFT - RIGHT);
-        (across, HEIGHT - BOTTOM - self.y.share(y) * (HEIGHT - TOP - BOTTOM))
-    }
-
-    /// The labels of the marks, as SVG.
-    fn mark_labels(&self) -> String {
-        let mut labels = String::new();
-        for mark in self.horizontals.iter().filter(|mark| self.y.contains(mark.at)) {
-            let y = HEIGHT - BOTTOM - self.y.share(mark.at) * (HEIGHT - TOP - BOTTOM) + f64::from(TICK_SIZE) / 3.0;
-            labels.push_str(&label(WIDTH - RIGHT + 6.0, y, "start", &mark.label));
-        }
-        let numbered = self.marks_are_numbered();
-        for (index, mark) in self.verticals.iter().enumerate().filter(|(_, mark)| self.x.contains(mark.at)) {
-            let text = if numbered { (index + 1).to_string() } else { mark.label.clone() };
-            if self.verticals.len() <= MOST_NAMED_MARKS {
-                labels.push_str(&label(self.label_middle(mark, &text), TOP - 10.0, "middle", &text));
+    fn legend(&self, area: &Area<'_>) -> String {
+        let mut entries = String::new();
+        let mut boxes = 0;
+        for layer in &self.layers {
+            if !matches!(layer.shape, Shape::Box(..)) {
+                entries.push_str(&legend_entry(&shapes::swatch(layer), &layer.name));
+            } else if axes::names_are_numbered(self, area) {
+                boxes += 1;
+                entries.push_str(&legend_entry(&shapes::swatch(layer), &format!("{boxes}: {}", layer.name)));
             }
         }
-        labels
-    }
-
-    /// Whether vertical marks stand too near each other for their labels, and have numbers instead.
-    fn marks_are_numbered(&self) -> bool {
-        let mut right = f64::NEG_INFINITY;
-        self.verticals.iter().any(|mark| {
-            let (middle, half) = (self.label_middle(mark, &mark.label), half_width(&mark.label));
-            let overlaps = middle - half < right || half > WIDTH / 4.0;
-            right = middle + half + LETTER_WIDTH;
-            overlaps
-        })
-    }
-
-    /// Where a vertical mark's label has its middle: above the mark, or as near as the chart's edges allow.
-    fn label_middle(&self, mark: &Mark, label: &str) -> f64 {
-        let half = half_width(label).min(WIDTH / 2.0);
-        (LEFT + self.x.share(mark.at) * (WIDTH - LEFT - RIGHT)).clamp(half, WIDTH - half)
-    }
-
-    fn legend(&self) -> String {
-        let mut entries: String = self.layers.iter().map(Layer::legend_entry).collect();
-        entries.extend(self.horizontals.iter().map(|mark| mark.legend_entry(&mark.name)));
+        let mark_entry = |mark: &Mark, name: &str| legend_entry(&marks::swatch(mark), name);
+        entries.extend(self.horizontals.iter().map(|mark| mark_entry(mark, &mark.name)));
         match self.verticals.first() {
             Some(first) if self.verticals.len() > MOST_NAMED_MARKS => {
-                entries.push_str(&first.legend_entry(&format!("{} steps, from {}", self.verticals.len(), first.name)));
+                entries.push_str(&mark_entry(first, &format!("{} steps, from {}", self.verticals.len(), first.name)));
             }
             _ => {
-                let numbered = self.marks_are_numbered();
+                let numbered = marks::are_numbered(self, area);
                 entries.extend(self.verticals.iter().enumerate().map(|(index, mark)| {
                     let number = if numbered { format!("{}: ", index + 1) } else { String::new() };
-                    mark.legend_entry(&format!("{number}{}", mark.name))
+                    mark_entry(mark, &format!("{number}{}", mark.name))
                 }));
             }
         }
         for (index, Shade { color, name, .. }) in self.shades.iter().enumerate() {
             if self.shades.iter().position(|shade| shade.name == *name) == Some(index) {
-                let shade =
-                    format!("<rect width=\"28\" height=\"12\" style=\"fill:{color};opacity:{SHADE_OPACITY}\"/>");
-                entries.push_str(&legend_entry(&shade, name));
+                let look = format!("fill:{color};opacity:{SHADE_OPACITY}");
+                entries.push_str(&legend_entry(&format!("<rect width=\"28\" height=\"12\" style=\"{look}\"/>"), name));
             }
         }
         format!("<ul class=\"legend\">{entries}</ul>\n")
     }
 }
 
-fn half_width(label: &str) -> f64 {
-    label.chars().count() as f64 * LETTER_WIDTH / 2.0
-}
-
-fn label(x: f64, y: f64, anchor: &str, text: &str) -> String {
-    let text = escape(text);
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{TICK_SIZE}\" text-anchor=\"{anchor}\">{text}</text>")
+/// A rectangle over the whole height of the area, with further attributes.
+fn rect(area: &Area<'_>, left: f64, right: f64, attributes: &str) -> String {
+    let (top, width, height) = (area.top, right - left, area.bottom - area.top);
+    format!("<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"{attributes}/>")
 }
 
 fn legend_entry(swatch: &str, name: &str) -> String {
@@ -352,38 +243,24 @@ fn legend_entry(swatch: &str, name: &str) -> String {
     format!("<li>{svg} <span>{}</span></li>", escape(name))
 }
 
-fn line_swatch(y: f64, color: &str, width: f64, dash: &str) -> String {
+/// A text with its anchor at a point of the baseline.
+pub(super) fn text(x: f64, y: f64, anchor: &str, text: &str) -> String {
+    let text = escape(text);
+    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{TEXT_SIZE}\" text-anchor=\"{anchor}\">{text}</text>")
+}
+
+pub(super) fn line_swatch(y: f64, color: &str, width: f64, dash: &str) -> String {
     let dash = if dash.is_empty() { "none" } else { dash };
     format!(
         "<line x1=\"0\" y1=\"{y}\" x2=\"28\" y2=\"{y}\" style=\"stroke:{color};stroke-width:{width};stroke-dasharray:{dash}\"/>"
     )
 }
 
-impl Layer {
-    fn legend_entry(&self) -> String {
-        let Style { color, dash, width } = self.style;
-        let swatch = match self.shape {
-            Shape::Band(_) => {
-                let area = format!("<rect width=\"28\" height=\"12\" style=\"fill:{color};opacity:{BAND_OPACITY}\"/>");
-                area + &line_swatch(1.0, color, EDGE_WIDTH, dash)
-            }
-            Shape::Line(_) | Shape::Steps(_) => line_swatch(6.0, color, width, dash),
-            Shape::Points(_) => shapes::point(14.0, 6.0, self.style),
-            // The box stands over its name.
-            Shape::Box(..) => return String::new(),
-        };
-        legend_entry(&swatch, &self.name)
-    }
-}
-
-impl Mark {
-    fn legend_entry(&self, name: &str) -> String {
-        legend_entry(&line_swatch(6.0, MARK, MARK_WIDTH, self.dash), name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::num::f64::ANY;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn chart(layers: Vec<Layer>, verticals: Vec<Mark>) -> Chart {
@@ -400,21 +277,65 @@ mod tests {
         }
     }
 
+    fn layer(shape: Shape) -> Layer {
+        Layer { name: "<layer>".to_owned(), style: Style { color: "red", dash: "", width: 1.0 }, shape }
+    }
+
     fn mark(at: f64, label: &str) -> Mark {
         Mark { at, label: label.to_owned(), name: format!("the step to {label}"), dash: "2 3" }
     }
 
-    const STYLE: Style = Style { color: "red", dash: "", width: 1.0 };
+    /// The paths of the layers: for each the parts that are joined, and their corners.
+    fn paths(chart: &Chart) -> Vec<Vec<Vec<(f64, f64)>>> {
+        let svg = shapes::lines(chart, &Area::of(chart));
+        svg.split("<path d=\"").skip(1).map(|path| corners(path.split('"').next().expect("an end"))).collect()
+    }
+
+    /// The parts of a path, and their corners.
+    fn corners(path: &str) -> Vec<Vec<(f64, f64)>> {
+        let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
+        let (mut x, mut y) = (0.0, 0.0);
+        for (command, rest) in path.match_indices(char::is_alphabetic).map(|(at, command)| (command, &path[at + 1..])) {
+            let end = rest.find(char::is_alphabetic).unwrap_or(rest.len());
+            let numbers: Vec<f64> = rest[..end].split_whitespace().map(|number| number.parse().expect(path)).collect();
+            match (command, numbers.as_slice()) {
+                ("M" | "L", &[to_x, to_y]) => (x, y) = (to_x, to_y),
+                ("H", &[to]) => x = to,
+                ("V", &[to]) => y = to,
+                ("h", &[by]) => x += by,
+                ("v", &[by]) => y += by,
+                ("Z", &[]) => continue,
+                _ => panic!("{path}"),
+            }
+            if command == "M" {
+                parts.push(Vec::new());
+            }
+            parts.last_mut().expect(path).push((x, y));
+        }
+        parts
+    }
 
     /// A line across what was not measured would claim a measurement.
     #[test]
     fn what_was_not_measured_is_a_gap() {
         let points = |middle| vec![(1.0, 2.0), (2.0, 2.0), (3.0, middle), (4.0, 2.0), (5.0, 2.0)];
-        let lines = |middle| {
-            let line = Layer { name: String::new(), style: STYLE, shape: Shape::Line(points(middle)) };
-            chart(vec![line], Vec::new()).plots().len()
-        };
+        let lines = |middle| paths(&chart(vec![layer(Shape::Line(points(middle)))], Vec::new()))[0].len();
         assert_eq!((lines(2.0), lines(f64::NAN), lines(f64::INFINITY)), (1, 2, 2));
+        let band = points(f64::NAN).into_iter().map(|(x, y)| (x, 1.0, y)).collect();
+        let band = paths(&chart(vec![layer(Shape::Band(band))], Vec::new()));
+        assert_eq!(band.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2], "the area and its edge");
+        assert!(paths(&chart(vec![layer(Shape::Line(vec![(f64::NAN, 1.0)]))], Vec::new())).is_empty());
+    }
+
+    /// The area is 766 wide and 254 high, 70 from the left and 30 from the top; both axes run from 0 to 10.
+    #[test]
+    fn steps_hold_until_the_next_value() {
+        let steps = |points: &[(f64, f64)]| paths(&chart(vec![layer(Shape::Steps(points.to_vec()))], Vec::new()));
+        let at = |x: f64, y: f64| ((700.0 + 766.0 * x).round() / 10.0, (2840.0 - 254.0 * y).round() / 10.0);
+        let expected = [at(0.0, 5.0), at(4.0, 5.0), at(4.0, 2.0), at(10.0, 2.0)];
+        assert_eq!(steps(&[(0.0, 5.0), (4.0, 2.0), (10.0, 2.0)]), [vec![expected.to_vec()]]);
+        let gap = steps(&[(0.0, 5.0), (4.0, f64::NAN), (6.0, 2.0), (8.0, 2.0)]);
+        assert_eq!(gap, [vec![vec![at(0.0, 5.0), at(4.0, 5.0)], vec![at(6.0, 2.0), at(8.0, 2.0)]]]);
     }
 
     #[test]
@@ -427,11 +348,103 @@ mod tests {
     }
 
     #[test]
+    fn names_that_would_overlap_become_numbers_with_their_words_in_the_legend() {
+        let boxes = |count: u32| {
+            let names: Vec<_> = (1..=count).map(|number| format!("a rather long name {number}")).collect();
+            let layers = (1..=count).map(|number| layer(Shape::Box(f64::from(number), [1.0, 2.0, 3.0, 4.0, 5.0], 3.0)));
+            let x = Axis::new("case", 0.5, f64::from(count) + 0.5);
+            Chart { x, categories: names, ..chart(layers.collect(), Vec::new()) }.to_html()
+        };
+        assert!(boxes(3).contains(">a rather long name 3</text>") && !boxes(3).contains("3: "));
+        assert!(
+            boxes(9).contains(">9</text>") && boxes(9).contains("9: &lt;layer&gt;") && !boxes(9).contains("long name")
+        );
+    }
+
+    #[test]
     fn axes_without_a_length_are_given_one() {
-        for (min, max) in [(0.0, 0.0), (3.0, 1.0), (f64::NAN, f64::NAN), (0.0, f64::INFINITY), (f64::NEG_INFINITY, 1.0)]
-        {
+        for (min, max) in [
+            (0.0, 0.0),
+            (3.0, 1.0),
+            (f64::NAN, f64::NAN),
+            (0.0, f64::INFINITY),
+            (f64::NEG_INFINITY, 1.0),
+            (1e300, 1e300),
+            (f64::MIN, f64::MAX),
+            (0.0, f64::from_bits(1)),
+        ] {
             let axis = Axis::new("", min, max);
-            assert!(axis.min.is_finite() && axis.max.is_finite() && axis.min < axis.max, "{min} {max}: {axis:?}");
+            assert!(axis.min.is_finite() && (axis.max - axis.min).is_finite(), "{min} {max}: {axis:?}");
+            assert!(axis.min < axis.min / 2.0 + axis.max / 2.0, "{min} {max}: {axis:?}");
+        }
+    }
+
+    /// Whether all tags of a document are closed in their order.
+    fn is_balanced(document: &str) -> bool {
+        let mut open = Vec::new();
+        for tag in document.split('<').skip(1) {
+            let Some((tag, text)) = tag.split_once('>') else { return false };
+            let name = tag.split(' ').next().unwrap_or_default();
+            match name.strip_prefix('/') {
+                Some(name) if open.pop() != Some(name) => return false,
+                None if !tag.ends_with('/') => open.push(name),
+                _ => {}
+            }
+            if text.contains('>') || tag.matches('"').count() % 2 != 0 {
+                return false;
+            }
+        }
+        open.is_empty()
+    }
+
+    /// Values of an attribute in all elements.
+    fn values<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
+        svg.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    }
+
+    fn any_chart() -> impl Strategy<Value = Chart> {
+        let points = || proptest::collection::vec((ANY, ANY, ANY), 0..6);
+        let places = proptest::collection::vec((ANY, -1.0..12.0f64), 0..20);
+        (points(), places, (ANY, ANY, ANY, ANY), any::<bool>(), 0usize..60).prop_map(
+            |(any, places, limits, small, names)| {
+                let pairs: Vec<_> = any.iter().map(|point| (point.0, point.1)).chain(places.clone()).collect();
+                let mut layers = vec![
+                    layer(Shape::Line(pairs.clone())),
+                    layer(Shape::Steps(pairs.clone())),
+                    layer(Shape::Points(pairs)),
+                    layer(Shape::Band(any.clone())),
+                ];
+                layers.extend(any.iter().map(|&(x, y, z)| layer(Shape::Box(x, [y, z, y, z, y], z))));
+                let marks: Vec<_> = places.iter().map(|place| mark(place.1, "\"mark\" & co")).collect();
+                let (x, y) =
+                    if small { ((0.0, 10.0), (-1.0, 10.0)) } else { ((limits.0, limits.1), (limits.2, limits.3)) };
+                Chart {
+                    x: Axis::new("x", x.0, x.1),
+                    y: Axis::new("y", y.0, y.1),
+                    categories: vec!["<name>".to_owned(); names],
+                    horizontals: marks.clone(),
+                    shades: any.iter().map(|&(from, to, _)| Shade { from, to, color: "red", name: "" }).collect(),
+                    ..chart(layers, marks)
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn any_chart_is_well_formed_and_within_its_picture(chart in any_chart()) {
+            prop_assert!(is_balanced(&chart.to_html()));
+            let svg = chart.svg(&Area::of(&chart));
+            let mut places: Vec<(f64, f64)> = values(&svg, "d").into_iter().flat_map(corners).flatten().collect();
+            for (x, y) in [("x", "y"), ("x1", "y1"), ("x2", "y2"), ("cx", "cy")] {
+                let numbers = |name| values(&svg, name).into_iter().map(|number| number.parse::<f64>().expect("a number"));
+                places.extend(numbers(x).zip(numbers(y)));
+            }
+            let within = |&(x, y): &(f64, f64)| (0.0..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y);
+            prop_assert!(places.iter().all(within), "{svg}");
+            for size in values(&svg, "width").into_iter().chain(values(&svg, "height")) {
+                prop_assert!((0.0..=WIDTH).contains(&size.parse::<f64>().expect("a number")), "{svg}");
+            }
         }
     }
 }

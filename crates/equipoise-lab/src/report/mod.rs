@@ -2,10 +2,12 @@
 //!
 //! Everything that comes from a scenario is text to be escaped; nothing is fetched; equal results give equal bytes.
 
+mod axes;
 mod capture;
 mod chart;
 mod charts;
 mod format;
+mod marks;
 mod paper;
 mod paths;
 mod shapes;
