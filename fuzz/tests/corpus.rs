@@ -27,6 +27,7 @@ fn files(target: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Runs the target; a panic says which file it was.
+#[expect(clippy::print_stdout, reason = "it says what the finding was")]
 fn run(target: Target, name: &str, bytes: &[u8]) {
     if let Err(panic) = std::panic::catch_unwind(|| target(bytes)) {
         println!("{name}: {bytes:02X?}");

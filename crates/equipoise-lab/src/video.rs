@@ -84,7 +84,7 @@ mod tests {
         let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
         let folder = env::var_os("EQUIPOISE_TEST_DATA").map_or(default, PathBuf::from).join("video");
         if !folder.is_dir() {
-            println!("skipped: no video traces, {} is not there (EQUIPOISE_TEST_DATA)", folder.display());
+            println!("skipped: test data (EQUIPOISE_TEST_DATA): video traces at {}", folder.display());
             return;
         }
         let mut read_files = 0;

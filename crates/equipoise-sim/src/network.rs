@@ -79,7 +79,7 @@ impl StreamState {
     }
 
     /// The stream's next packet, where it leaves before `until` and the stream has not been stopped.
-    fn send_before(&mut self, until: Time, ways: &[Way], observer: &mut dyn Observer) -> Option<Packet> {
+    fn send_before(&mut self, until: Time, ways: &[Way], observer: &mut impl Observer) -> Option<Packet> {
         let at = self.next_departure().filter(|at| *at < until)?;
         self.source.advance();
         let (number, size, way) = (self.sent, self.source.packet_size(), self.way);
@@ -104,13 +104,13 @@ pub(crate) struct Packet {
 }
 
 /// What packets meet where they leave the network.
-pub(crate) struct Outside<'a> {
+pub(crate) struct Outside<'a, O> {
     /// Tells sessions of arrivals.
     pub(crate) agenda: &'a mut Agenda,
     /// Gets lost datagrams back.
     pub(crate) packets: &'a mut Packets,
     /// Sees the streams' packets.
-    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) observer: &'a mut O,
 }
 
 impl Network {
@@ -235,7 +235,7 @@ impl Network {
     }
 
     /// All is known that the sessions send before `to`: takes it through the links.
-    pub(crate) fn advance(&mut self, to: Time, outside: &mut Outside<'_>) {
+    pub(crate) fn advance(&mut self, to: Time, outside: &mut Outside<'_, impl Observer>) {
         self.known = self.known.max(to);
         loop {
             let mut moved = false;
@@ -265,7 +265,7 @@ impl Network {
     }
 
     /// Serves what has come to a link before `known`.
-    fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_>) {
+    fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
         if let [Feeder { from: From::Stream(stream), .. }] = self.links[link].feeders.as_slice() {
             return self.stream_until(link, *stream, known, outside);
         }
@@ -277,7 +277,7 @@ impl Network {
     }
 
     /// The same for a link that one stream has to itself: there is nothing to merge.
-    fn stream_until(&mut self, link: usize, stream: usize, known: Time, outside: &mut Outside<'_>) {
+    fn stream_until(&mut self, link: usize, stream: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
         while let Some(packet) = self.streams[stream].send_before(known, &self.ways, outside.observer) {
             self.pass(packet, link, outside);
         }
@@ -286,7 +286,7 @@ impl Network {
     }
 
     /// Takes a packet over a link, and over those behind it whose turn it must be.
-    fn pass(&mut self, mut packet: Packet, mut link: usize, outside: &mut Outside<'_>) {
+    fn pass(&mut self, mut packet: Packet, mut link: usize, outside: &mut Outside<'_, impl Observer>) {
         loop {
             if let Some(own) = self.ways[packet.way as usize].own.get_mut(packet.hop as usize) {
                 *own = *own + packet.size;
@@ -312,7 +312,7 @@ impl Network {
     }
 
     /// The first packet of a link's feeder.
-    fn pull(&mut self, link: usize, feeder: usize, observer: &mut dyn Observer) -> Option<Packet> {
+    fn pull(&mut self, link: usize, feeder: usize, observer: &mut impl Observer) -> Option<Packet> {
         let Link { feeders, heads, .. } = &mut self.links[link];
         let Feeder { from, inbox } = &mut feeders[feeder];
         let From::Stream(stream) = *from else {
@@ -327,7 +327,7 @@ impl Network {
     }
 
     /// A packet's arrival at the end of its way is known.
-    fn arrive(&mut self, packet: Packet, outside: &mut Outside<'_>) {
+    fn arrive(&mut self, packet: Packet, outside: &mut Outside<'_, impl Observer>) {
         let way = &mut self.ways[packet.way as usize];
         let Some(thing) = way.thing else {
             let Packet { at, sent, number: sequence, size, .. } = packet;

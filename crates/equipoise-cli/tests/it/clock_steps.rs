@@ -1,6 +1,5 @@
 //! Clocks that are set in the middle of a session, in real time and across namespaces: by 3 s either way, at either end.
 
-use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,7 +10,9 @@ use equipoise_net::{Clock, Watchdog};
 
 use crate::clocks::Which;
 use crate::faults::{Bench, Told};
+use crate::machine::Machine;
 use crate::middle::Passing;
+use crate::support::{Running, skip};
 
 /// What is done to whom, one after the other: the side, and by how many seconds its clock is set.
 const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
@@ -21,29 +22,30 @@ const WATCHED: usize = 8;
 /// A machine that stands still for longer says nothing of sessions on it: a third of three report intervals.
 const STANDSTILL: Span = Span::from_millis(250);
 
-/// What the rate was before the half second `at`, and the least that it was soon after, in bit/s.
-fn around(rates: &[f64], at: usize) -> (f64, f64) {
-    let before = &rates[at - WATCHED..at];
-    let least = rates[at..].iter().take(WATCHED).copied().fold(f64::MAX, f64::min);
-    (before.iter().sum::<f64>() / WATCHED as f64, least)
+/// What the rate was in the `watched` half seconds before `at`, and the least that it was in as many after, in bit/s.
+fn around(rates: &[f64], at: usize, watched: usize) -> (f64, f64) {
+    let before = &rates[at - watched..at];
+    let least = rates[at..].iter().take(watched).copied().fold(f64::MAX, f64::min);
+    (before.iter().sum::<f64>() / watched as f64, least)
 }
 
 /// A whole session, in which `act` does what it wants once it began; `None`, with the reason printed, where the machine had
 /// better things to do.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
-fn session(bench: &Bench, seconds: u32, act: impl FnOnce(Instant, &Child, &Child)) -> Option<Told> {
+#[expect(clippy::print_stdout, reason = "it says how far off the machine was")]
+fn session(bench: &Bench, seconds: u32, act: impl FnOnce(Instant, &Running, &Running)) -> Option<Told> {
     let watchdog = Watchdog::start(&Clock::new()).expect("a thread");
     let mut receiver = bench.receiver("receiver.json", &["--one-off"]);
     let mut sender = bench.sender(seconds, &[]);
     act(Instant::now(), &sender, &receiver);
-    assert!(sender.wait().expect("it ends").success());
-    assert!(receiver.wait().expect("it ends").success());
+    sender.finish();
+    receiver.finish();
     let told = bench.told();
     let longest = watchdog.stop().expect("it ran").list.iter().map(|stall| stall.end - stall.start).max();
     let longest = longest.unwrap_or(Span::ZERO);
     let late = told.sender["end"]["duration_s"].as_f64().expect("a number") - f64::from(seconds);
     if longest > STANDSTILL || late > STANDSTILL.as_secs_f64() {
-        println!("skipped: this machine stood still for {longest}, and the sender ended {late:.1} s late");
+        println!("the machine stood still for {longest}, and the sender ended {late:.1} s late");
+        skip("a machine that never stands still for a quarter of a second");
         return None;
     }
     Some(told)
@@ -53,22 +55,40 @@ fn wait_until(start: Instant, seconds: u64) {
     thread::sleep((start + Duration::from_secs(seconds)).saturating_duration_since(Instant::now()));
 }
 
-fn signal(name: &str, process: &Child) {
-    let status = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status();
-    assert!(status.expect("kill").success());
-}
-
 /// How often each end noticed that its wall clock and its monotonic clock moved against each other.
 fn noticed(told: &Told) -> [Option<u64>; 2] {
     [&told.sender["end"], &told.receiver].map(|end| end["wall_clock_steps"].as_u64())
 }
 
+/// The fast one of this file: one step after a second, and the delays themselves.
+#[test]
+fn a_senders_wall_clock_that_is_set_once_is_noticed_and_moves_neither_delay_nor_rate() {
+    let Some(mut bench) = Bench::new(Machine::shared(), |_: &Passing| vec![0]) else { return };
+    if !bench.give_clocks() {
+        return;
+    }
+    let told = session(&bench, 3, |start, _, _| {
+        wait_until(start, 1);
+        bench.clocks().set(0, Which::Wall, 3);
+    });
+    let Some(told) = told else { return };
+    told.hold("the sender's wall clock set by +3 s");
+    assert_eq!(noticed(&told), [Some(1), Some(0)]);
+    assert_eq!(told.sender["end"]["clock_steps"].as_array().map(Vec::len), Some(0), "{}", told.sender["end"]);
+    let intervals = told.sender["intervals"].as_array().expect("intervals");
+    let delays: Vec<f64> = intervals.iter().filter_map(|interval| interval["delay_mean_s"].as_f64()).collect();
+    assert!(delays.len() >= 4 && delays.iter().all(|delay| (0.0..0.5).contains(delay)), "{delays:?}");
+    let (before, least) = around(&told.rates(), 2, 2);
+    assert!(least > 0.4 * before, "{:?}", told.rates());
+}
+
 /// If it fails, an administrator or a time server that sets a host's clock moves delays, and with them the rate.
 #[test]
+#[ignore = "real time: 31 s, alone on the machine"]
 fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
     const FIRST_S: u64 = 8;
     const EVERY_S: u64 = 5;
-    let Some(mut bench) = Bench::new(|_: &Passing| vec![0]) else { return };
+    let Some(mut bench) = Bench::new(Machine::alone(), |_: &Passing| vec![0]) else { return };
     if !bench.give_clocks() {
         return;
     }
@@ -84,7 +104,7 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
     assert_eq!(noticed(&told), [Some(2), Some(2)]);
     assert_eq!(told.sender["end"]["clock_steps"].as_array().map(Vec::len), Some(0), "{}", told.sender["end"]);
     for (number, (side, by)) in STEPS.into_iter().enumerate() {
-        let (before, least) = around(&told.rates(), 2 * at(number) as usize);
+        let (before, least) = around(&told.rates(), 2 * at(number) as usize, WATCHED);
         println!("wall clock of the {} set by {by:+} s: from {before:.0} to {least:.0} bit/s at least", NAMES[side]);
         assert!(least > 0.4 * before, "at most one halving, where a busy machine adds a queue: {:?}", told.rates());
     }
@@ -94,13 +114,14 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
 ///
 /// If it fails, the time that the peer did not see pass is taken for delay.
 #[test]
+#[ignore = "real time: 43 s, alone on the machine"]
 fn a_session_clock_that_jumps_or_stood_still_is_noticed_and_the_rate_comes_back() {
     const FIRST_S: u64 = 8;
     const EVERY_S: u64 = 9;
     let cut = Arc::new(AtomicBool::new(false));
     let is_cut = cut.clone();
     let fate = move |_: &Passing| if is_cut.load(Ordering::Relaxed) { vec![] } else { vec![0] };
-    let Some(mut bench) = Bench::new(fate) else { return };
+    let Some(mut bench) = Bench::new(Machine::alone(), fate) else { return };
     if !bench.give_clocks() {
         return;
     }
@@ -114,12 +135,12 @@ fn a_session_clock_that_jumps_or_stood_still_is_noticed_and_the_rate_comes_back(
             }
             // A suspended machine hears nothing, and its monotonic clock does not count the time.
             let process = [sender, receiver][side];
-            signal("STOP", process);
+            process.signal("STOP");
             cut.store(true, Ordering::Relaxed);
             thread::sleep(Duration::from_secs(by.unsigned_abs()));
             bench.clocks().set(side, Which::Monotonic, by);
             cut.store(false, Ordering::Relaxed);
-            signal("CONT", process);
+            process.signal("CONT");
         }
     });
     let Some(told) = told else { return };
@@ -138,7 +159,7 @@ fn a_session_clock_that_jumps_or_stood_still_is_noticed_and_the_rate_comes_back(
         sender_ahead += if side == 0 { by } else { 0 };
         // A jump of the sender's clock makes half seconds without content; a receiver that is suspended is an outage.
         let until = from + if (side == 0) == (by > 0) { 6 } else { 0 };
-        let (before, least) = around(&told.rates(), from);
+        let (before, least) = around(&told.rates(), from, WATCHED);
         let rates = told.rates();
         let back = rates[until..].iter().position(|rate| *rate > 0.6 * before);
         println!(

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::SystemTime;
 
-use crate::support::Folder;
+use crate::support::{Folder, skip};
 
 /// Which of a host's clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +31,11 @@ const NUMBERS: usize = 5;
 
 impl Clocks {
     /// True clocks; `None`, with the reason printed, where there is no C compiler.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     pub(crate) fn new(folder: &Folder) -> Option<Self> {
         let (library, source) = (folder.file("clocks.so"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/clocks.c"));
         let compiled = Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o", &library, source]).status();
         if !compiled.is_ok_and(|status| status.success()) {
-            println!("skipped: no C compiler (`cc`) for the library that sets clocks");
+            skip("cc: no C compiler");
             return None;
         }
         let files = ["clocks-0", "clocks-1"].map(|name| folder.file(name));

@@ -2,31 +2,36 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::machine::Machine;
 use crate::middle::{Hosts, Middle};
-use crate::support::{Capture, Folder, equipoise, said};
+use crate::places::Places;
+use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, port_of, said};
 
 const KEY: &str = "what only these two hosts know";
 
-/// A receiver on this host's loopback, as a person starts it.
-fn receiver(port: &str, arguments: &[&str]) -> Child {
-    let child = equipoise().args(["receive", "-p", port, "-1"]).args(arguments).stdout(Stdio::piped()).spawn();
-    thread::sleep(Duration::from_millis(300));
-    child.expect("the command starts")
+/// A receiver on this host's loopback that prints nothing but what it was asked for, and its port.
+fn receiver(arguments: &[&str]) -> (Child, String) {
+    let mut command = equipoise();
+    command.args(["receive", "-p", "0", "-1"]).args(arguments).env("EQUIPOISE_KEY", KEY);
+    let child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
+    let port = port_of(child.id(), "udp").to_string();
+    (child, port)
 }
 
 #[test]
 fn a_stream_on_standard_input_comes_out_of_the_other_ends_standard_output() {
-    let mut receiver = receiver("6101", &["--insecure", "-o", "-", "-q"]);
+    let (mut receiver, port) = receiver(&["--insecure", "-o", "-", "-q"]);
     let mut sender = equipoise()
-        .args(["send", "127.0.0.1", "-p", "6101", "--insecure", "-F", "-", "-b", "30M", "-q"])
+        .args(["send", "127.0.0.1", "-p", &port, "--insecure", "-F", "-", "-b", "30M", "-q"])
         .stdin(Stdio::piped())
         .spawn()
         .expect("the command starts");
@@ -40,13 +45,9 @@ fn a_stream_on_standard_input_comes_out_of_the_other_ends_standard_output() {
 
 #[test]
 fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
-    let mut receiving = equipoise();
-    let receiving =
-        receiving.args(["receive", "-p", "6102", "-1", "-J"]).env("EQUIPOISE_KEY", KEY).stdout(Stdio::piped());
-    let receiving = receiving.spawn().expect("the command starts");
-    thread::sleep(Duration::from_millis(300));
+    let (receiving, port) = receiver(&["-J"]);
     let sent = equipoise()
-        .args(["send", "127.0.0.1", "-p", "6102", "-t", "2", "-b", "1M", "-l", "500", "-J"])
+        .args(["send", "127.0.0.1", "-p", &port, "-t", "0.6", "-b", "1M", "-l", "500", "-J"])
         .env("EQUIPOISE_KEY", KEY)
         .output()
         .expect("the command starts");
@@ -85,34 +86,60 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
 }
 
 /// Both hosts, and a middle that lets everything pass.
-fn across() -> Option<(Hosts, Middle, Folder)> {
-    let hosts = Hosts::new()?;
+fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
+    let hosts = Hosts::new(machine)?;
     let middle = Middle::start(&hosts, |_| vec![0]);
     let folder = Folder::new();
     fs::write(folder.file("key"), KEY).expect("written");
     Some((hosts, middle, folder))
 }
 
+/// The fast one across hosts.
 #[test]
+fn a_file_comes_from_host_to_host_as_it_was() {
+    let machine = Machine::shared();
+    let Some((hosts, middle, folder)) = across(&machine) else { return };
+    let [key, file, received] = ["key", "file", "received"].map(|name| folder.file(name));
+    let bytes: Vec<u8> = (0..50_000u32).flat_map(u32::to_le_bytes).collect();
+    fs::write(&file, &bytes).expect("written");
+    let (mut receiver, _) = Running::ready(&mut hosts.equipoise(1, &["receive", "--key", &key, "-1", "-o", &received]));
+    let (port, address) = (middle.port(), hosts.middle(0));
+    let mut sender = hosts.equipoise(0, &["send", &address, "-p", &port, "--key", &key, "-F", &file, "-b", "4M"]);
+    Running::start(&mut sender).finish();
+    receiver.finish();
+    assert!(fs::read(&received).expect("received") == bytes, "the bytes are those that were sent");
+}
+
+/// The fast one of an encrypted session as an outside tool sees it.
+#[test]
+fn a_stranger_on_the_way_reads_nothing_of_a_session_with_a_key() {
+    what_a_stranger_reads(&["--key"]);
+}
+
+#[test]
+#[ignore = "real time: 7 s"]
 fn a_stranger_on_the_way_reads_nothing_of_an_encrypted_session() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        println!("skipped: no tshark here");
+    what_a_stranger_reads(&["--key", "--insecure"]);
+}
+
+/// Captures a session of each kind: the text in it is seen unless there is a key.
+fn what_a_stranger_reads(kinds: &[&str]) {
+    if !installed("tshark") {
         return;
     }
-    let Some((hosts, middle, folder)) = across() else { return };
-    fs::write(folder.file("text"), "a sentence that must not be read ".repeat(3000)).expect("written");
-    let (key, text) = (folder.file("key"), folder.file("text"));
-    for (security, seen) in [(["--key", &key], false), (["--insecure", "-q"], true)] {
-        let capture = folder.file("capture.pcap");
+    let machine = Machine::shared();
+    let Some((hosts, middle, folder)) = across(&machine) else { return };
+    let [key, text, capture] = ["key", "text", "capture.pcap"].map(|name| folder.file(name));
+    fs::write(&text, "a sentence that must not be read ".repeat(3000)).expect("written");
+    for kind in kinds {
+        let security: &[&str] = if *kind == "--key" { &["--key", &key] } else { &["--insecure"] };
         let mut tshark = hosts.command(1, "tshark");
         let tshark = Capture::start(tshark.args(["-q", "-i", "eth0", "-w", &capture]), &capture);
-        let mut receiver = hosts
-            .equipoise(1, &[&["receive", "-1", "-q"][..], &security[..security.len() - usize::from(seen)]].concat());
-        thread::sleep(Duration::from_millis(300));
+        let (mut receiver, _) = Running::ready(&mut hosts.equipoise(1, &[&["receive", "-1"], security].concat()));
         let (port, address) = (middle.port(), hosts.middle(0));
-        let base = ["send", &address, "-p", &port, "-F", &text, "-b", "2M", "-q"];
-        let mut sender = hosts.equipoise(0, &[&base[..], &security[..security.len() - usize::from(seen)]].concat());
-        assert!(sender.wait().expect("it ends").success() && receiver.wait().expect("it ends").success());
+        let base = ["send", &address, "-p", &port, "-F", &text, "-b", "2M"];
+        Running::start(&mut hosts.equipoise(0, &[&base, security].concat())).finish();
+        receiver.finish();
         tshark.stop();
         let read = |filter: &str| {
             let mut tshark = Command::new("tshark");
@@ -121,7 +148,7 @@ fn a_stranger_on_the_way_reads_nothing_of_an_encrypted_session() {
             String::from_utf8_lossy(&output.stdout).lines().count()
         };
         assert!(read("udp.port == 5004") > 80, "the session was captured");
-        assert_eq!(read("udp contains \"must not be read\"") > 0, seen, "{security:?}");
+        assert_eq!(read("udp contains \"must not be read\"") > 0, *kind == "--insecure", "{kind}");
     }
 }
 
@@ -133,19 +160,17 @@ fn one_recorder_of_datagrams() {
     let Ok(role) = env::var(ROLE) else { return };
     let words: Vec<&str> = role.split(' ').collect();
     let socket = UdpSocket::bind(words[0]).expect("a free port");
-    socket.set_read_timeout(Some(Duration::from_secs(4))).expect("a timeout");
+    socket.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
     let mut file = File::create(words[1]).expect("writable");
     let mut buffer = vec![0; 65_536];
     let start = Instant::now();
-    let mut seen = false;
     while start.elapsed() < Duration::from_secs(40) {
         let Ok((length, _)) = socket.recv_from(&mut buffer) else {
-            if seen {
+            if fs::exists(stop_file(words[1])).expect("readable") {
                 break;
             }
             continue;
         };
-        seen = true;
         // RTCP of the same program is not relayed.
         if !(192..=223).contains(&buffer[1]) {
             file.write_all(&(length as u32).to_be_bytes()).expect("written");
@@ -157,15 +182,16 @@ fn one_recorder_of_datagrams() {
     }
 }
 
-fn recorder(hosts: &Hosts, side: usize, role: &str) -> Child {
-    let program = env::current_exe().expect("a test has a program");
-    hosts
-        .command(side, program.to_str().expect("a plain name"))
-        .args(["hosts::one_recorder_of_datagrams", "--exact", "--quiet"])
-        .env(ROLE, role)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("ip was there a moment ago")
+/// Once this exists, a recorder that has nothing more to record ends.
+fn stop_file(recording: &str) -> String {
+    format!("{recording}.stop")
+}
+
+/// A recorder on a host, whose socket is open.
+fn recorder(hosts: &Hosts, side: usize, role: &str) -> Running {
+    let recorder = Places::end(hosts.name(side), "hosts::one_recorder_of_datagrams", (ROLE, role));
+    port_of(recorder.id(), "udp");
+    recorder
 }
 
 fn datagrams(path: &str) -> Vec<Vec<u8>> {
@@ -179,66 +205,86 @@ fn datagrams(path: &str) -> Vec<Vec<u8>> {
     all
 }
 
+/// The fast one of another program's RTP.
 #[test]
+fn two_seconds_of_ffmpegs_rtp_pass_through_byte_by_byte() {
+    the_rtp_of_ffmpeg_passes("1.5", "3", 60);
+}
+
+#[test]
+#[ignore = "real time: 10 s"]
 fn the_rtp_of_ffmpeg_passes_through_byte_by_byte() {
-    if Command::new("ffmpeg").arg("-version").output().is_err() {
-        println!("skipped: no ffmpeg here");
+    the_rtp_of_ffmpeg_passes("5", "9", 200);
+}
+
+/// So many seconds of video, through a session that lasts longer; more than `least` packets.
+fn the_rtp_of_ffmpeg_passes(seconds: &str, lasts: &str, least: usize) {
+    if !installed("ffmpeg") {
         return;
     }
-    let Some((hosts, middle, folder)) = across() else { return };
-    let (key, sent, played) = (folder.file("key"), folder.file("sent"), folder.file("played"));
+    let machine = Machine::shared();
+    let Some((hosts, middle, folder)) = across(&machine) else { return };
+    let [key, sent, played] = ["key", "sent", "played"].map(|name| folder.file(name));
     let mut sink = recorder(&hosts, 1, &format!("127.0.0.1:5008 {played}"));
     let mut tee = recorder(&hosts, 0, &format!("127.0.0.1:5005 {sent} 127.0.0.1:5006"));
-    let mut receiver = hosts.equipoise(1, &["receive", "--key", &key, "-1", "-q", "--rtp", "5008"]);
+    let (mut receiver, _) = Running::ready(&mut hosts.equipoise(1, &["receive", "--key", &key, "-1", "--rtp", "5008"]));
     let (port, address) = (middle.port(), hosts.middle(0));
-    let relay = ["send", &address, "-p", &port, "--key", &key, "--rtp", "5006", "--min-rate", "2M", "-t", "9", "-q"];
+    let relay = ["send", &address, "-p", &port, "--key", &key, "--rtp", "5006", "--min-rate", "2M", "-t", lasts];
     let mut sender = hosts.equipoise(0, &[&relay[..], &["--report-interval", "250 ms"]].concat());
-    thread::sleep(Duration::from_millis(500));
+    // It prints nothing before the first packet comes.
+    let mut sender = Running::start(&mut sender);
+    assert_eq!(port_of(sender.id(), "udp"), 5006);
     let mut ffmpeg = hosts.command(0, "ffmpeg");
     let encoded = ffmpeg
-        .args(["-v", "error", "-re", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=25", "-t", "5"])
+        .args(["-v", "error", "-re", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=25", "-t", seconds])
         .args(["-c:v", "mpeg2video", "-b:v", "600k", "-f", "rtp", "rtp://127.0.0.1:5005?pkt_size=1000"])
         .stdout(Stdio::null())
         .status()
         .expect("started");
     assert!(encoded.success());
-    for child in [&mut sender, &mut receiver, &mut tee, &mut sink] {
-        assert!(child.wait().expect("it ends").success());
+    sender.finish();
+    receiver.finish();
+    for (recorder, recording) in [(&mut tee, &sent), (&mut sink, &played)] {
+        fs::write(stop_file(recording), "").expect("written");
+        recorder.finish();
     }
     let (sent, played) = (datagrams(&sent), datagrams(&played));
-    assert!(sent.len() > 200, "{} packets", sent.len());
+    assert!(sent.len() > least, "{} packets", sent.len());
     assert_eq!(sent.len(), played.len());
     assert!(sent == played, "payload type, SSRC, sequence, timestamp, payload: all as it was");
 }
 
 #[test]
 fn an_encoder_is_told_its_rate_line_by_line() {
-    use std::io::BufRead as _;
-    use std::os::unix::net::UnixStream;
+    the_rate_is_told("0.9");
+}
 
+#[test]
+#[ignore = "real time: 5 s"]
+fn an_encoder_is_told_its_rate_line_by_line_for_five_seconds() {
+    the_rate_is_told("5");
+}
+
+fn the_rate_is_told(seconds: &str) {
+    let _machine = Machine::shared();
     let folder = Folder::new();
     let path = folder.file("rate.sock");
-    let mut receiver = receiver("6103", &["--insecure", "-q"]);
-    let mut sender = equipoise()
-        .args(["send", "127.0.0.1", "-p", "6103", "--insecure", "-t", "5", "--rate-socket", &path, "-q"])
-        .args(["--report-interval", "250 ms", "--min-rate", "1M", "--max-rate", "8M"])
-        .spawn()
-        .expect("the command starts");
-    let start = Instant::now();
-    let stream = loop {
-        match UnixStream::connect(&path) {
-            Ok(stream) => break stream,
-            Err(error) => assert!(start.elapsed() < Duration::from_secs(5), "{error}"),
-        }
-        thread::sleep(Duration::from_millis(20));
-    };
+    let mut receiver = equipoise();
+    let (mut receiver, line) = Running::ready(receiver.args(["receive", "-p", "0", "-1", "--insecure"]));
+    let (_, port) = line.rsplit_once(':').expect("an address");
+    let mut sender = equipoise();
+    sender.args(["send", "127.0.0.1", "-p", port, "--insecure", "-t", seconds, "--rate-socket", &path]);
+    sender.args(["--report-interval", "250 ms", "--min-rate", "1M", "--max-rate", "8M"]);
+    let mut sender = Running::start(&mut sender);
+    let stream = eventually("the socket of the rates", || UnixStream::connect(&path).ok());
     let lines: Vec<String> = BufReader::new(stream).lines().map_while(Result::ok).collect();
-    assert!(sender.wait().expect("it ends").success() && receiver.wait().expect("it ends").success());
+    sender.finish();
+    receiver.finish();
     let rates: Vec<u64> =
         lines.iter().filter_map(|line| line.strip_prefix("rate ")).filter_map(|rate| rate.parse().ok()).collect();
     assert_eq!(rates.len(), lines.len(), "{lines:?}");
     // Of 1200 bytes 56 are headers: the payload's share of the limits.
     assert!(rates.iter().all(|rate| (950_000..7_640_000).contains(rate)), "{rates:?}");
     assert!(rates.windows(2).any(|pair| pair[1] > pair[0]), "on an idle path the rate rises: {rates:?}");
-    assert!(!std::path::Path::new(&path).exists(), "the socket goes with the session");
+    assert!(!Path::new(&path).exists(), "the socket goes with the session");
 }

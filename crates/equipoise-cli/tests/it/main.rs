@@ -11,6 +11,7 @@ mod interrupt;
 mod kernel;
 mod link;
 mod live_tcp;
+mod machine;
 mod middle;
 mod multipath;
 mod paper;

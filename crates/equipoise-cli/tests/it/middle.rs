@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -12,43 +12,75 @@ use std::time::{Duration, Instant};
 use equipoise::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
 use equipoise::units::{Rate, ReceiverClock, Schedule, Size, Span};
 
+use crate::machine::Machine;
+use crate::places::Places;
+use crate::support::{NAMESPACES, skip};
+
 /// Two namespaces, each linked to this process's own.
 pub(crate) struct Hosts {
     names: [String; 2],
+    /// Numbers their links and subnets, which are this process's as well: two tests at a time never have the same.
     number: u32,
 }
 
+/// There are as many pairs of subnets.
+const NUMBERS: u32 = 1 << 14;
+
 impl Hosts {
-    /// The hosts; `None`, with the reason printed, where the right to make them is missing.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
-    pub(crate) fn new() -> Option<Self> {
+    /// The hosts, for a test that holds the machine; `None`, with the reason printed, where the right to make them is missing.
+    pub(crate) fn new(_machine: &Machine) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let id = std::process::id() % 100_000;
-        let hosts = Self { names: ["n", "f"].map(|side| format!("eq{side}{id}x{number}")), number };
-        for (side, name) in hosts.names.iter().enumerate() {
-            let (subnet, outer) = (hosts.subnet(side as u32), format!("{name}o"));
-            let commands = [
-                format!("ip netns add {name}"),
-                format!("ip link add {outer} type veth peer name eth0 netns {name}"),
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut hosts =
+            Self { names: ["sender", "receiver"].map(|host| format!("equipoise-{host}-{process}-{count}")), number: 0 };
+        // Links of other processes, and of tests that were killed, have numbers that cannot be had.
+        let first = process.wrapping_mul(16).wrapping_add(count) % NUMBERS;
+        let free = hosts.names.iter().all(|name| done(&format!("ip netns add {name}")))
+            && (0..20).any(|next| {
+                hosts.number = (first + next) % NUMBERS;
+                hosts.link()
+            });
+        if !free {
+            skip(NAMESPACES);
+            return None;
+        }
+        Some(hosts)
+    }
+
+    /// Links both hosts to this process's namespace; false where another has a link of this number.
+    fn link(&self) -> bool {
+        let made = (0..2).take_while(|&side| {
+            let (name, outer) = (&self.names[side as usize], self.outer(side));
+            done(&format!("ip link add {outer} type veth peer name eth0 netns {name}"))
+        });
+        let made = made.count() as u32;
+        if made < 2 {
+            (0..made).for_each(|side| assert!(done(&format!("ip link delete {}", self.outer(side)))));
+            return false;
+        }
+        for (side, name) in (0..).zip(&self.names) {
+            let (subnet, outer) = (self.subnet(side), self.outer(side));
+            for command in [
                 format!("ip addr add {subnet}.254/24 dev {outer}"),
                 format!("ip link set {outer} up"),
                 format!("ip -n {name} addr add {subnet}.1/24 dev eth0"),
                 format!("ip -n {name} link set eth0 up"),
                 format!("ip -n {name} link set lo up"),
-            ];
-            if !commands.iter().all(|command| done(command)) {
-                println!("skipped: network namespaces cannot be made here (`ip netns add` needs root)");
-                return None;
+            ] {
+                assert!(done(&command), "{command}");
             }
         }
-        Some(hosts)
+        true
     }
 
-    /// The first three numbers of a side's addresses: other ones in each process, as a test that was killed leaves its
-    /// middle's behind.
+    /// The middle's interface on a side.
+    fn outer(&self, side: u32) -> String {
+        format!("equi{}{}", self.number, ["s", "r"][side as usize])
+    }
+
+    /// The first three numbers of a side's addresses.
     fn subnet(&self, side: u32) -> String {
-        format!("10.{}.{}", 64 + std::process::id() % 128, (self.number * 2 + side) % 256)
+        format!("10.{}.{}", 64 + self.number / 128, self.number % 128 * 2 + side)
     }
 
     /// Address of the middle on the sender's side (0) or the receiver's (1).
@@ -62,19 +94,20 @@ impl Hosts {
     }
 
     /// The built command on the sender's host (0) or the receiver's (1).
-    pub(crate) fn equipoise(&self, side: usize, arguments: &[&str]) -> Child {
-        self.command(side, env!("CARGO_BIN_EXE_equipoise"))
-            .args(arguments)
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("ip was there a moment ago")
+    pub(crate) fn equipoise(&self, side: usize, arguments: &[&str]) -> Command {
+        let mut command = self.command(side, env!("CARGO_BIN_EXE_equipoise"));
+        command.args(arguments);
+        command
+    }
+
+    /// The namespace of the sender's host (0) or the receiver's (1).
+    pub(crate) fn name(&self, side: usize) -> &str {
+        &self.names[side]
     }
 
     /// Any program on a host.
     pub(crate) fn command(&self, side: usize, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[side], program]);
-        command
+        Places::command(&self.names[side], program)
     }
 }
 
@@ -109,7 +142,7 @@ pub(crate) struct Passing {
     pub(crate) to_receiver: bool,
     /// Counts the datagrams of its direction, from 0.
     pub(crate) number: u64,
-    /// Since the middle began.
+    /// Since the first datagram came to the middle.
     pub(crate) at: Duration,
 }
 
@@ -179,7 +212,8 @@ struct Relay {
     far_address: String,
     target: String,
     sender: Option<SocketAddr>,
-    start: Instant,
+    /// When the first datagram came.
+    start: Option<Instant>,
     link: FifoLink<ReceiverClock>,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     order: u64,
@@ -200,7 +234,7 @@ impl Relay {
             far_address: far_address.to_owned(),
             target,
             sender: None,
-            start: Instant::now(),
+            start: None,
             link: FifoLink::new(config, equipoise::units::Instant::ZERO).expect("a link"),
             under_way: BinaryHeap::new(),
             order: 0,
@@ -243,7 +277,8 @@ impl Relay {
             [_, 201, ..] => Kind::ReceiverReport,
             _ => Kind::Media,
         };
-        let at = self.start.elapsed();
+        let start = *self.start.get_or_insert_with(Instant::now);
+        let at = start.elapsed();
         let number = &mut self.counts[usize::from(to_receiver)];
         let copies = fate(&Passing { kind, to_receiver, number: *number, at });
         *number += 1;
@@ -257,8 +292,8 @@ impl Relay {
             let now = equipoise::units::Instant::from_nanos(at.as_nanos() as u64);
             let due = match to_receiver.then(|| self.link.offer(now, size)) {
                 Some(Verdict::Dropped) => continue,
-                Some(Verdict::ArrivesAt(due)) => self.start + Duration::from_nanos(due.as_nanos()),
-                None => self.start + at,
+                Some(Verdict::ArrivesAt(due)) => start + Duration::from_nanos(due.as_nanos()),
+                None => start + at,
             };
             passed = true;
             self.order += 1;

@@ -1,13 +1,13 @@
 //! Sessions over two interfaces, across namespaces: two links of unlike rate and delay between the same hosts.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::link::start;
+use crate::machine::Machine;
 use crate::places::Places;
 use crate::support::{Folder, Running, run, said};
 
@@ -28,66 +28,67 @@ struct TwoLinks {
     _links: Vec<Running>,
     places: Places,
     folder: Folder,
+    /// Released last.
+    _machine: Machine,
 }
 
 impl TwoLinks {
-    fn new(lines: [Line; 2]) -> Option<Self> {
+    fn new(machine: Machine, lines: [Line; 2]) -> Option<Self> {
         let far_address = format!("ip -n FAR addr add {FAR}/32 dev lo");
         let route =
             |path: u32| format!("ip -n NEAR route add {FAR} via 198.18.{path}.2 dev eth{path} metric {}", path + 1);
-        let places = Places::new(&[
-            "ip -n NEAR link add eth1 type veth peer name near1 netns MIDDLE",
-            "ip -n FAR link add eth1 type veth peer name far1 netns MIDDLE",
-            "ip -n MIDDLE link set near1 up",
-            "ip -n MIDDLE link set far1 up",
-            "ip -n NEAR addr add 198.18.0.1/24 dev eth0",
-            "ip -n NEAR addr add 198.18.1.1/24 dev eth1",
-            "ip -n FAR addr add 198.18.0.2/24 dev eth0",
-            "ip -n FAR addr add 198.18.1.2/24 dev eth1",
-            &far_address,
-            "ip -n NEAR link set eth1 up",
-            "ip -n FAR link set eth1 up",
-            "ip -n FAR link set lo up",
-            &route(0),
-            &route(1),
-        ])?;
+        let places = Places::new(
+            &machine,
+            &[
+                "ip -n NEAR link add eth1 type veth peer name near1 netns MIDDLE",
+                "ip -n FAR link add eth1 type veth peer name far1 netns MIDDLE",
+                "ip -n MIDDLE link set near1 up",
+                "ip -n MIDDLE link set far1 up",
+                "ip -n NEAR addr add 198.18.0.1/24 dev eth0",
+                "ip -n NEAR addr add 198.18.1.1/24 dev eth1",
+                "ip -n FAR addr add 198.18.0.2/24 dev eth0",
+                "ip -n FAR addr add 198.18.1.2/24 dev eth1",
+                &far_address,
+                "ip -n NEAR link set eth1 up",
+                "ip -n FAR link set eth1 up",
+                "ip -n FAR link set lo up",
+                &route(0),
+                &route(1),
+            ],
+        )?;
         let links = lines.iter().zip([["near", "far"], ["near1", "far1"]]).map(|(line, ends)| {
             let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
             command.args(["link", "--between", ends[0], ends[1], "--rate", &format!("{}k", line.rate)]);
             command.args(["--delay", &format!("{}ms", line.delay), "--queue", &format!("{} ms", line.queue)]);
-            let (running, _, _) = start(command);
-            running
+            start(command).0
         });
         let links = links.collect();
         let folder = Folder::new();
         fs::write(folder.file("key"), "what only these two hosts know").expect("written");
-        Some(Self { _links: links, places, folder })
+        Some(Self { _links: links, places, folder, _machine: machine })
     }
 
-    fn equipoise(&self, namespace: &str, arguments: &[&str]) -> Child {
-        let mut command: Command = Places::command(namespace, env!("CARGO_BIN_EXE_equipoise"));
-        command.args(arguments).args(["--key", &self.folder.file("key")]);
-        command.stdout(Stdio::null()).spawn().expect("ip was there a moment ago")
+    /// Starts the command and waits until it receives or sends.
+    fn equipoise(&self, namespace: &str, arguments: &[&str]) -> Running {
+        let mut command = Places::command(namespace, env!("CARGO_BIN_EXE_equipoise"));
+        Running::ready(command.args(arguments).args(["--key", &self.folder.file("key")])).0
     }
 
-    fn receiver(&self, more: &[&str]) -> Child {
+    fn receiver(&self, more: &[&str]) -> Running {
         let json = self.folder.file("receiver.json");
-        let child = self.equipoise(&self.places.far, &[&["receive", "-B", FAR, "-1", "-J", &json], more].concat());
-        thread::sleep(Duration::from_millis(300));
-        child
+        self.equipoise(&self.places.far, &[&["receive", "-B", FAR, "-1", "-J", &json], more].concat())
     }
 
-    fn sender(&self, more: &[&str]) -> Child {
+    /// A sender whose session is open.
+    fn sender(&self, more: &[&str]) -> Running {
         let json = self.folder.file("sender.json");
         let base = ["send", FAR, "--path", "eth0", "--path", "198.18.1.1", "-J", &json, "--report-interval", "250 ms"];
         self.equipoise(&self.places.near, &[&base, more].concat())
     }
 
     /// Waits for both ends; what the sender and the receiver wrote.
-    fn told(&self, ends: [Child; 2]) -> [Value; 2] {
-        for mut end in ends {
-            assert!(end.wait().expect("it ends").success());
-        }
+    fn told(&self, mut ends: [Running; 2]) -> [Value; 2] {
+        ends.iter_mut().for_each(Running::finish);
         ["sender.json", "receiver.json"].map(|name| {
             let text = fs::read_to_string(self.folder.file(name)).expect("the results are written");
             serde_json::from_str(&text).expect("JSON")
@@ -97,29 +98,31 @@ impl TwoLinks {
 
 /// An interface that is down is left at once: nothing is lost but what was on its way there. Once it is up again it is used.
 #[test]
+#[ignore = "real time: 31 s"]
 fn a_session_outlives_one_of_its_interfaces_and_takes_it_up_again() {
     // Routes go with their interface; addresses stay.
     let back = format!("ip -n NEAR route add {FAR} via 198.18.1.2 dev eth1 metric 2");
     let outage = ["ip -n NEAR link set eth1 down", "ip -n NEAR link set eth1 up", &back];
-    let Some(down) = goes_on_through(&outage, 0) else { return };
+    let Some(down) = goes_on_through(Machine::shared(), &outage, 0) else { return };
     assert_eq!(down, 1);
 }
 
-/// Where the receiver's interface is down, the sender has no word of it. It misses three reports.
+/// Where the receiver's interface is down, the sender has no word of it. It misses three reports, and a busy machine makes it
+/// miss a fourth.
 #[test]
+#[ignore = "real time: 31 s, alone on the machine"]
 fn a_session_outlives_one_of_its_receivers_interfaces_and_takes_it_up_again() {
-    let Some(down) = goes_on_through(&["ip -n FAR link set eth1 down", "ip -n FAR link set eth1 up"], 4 * 250) else {
-        return;
-    };
+    let outage = ["ip -n FAR link set eth1 down", "ip -n FAR link set eth1 up"];
+    let Some(down) = goes_on_through(Machine::alone(), &outage, 4 * 250) else { return };
     assert_eq!(down, 0);
 }
 
 /// A session of which the second path is away for ten seconds, from the first command to the others; what it sends within
 /// `unnoticed` ms may be lost as well. Gives how often the sender was told that the path cannot be used.
 #[expect(clippy::print_stdout, reason = "what was measured is of interest")]
-fn goes_on_through(outage: &[&str], unnoticed: u64) -> Option<u64> {
+fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<u64> {
     let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];
-    let hosts = TwoLinks::new(lines)?;
+    let hosts = TwoLinks::new(machine, lines)?;
     let receiver = hosts.receiver(&[]);
     let sender = hosts.sender(&["-b", "2500k", "--split", "equal", "-t", "30", "-l", "1000"]);
     thread::sleep(Duration::from_secs(4));
@@ -146,11 +149,23 @@ fn goes_on_through(outage: &[&str], unnoticed: u64) -> Option<u64> {
     Some(number(&sent["end"]["paths"][1]["times_down"]))
 }
 
+/// The fast one of several paths.
 #[test]
+fn a_short_file_comes_out_as_it_went_in_over_paths_of_10_and_50_ms() {
+    a_file_comes_out_as_it_went_in([10, 50], 100_000, 100);
+}
+
+#[test]
+#[ignore = "real time: 5 s"]
 fn a_file_comes_out_as_it_went_in_over_paths_of_10_and_200_ms() {
-    let lines = [Line { rate: 5_000, delay: 10, queue: 100 }, Line { rate: 5_000, delay: 200, queue: 100 }];
-    let Some(hosts) = TwoLinks::new(lines) else { return };
-    let file: Vec<u8> = (0..500_000u32).flat_map(|number| number.wrapping_mul(0x9E37_79B1).to_le_bytes()).collect();
+    a_file_comes_out_as_it_went_in([10, 200], 500_000, 300);
+}
+
+/// So many `numbers` of four bytes over two paths of these delays in ms, of which each carries more than `least` packets.
+fn a_file_comes_out_as_it_went_in(delays: [u64; 2], numbers: u32, least: u64) {
+    let lines = delays.map(|delay| Line { rate: 5_000, delay, queue: 100 });
+    let Some(hosts) = TwoLinks::new(Machine::shared(), lines) else { return };
+    let file: Vec<u8> = (0..numbers).flat_map(|number| number.wrapping_mul(0x9E37_79B1).to_le_bytes()).collect();
     let (before, after) = (hosts.folder.file("before"), hosts.folder.file("after"));
     fs::write(&before, &file).expect("written");
     let receiver = hosts.receiver(&["--hold", "1 s", "-o", &after]);
@@ -159,9 +174,9 @@ fn a_file_comes_out_as_it_went_in_over_paths_of_10_and_200_ms() {
     let end = &received["sessions"][0]["end"];
     assert_eq!(end["payload_missing"], 0);
     for path in ["0", "1"] {
-        assert!(end["packets_by_path"][path].as_u64().is_some_and(|packets| packets > 300), "{end}");
+        assert!(end["packets_by_path"][path].as_u64().is_some_and(|packets| packets > least), "{end}");
     }
-    assert!(sent["end"]["paths"][1]["packets_sent"].as_u64().is_some_and(|packets| packets > 300));
+    assert!(sent["end"]["paths"][1]["packets_sent"].as_u64().is_some_and(|packets| packets > least));
     let came = fs::read(&after).expect("written");
     assert!(came == file, "{} bytes of {}", came.len(), file.len());
 }
@@ -186,7 +201,8 @@ fn a_path_that_cannot_be_is_named_with_what_could() {
         assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
     }
     // An interface without an address of the peer's kind.
-    let Some(places) = Places::new(&[]) else { return };
+    let machine = Machine::shared();
+    let Some(places) = Places::new(&machine, &[]) else { return };
     let mut command = Places::command(&places.near, env!("CARGO_BIN_EXE_equipoise"));
     let output = command.args(["send", "198.18.0.2", "--insecure", "--path", "eth0"]).output().expect("it starts");
     assert!(said(&output).contains("interface \"eth0\" has no IPv4 address"), "{}", said(&output));

@@ -1,8 +1,11 @@
 //! Three network namespaces in a row: two ends and a middle with an interface to each.
 
 use std::env;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::machine::Machine;
+use crate::support::{NAMESPACES, Running, skip};
 
 /// The namespaces; they go with the value. The ends have an `eth0`, the middle a `near` and a `far`.
 pub(crate) struct Places {
@@ -12,30 +15,35 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// With offloads as the kernel has them, and then what `more` commands make of them; in these, `NEAR`, `MIDDLE` and `FAR`
-    /// stand for the names. `None`, with the reason printed, where the right to make them is missing.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
-    pub(crate) fn new(more: &[&str]) -> Option<Self> {
+    /// The namespaces, for a test that holds the machine. Their offloads are as the kernel sets them; then `more` commands
+    /// run, in which `NEAR`, `MIDDLE` and `FAR` stand for the names. `None`, with the reason printed, where the right to make
+    /// namespaces is missing.
+    pub(crate) fn new(_machine: &Machine, more: &[&str]) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = |end: &str| format!("equipoise-{end}-{}-{number}", std::process::id());
         let places = Self { near: name("near"), middle: name("middle"), far: name("far") };
-        let commands = [
+        let made = [
             "ip netns add NEAR",
             "ip netns add MIDDLE",
             "ip netns add FAR",
             "ip -n NEAR link add eth0 type veth peer name near netns MIDDLE",
             "ip -n FAR link add eth0 type veth peer name far netns MIDDLE",
+        ];
+        if !made.iter().all(|command| places.done(command)) {
+            skip(NAMESPACES);
+            return None;
+        }
+        let up = [
             "ip -n NEAR link set eth0 up",
             "ip -n MIDDLE link set near up",
             "ip -n MIDDLE link set far up",
             "ip -n FAR link set eth0 up",
         ];
-        if commands.iter().chain(more).all(|command| places.done(command)) {
-            return Some(places);
+        for command in up.iter().chain(more) {
+            assert!(places.done(command), "{command}");
         }
-        println!("skipped: network namespaces cannot be made here (`ip netns add` needs root)");
-        None
+        Some(places)
     }
 
     /// Whether a command succeeds in which `NEAR`, `MIDDLE` and `FAR` stand for the names.
@@ -54,14 +62,10 @@ impl Places {
     }
 
     /// The test of this name, in a namespace, told its role by a variable.
-    pub(crate) fn end(namespace: &str, test: &str, (variable, role): (&str, &str)) -> Child {
+    pub(crate) fn end(namespace: &str, test: &str, (variable, role): (&str, &str)) -> Running {
         let program = env::current_exe().expect("a test has a program");
-        Self::command(namespace, program.to_str().expect("a plain name"))
-            .args([test, "--exact", "--quiet"])
-            .env(variable, role)
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("ip was there a moment ago")
+        let mut command = Self::command(namespace, program.to_str().expect("a plain name"));
+        Running::start(command.args([test, "--exact", "--quiet"]).env(variable, role))
     }
 }
 

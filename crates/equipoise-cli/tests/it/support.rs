@@ -1,12 +1,19 @@
-//! The built command, and folders that go away again.
+//! The built command, folders that are removed again, and waiting for what a test needs.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
+
+/// Longer than any stall: what has not happened by then never will.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The right that most of these tests need, as [`skip`] prints it.
+pub(crate) const NAMESPACES: &str = "network namespaces: ip netns add needs root";
 
 /// The built command.
 pub(crate) fn equipoise() -> Command {
@@ -28,46 +35,145 @@ pub(crate) fn scenario(name: &str) -> String {
     format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A running command, which is killed when its test ends before it.
-pub(crate) struct Running(Child);
+/// Prints that a test, or a part of it, is skipped because this machine lacks what it `needs`.
+///
+/// The text is compared with a committed list, so it contains no numbers and no paths.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+pub(crate) fn skip(needs: &str) {
+    println!("skipped: {needs}");
+}
+
+/// Whether a program is installed; if not, the test is skipped.
+pub(crate) fn installed(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok();
+    if !found {
+        skip(&format!("{program}: it is not installed"));
+    }
+    found
+}
+
+/// Looks every 10 ms until there is something to return; panics with `what` if that takes too long.
+#[track_caller]
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until a process has a UDP socket that receives (`"udp"`) or one that listens (`"tcp"`); returns the socket's local
+/// port. The process may be in another network namespace and need not print anything.
+pub(crate) fn port_of(process: u32, protocol: &str) -> u16 {
+    eventually("the process opens a port", || port_now(process, protocol))
+}
+
+fn port_now(process: u32, protocol: &str) -> Option<u16> {
+    let descriptors = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+    let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let sockets: Vec<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
+    // Of UDP not connected, of TCP listening (Linux, include/net/tcp_states.h).
+    let open = if protocol == "udp" { "07" } else { "0A" };
+    ["", "6"].iter().find_map(|version| {
+        let table = fs::read_to_string(format!("/proc/{process}/net/{protocol}{version}")).ok()?;
+        table.lines().find_map(|line| {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            let (local, state, inode) = (columns.get(1)?, columns.get(3)?, columns.get(9)?);
+            let ours = *state == open && sockets.contains(&format!("socket:[{inode}]"));
+            let (_, port) = local.rsplit_once(':').filter(|_| ours)?;
+            u16::from_str_radix(port, 16).ok()
+        })
+    })
+}
+
+/// A running command, which is killed if its test ends before it.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
 
 impl Running {
-    pub(crate) fn new(child: Child) -> Self {
-        Self(child)
+    /// Starts the command with its standard output in a pipe, which is read all the time: a full one would stop the command.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        let (post, lines) = mpsc::channel();
+        thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| post.send(line)));
+        Self { child, lines }
+    }
+
+    /// Starts the command, waits for the first line that it prints and returns both: the command is ready then.
+    #[track_caller]
+    pub(crate) fn ready(command: &mut Command) -> (Self, String) {
+        let running = Self::start(command);
+        let line = running.line();
+        (running, line.unwrap_or_else(|| panic!("{command:?} ended and printed nothing")))
+    }
+
+    /// The next line that it prints; `None` if it ends instead.
+    #[track_caller]
+    pub(crate) fn line(&self) -> Option<String> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("nothing is printed within {PATIENCE:?}"),
+        }
+    }
+
+    /// The rest of what it prints until it ends.
+    pub(crate) fn rest(&self) -> String {
+        self.lines.iter().map(|line| line + "\n").collect()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it ends by itself, which must be without an error.
+    #[track_caller]
+    pub(crate) fn finish(&mut self) {
+        let status = self.wait();
+        assert!(status.success(), "{status}");
     }
 
     /// Ends it as a person does; its exit code.
-    pub(crate) fn interrupt(mut self) -> Option<i32> {
-        let killed = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().expect("kill is there");
-        assert!(killed.success());
+    pub(crate) fn interrupt(&mut self) -> Option<i32> {
+        self.signal("INT");
         self.wait().code()
     }
 
+    pub(crate) fn signal(&self, name: &str) {
+        let killed = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
+        assert!(killed.expect("kill is there").success());
+    }
+
     /// Ends it without a chance to clean up.
-    #[cfg(feature = "kernel")]
-    pub(crate) fn kill(mut self) {
-        self.0.kill().expect("a child of ours");
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("a child of ours");
         self.wait();
     }
 
     /// Its exit code when it ends by itself, and what it said on standard error, which must be piped.
-    pub(crate) fn complaint(mut self) -> (Option<i32>, String) {
+    pub(crate) fn complaint(&mut self) -> (Option<i32>, String) {
         let mut said = String::new();
-        self.0.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+        self.child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
         (self.wait().code(), said)
     }
 
     /// Until it ends.
-    fn wait(&mut self) -> ExitStatus {
-        self.0.wait().expect("a child of ours")
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.child.wait().expect("a child of ours")
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended, and a test that fails has said why.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -106,29 +212,39 @@ impl Drop for Folder {
 }
 
 /// A capture by another's program.
-pub(crate) struct Capture(Child);
+pub(crate) struct Capture {
+    running: Running,
+    file: String,
+}
 
 impl Capture {
     /// Starts `command`, which captures into `file`, and waits until it does.
     pub(crate) fn start(command: &mut Command, file: &str) -> Self {
         // What an earlier one left there would be taken for the beginning of this one.
         let _ = fs::remove_file(file);
-        let capturing = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is installed"));
+        let running = Running::start(command.stderr(Stdio::null()));
         // One that listens has written its header.
-        let patience = Instant::now() + Duration::from_mins(1);
-        while !fs::metadata(file).is_ok_and(|file| file.len() > 0) {
-            assert!(Instant::now() < patience, "{command:?} captures nothing");
-            sleep(Duration::from_millis(50));
-        }
-        capturing
+        eventually("the capture begins", || (length(file) > 0).then_some(()));
+        Self { running, file: file.to_owned() }
     }
 
     /// Ends it when what came last has been written, too.
     pub(crate) fn stop(mut self) {
-        sleep(Duration::from_secs(1));
+        /// Twice the time for which the kernel keeps packets from tshark; tcpdump is to run with `--immediate-mode`.
+        const SETTLED: Duration = Duration::from_millis(500);
+        let (mut written, mut since) = (length(&self.file), Instant::now());
+        while since.elapsed() < SETTLED {
+            sleep(Duration::from_millis(20));
+            let now = length(&self.file);
+            if now != written {
+                (written, since) = (now, Instant::now());
+            }
+        }
         // `ip netns exec` has become the program itself.
-        let stopped = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().expect("kill is there");
-        assert!(stopped.success());
-        self.0.wait().expect("a child of ours");
+        self.running.interrupt();
     }
+}
+
+fn length(file: &str) -> u64 {
+    fs::metadata(file).map_or(0, |file| file.len())
 }

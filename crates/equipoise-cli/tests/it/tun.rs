@@ -1,13 +1,13 @@
 //! `equipoise link --tun`: any traffic between devices that it makes, and words for those that it cannot have.
 
-use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::link::{BYTES, END, ROLE, report_in, start};
+use crate::link::{BYTES, report_in, start, traffic_passes};
+use crate::machine::Machine;
 use crate::places::Places;
-use crate::support::{Folder, run, said};
+use crate::support::{Folder, run, said, skip};
 
 /// Into these the middle's devices go.
 const MOVES: [&str; 6] = [
@@ -20,42 +20,38 @@ const MOVES: [&str; 6] = [
 ];
 
 /// Whether there are TUN devices; a test that needs them is told so where not.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 fn is_there() -> bool {
     let there = Path::new("/dev/net/tun").exists();
     if !there {
-        println!("skipped: there is no /dev/net/tun here");
+        skip("/dev/net/tun: the kernel has no TUN devices");
     }
     there
 }
 
+/// The fast one of TUN devices.
+///
 /// The echoes have to take twice the delay, and the bytes their time at 20 Mbit/s and no less: see the near end.
 #[test]
 fn between_two_tun_devices_it_carries_udp_and_tcp_wherever_they_are_moved() {
     if !is_there() {
         return;
     }
-    let Some(places) = Places::new(&[]) else { return };
+    let machine = Machine::shared();
+    let Some(places) = Places::new(&machine, &[]) else { return };
     let folder = Folder::new();
     let report = folder.file("link.json");
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--tun", "one", "two", "--rate", "20M", "--delay", "25ms", "--json", &report]);
-    let (child, mut output, line) = start(command);
+    let (mut child, line) = start(command);
     assert!(line.contains("one and two"), "{line}");
     for command in MOVES {
         assert!(places.done(command), "{command}");
     }
-    let mut far = Places::end(&places.far, END, (ROLE, "far"));
     let begin = Instant::now();
-    let near = Places::end(&places.near, END, (ROLE, "near")).wait().expect("a child of ours");
+    let passes = traffic_passes(&places);
     let took = begin.elapsed();
-    if !near.success() {
-        far.kill().expect("a child of ours");
-    }
     assert_eq!(child.interrupt(), Some(0));
-    let mut told = String::new();
-    output.read_to_string(&mut told).expect("readable");
-    assert!(near.success() && far.wait().expect("a child of ours").success(), "{told}");
+    assert!(passes, "{}", child.rest());
     let report = report_in(&report);
     let forward = &report["forward"];
     assert!(forward["bytes_out"].as_u64().is_some_and(|bytes| bytes > BYTES as u64), "{report}");
@@ -78,10 +74,11 @@ fn a_device_that_is_taken_away_ends_it_and_those_it_made_go_with_it() {
     if !is_there() {
         return;
     }
-    let Some(places) = Places::new(&[]) else { return };
+    let machine = Machine::shared();
+    let Some(places) = Places::new(&machine, &[]) else { return };
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--tun", "one", "two"]).stderr(Stdio::piped());
-    let (child, ..) = start(command);
+    let (mut child, _) = start(command);
     let mut second = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     let refused = second.args(["link", "--tun", "three", "two"]).output().expect("ip was there a moment ago");
     assert!(refused.status.code() == Some(4) && said(&refused).contains("\"two\" is taken"), "{}", said(&refused));
@@ -104,6 +101,10 @@ fn names_that_no_device_can_have_are_refused() {
             continue;
         }
         let output = run(&["link", "--tun", names[0], names[1]]);
+        if said(&output).contains("CAP_NET_ADMIN") {
+            skip("/dev/net/tun: CAP_NET_ADMIN");
+            return;
+        }
         assert_eq!(output.status.code(), Some(code), "{names:?}: {}", said(&output));
         assert!(said(&output).contains(words), "{names:?}: {}", said(&output));
     }
@@ -112,6 +113,9 @@ fn names_that_no_device_can_have_are_refused() {
 /// If it fails, somebody without the right or the driver is left with a number.
 #[test]
 fn without_the_right_or_the_driver_it_says_what_would_help() {
+    if !is_there() {
+        return;
+    }
     let equipoise = env!("CARGO_BIN_EXE_equipoise");
     let hide = format!("mount -t tmpfs -o ro none /dev/net && exec {equipoise} link --tun one two");
     for (arguments, words) in [
@@ -119,8 +123,8 @@ fn without_the_right_or_the_driver_it_says_what_would_help() {
         (&["--mount", "sh", "-c", &hide], "modprobe tun"),
     ] {
         let able = Command::new("unshare").args([arguments[0], "true"]).output();
-        if !is_there() || !able.is_ok_and(|output| output.status.success()) {
-            println!("skipped: {words}: namespaces cannot be made here (`unshare` needs root)");
+        if !able.is_ok_and(|output| output.status.success()) {
+            skip("user and mount namespaces: unshare cannot make them");
             continue;
         }
         let output = Command::new("unshare").args(arguments).output().expect("unshare was there a moment ago");

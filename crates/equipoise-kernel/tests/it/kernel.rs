@@ -2,20 +2,16 @@
 
 use equipoise_kernel::{KernelError, Parameters, load};
 
+use crate::machine::Machine;
+use crate::skip;
+
 /// The verifier's word, on this kernel. If it fails, no user of it can load the program.
 #[test]
 fn the_kernel_takes_the_program_once_and_its_parameters() {
+    let _machine = Machine::alone();
     let loaded = match load(Parameters::default()) {
         Ok(loaded) => loaded,
-        Err(reason @ (KernelError::Rights { .. } | KernelError::NoBtf { .. } | KernelError::NoStructOps { .. })) => {
-            println!("skipped: {reason}");
-            return;
-        }
-        Err(KernelError::Loaded) => {
-            println!("skipped: somebody else has loaded it");
-            return;
-        }
-        Err(other) => panic!("{other}: {:?}", std::error::Error::source(&other)),
+        Err(reason) => return skip(&reason),
     };
     assert!(equipoise_kernel::is_loaded());
     assert!(matches!(load(Parameters::default()), Err(KernelError::Loaded)));

@@ -2,4 +2,24 @@
 
 mod arithmetic;
 mod kernel;
+/// Tests of the command load the same program, and there is one for the whole machine.
+#[expect(dead_code, reason = "what is registered once per kernel cannot be shared")]
+#[path = "../../../equipoise-cli/tests/it/machine.rs"]
+mod machine;
 mod preset;
+
+use equipoise_kernel::KernelError;
+
+/// Prints that a test is skipped if the kernel or a missing right is the `reason` why a program cannot be loaded; panics
+/// for any other.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+fn skip(reason: &KernelError) {
+    let lacks = match reason {
+        KernelError::Rights { .. } => "CAP_BPF",
+        KernelError::NoBtf { .. } => "BTF",
+        KernelError::NoStructOps { .. } => "struct_ops",
+        KernelError::Loaded => "loaded already",
+        other => panic!("{other}: {:?}", std::error::Error::source(other)),
+    };
+    println!("skipped: kernel congestion control: {lacks}");
+}

@@ -24,11 +24,12 @@ struct PortZero(socket2::Socket);
 
 impl PortZero {
     /// `None`, with a printed reason, without the right to it.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     fn open() -> Option<Self> {
         match socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)) {
             Ok(socket) => Some(Self(socket)),
             Err(error) => {
-                println!("skipped: no raw socket here ({error}); it takes CAP_NET_RAW");
+                println!("{error}\nskipped: a raw socket, which takes CAP_NET_RAW");
                 None
             }
         }

@@ -313,7 +313,7 @@ impl World {
     }
 
     /// Lets time pass up to and including `until`; may be called again with a later time.
-    pub fn run(&mut self, until: Time, observer: &mut dyn Observer) {
+    pub fn run(&mut self, until: Time, observer: &mut impl Observer) {
         (self.running, self.end) = (true, until + TICK);
         self.set_horizon(observer);
         for flow in 0..self.flows.len() {
@@ -367,20 +367,20 @@ impl World {
     }
 
     /// Takes the network as far as possible, knowing that no session acts before `next` but on what may yet arrive.
-    fn advance(&mut self, next: Time, observer: &mut dyn Observer) {
+    fn advance(&mut self, next: Time, observer: &mut impl Observer) {
         let window = self.network.known() + self.look_ahead.unwrap_or(WINDOW).min(WINDOW);
         // What is not known yet arrives nowhere before the next packet that is.
         let to = self.network.next_at().map_or(next, |first| first + TICK).max(window).min(next);
         self.advance_to(to, observer);
     }
 
-    fn advance_to(&mut self, to: Time, observer: &mut dyn Observer) {
+    fn advance_to(&mut self, to: Time, observer: &mut impl Observer) {
         let Self { network, agenda, packets, .. } = self;
         network.advance(to, &mut Outside { agenda, packets, observer });
     }
 
     /// Tells every sending end to end its session now; what they still send is under way, so let some time pass after.
-    pub fn stop(&mut self, observer: &mut dyn Observer) {
+    pub fn stop(&mut self, observer: &mut impl Observer) {
         for flow in self.network.stop_streams() {
             observer.on_event(self.now, flow, Side::Near, &Event::Ended { by_peer: false });
         }
@@ -398,7 +398,7 @@ impl World {
     /// links' loads.
     ///
     /// What the old one held back is taken on at once: nothing may be sent into a time of which arrivals are not known.
-    fn set_horizon(&mut self, observer: &mut dyn Observer) {
+    fn set_horizon(&mut self, observer: &mut impl Observer) {
         let requests = self.flows.iter().filter_map(|flow| match flow {
             Flow::Session(state) => Some(state.near.next_request().assume_clock()),
             Flow::Tcp(state) => state.next_measurement(),
@@ -408,7 +408,7 @@ impl World {
         self.advance_to(self.network.known(), observer);
     }
 
-    fn ring(&mut self, flow: usize, side: Side, observer: &mut dyn Observer) {
+    fn ring(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         if let Some(ends) = self.flows[flow].ends() {
             ends.wakes[side as usize] = None;
             self.agenda.set(ends.timers[side as usize], None);

@@ -68,7 +68,7 @@ impl World {
         packet: Packet,
         (flow, side): (usize, Side),
         path: usize,
-        observer: &mut dyn Observer,
+        observer: &mut impl Observer,
     ) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
@@ -83,7 +83,7 @@ impl World {
         flow: usize,
         side: Side,
         input: Option<MultipathInput<'_>>,
-        observer: &mut dyn Observer,
+        observer: &mut impl Observer,
     ) {
         let now = self.now;
         let Self { flows, packets, .. } = self;
@@ -106,7 +106,7 @@ impl World {
     }
 
     /// Sends what an end gave out in its turn.
-    fn send_on_paths(&mut self, flow: usize, side: Side, observer: &mut dyn Observer) {
+    fn send_on_paths(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         let Flow::Multipath(state) = &mut self.flows[flow] else { return };
         let mut outgoing = std::mem::take(&mut state.outgoing);
         for (PathId(path), id) in outgoing.drain(..) {

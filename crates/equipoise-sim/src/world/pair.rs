@@ -177,12 +177,12 @@ impl World {
         }
     }
 
-    pub(super) fn begin_pair(&mut self, flow: usize, observer: &mut dyn Observer) {
+    pub(super) fn begin_pair(&mut self, flow: usize, observer: &mut impl Observer) {
         self.turn_pair(flow, Side::Near, None, observer);
         self.turn_pair(flow, Side::Far, None, observer);
     }
 
-    pub(super) fn ring_pair(&mut self, flow: usize, side: Side, observer: &mut dyn Observer) {
+    pub(super) fn ring_pair(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         let now = self.now;
         let Flow::Pair(state) = &mut self.flows[flow] else { return };
         let answer = match side {
@@ -197,7 +197,7 @@ impl World {
     }
 
     /// A segment or a datagram has come to one side.
-    pub(super) fn deliver_to_pair(&mut self, packet: &Packet, flow: usize, side: Side, observer: &mut dyn Observer) {
+    pub(super) fn deliver_to_pair(&mut self, packet: &Packet, flow: usize, side: Side, observer: &mut impl Observer) {
         let (now, id) = (self.now, packet.number as PacketId);
         if !self.packets.is_segment(id) {
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -237,7 +237,7 @@ impl World {
         flow: usize,
         side: Side,
         input: Option<Input<'_>>,
-        observer: &mut dyn Observer,
+        observer: &mut impl Observer,
     ) {
         let wake = match side {
             Side::Near => self.turn_near(flow, input, observer),
@@ -246,7 +246,7 @@ impl World {
         self.set_timer(flow, side, wake);
     }
 
-    fn turn_near(&mut self, flow: usize, input: Option<Input<'_>>, observer: &mut dyn Observer) -> Option<Time> {
+    fn turn_near(&mut self, flow: usize, input: Option<Input<'_>>, observer: &mut impl Observer) -> Option<Time> {
         let now = self.now;
         let Flow::Pair(state) = &mut self.flows[flow] else { return None };
         if let Some(input) = input {
@@ -278,7 +278,7 @@ impl World {
     }
 
     /// Takes what the sender says; whether it asked for something that may let it go on.
-    fn take_near(&mut self, flow: usize, observer: &mut dyn Observer) -> bool {
+    fn take_near(&mut self, flow: usize, observer: &mut impl Observer) -> bool {
         let now = self.now;
         let mut asked = false;
         let mut outgoing = std::mem::take(&mut self.outgoing);
@@ -301,7 +301,7 @@ impl World {
         asked
     }
 
-    fn turn_far(&mut self, flow: usize, input: Option<Input<'_>>, observer: &mut dyn Observer) -> Option<Time> {
+    fn turn_far(&mut self, flow: usize, input: Option<Input<'_>>, observer: &mut impl Observer) -> Option<Time> {
         let now = self.now;
         let Flow::Pair(state) = &mut self.flows[flow] else { return None };
         if let Some(input) = input {

@@ -17,7 +17,7 @@ pub(super) struct SessionState {
 }
 
 impl World {
-    pub(super) fn deliver(&mut self, packet: Packet, flow: usize, side: Side, observer: &mut dyn Observer) {
+    pub(super) fn deliver(&mut self, packet: Packet, flow: usize, side: Side, observer: &mut impl Observer) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let input = Input::Datagram(self.packets.remove(packet.number as PacketId, &mut scratch));
         self.turn(flow, side, Some(input), observer);
@@ -25,7 +25,7 @@ impl World {
     }
 
     /// One turn of a session's end: does all that it asks, and sets its timer.
-    pub(super) fn turn(&mut self, flow: usize, side: Side, input: Option<Input<'_>>, observer: &mut dyn Observer) {
+    pub(super) fn turn(&mut self, flow: usize, side: Side, input: Option<Input<'_>>, observer: &mut impl Observer) {
         let now = self.now;
         let mut input = input;
         let wake = loop {
@@ -61,7 +61,7 @@ impl World {
     }
 
     /// Sends what an end gave out in its turn.
-    fn send(&mut self, flow: usize, side: Side, observer: &mut dyn Observer) {
+    fn send(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
         let Flow::Session(state) = &self.flows[flow] else { return };
         let way = state.ends.only_way(side) as u32;
         // A turn of the peer, on a way without links, may send in between: each turn takes its own packets away.

@@ -137,7 +137,7 @@ impl World {
     }
 
     /// Tells a connection's law the bandwidth of its path.
-    pub(super) fn measure(&mut self, flow: usize, observer: &mut dyn Observer) {
+    pub(super) fn measure(&mut self, flow: usize, observer: &mut impl Observer) {
         let now = self.now;
         self.advance_to(now, observer);
         let Self { flows, network, agenda, .. } = self;

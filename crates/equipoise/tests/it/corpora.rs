@@ -18,7 +18,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("skipped: no packets of other makers, {} is not there (EQUIPOISE_TEST_DATA)", folder.display());
+    println!("skipped: test data (EQUIPOISE_TEST_DATA): packets of other makers at {}", folder.display());
     None
 }
 

@@ -3,21 +3,18 @@
 mod iperf;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::link::start;
+use crate::machine::Machine;
 use crate::places::Places;
-use crate::support::{Folder, Running, equipoise, run, said};
-
-/// There is one congestion control of its name for the whole machine.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+use crate::support::{Folder, NAMESPACES, Running, equipoise, eventually, port_of, run, said, skip};
 
 const ADDRESSES: [&str; 2] = ["ip -n NEAR addr add 10.9.3.1/24 dev eth0", "ip -n FAR addr add 10.9.3.2/24 dev eth0"];
 
@@ -26,36 +23,22 @@ fn is_registered() -> bool {
     names.split_whitespace().any(|name| name == "symbiosis")
 }
 
-/// It goes a moment after its last holder has let go.
-fn goes() -> bool {
-    let begin = Instant::now();
-    while is_registered() && begin.elapsed() < Duration::from_secs(10) {
-        sleep(Duration::from_millis(20));
-    }
-    !is_registered()
+/// Waits until it is gone, a moment after its last holder has let go.
+fn goes() {
+    eventually("symbiosis is gone", || (!is_registered()).then_some(()));
 }
 
-/// A running `kernel load`, and the right to it until the guard goes; `None` where this machine cannot have one.
-fn loader() -> Option<(Running, MutexGuard<'static, ()>)> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    load().map(|child| (child, guard))
-}
-
-/// A running `kernel load`, for whoever has the right to it; `None`, with the reason printed, where there can be none.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
-fn load() -> Option<Running> {
-    let mut child =
-        equipoise().args(["kernel", "load"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("readable");
-    if line.contains("until Ctrl-C") {
-        return Some(Running::new(child));
+/// A running `kernel load`, for a test that has the machine alone: there is one congestion control of its name for the whole
+/// machine. `None`, with the reason printed, where there can be none.
+fn load(_machine: &Machine) -> Option<Running> {
+    let mut child = Running::start(equipoise().args(["kernel", "load"]).stderr(Stdio::piped()));
+    if child.line().is_some_and(|line| line.contains("until Ctrl-C")) {
+        return Some(child);
     }
-    let output = child.wait_with_output().expect("a child of ours");
-    let reason = said(&output);
-    let lacks = ["CAP_BPF", "BTF", "struct_ops", "loaded already"].iter().any(|word| reason.contains(word));
-    assert!(lacks && output.status.code() == Some(4), "{reason}");
-    println!("skipped: {reason}");
+    let (code, reason) = child.complaint();
+    let lacks = ["CAP_BPF", "BTF", "struct_ops", "loaded already"].into_iter().find(|word| reason.contains(word));
+    assert!(lacks.is_some() && code == Some(4), "{reason}");
+    skip(&format!("kernel congestion control: {}", lacks.unwrap_or_default()));
     None
 }
 
@@ -65,9 +48,20 @@ fn status() -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+fn connections(status: &Value) -> &[Value] {
+    status["connections"].as_array().expect("a list")
+}
+
+/// Local addresses of all connections.
+fn ends(status: &Value) -> Vec<Value> {
+    connections(status).iter().map(|connection| connection["local"].clone()).collect()
+}
+
+/// The fast one of the kernel's family.
 #[test]
 fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
-    let Some((child, _guard)) = loader() else { return };
+    let machine = Machine::alone();
+    let Some(mut child) = load(&machine) else { return };
     let again = run(&["kernel", "load"]);
     assert!(again.status.code() == Some(4) && said(&again).contains("loaded already"), "{}", said(&again));
     let held = run(&["kernel", "unload"]);
@@ -79,27 +73,23 @@ fn it_is_loaded_once_set_and_gone_with_its_loader_however_that_ends() {
     let status = status();
     assert!(status["loaded"] == true && status["gamma"].as_f64().is_some_and(|gamma| (gamma - 0.5).abs() < 1e-5));
     assert_eq!(child.interrupt(), Some(0));
-    assert!(goes());
+    goes();
     let gone = run(&["kernel", "set", "--gamma", "0.5"]);
     assert!(gone.status.code() == Some(4) && said(&gone).contains("kernel load"), "{}", said(&gone));
     // A loader that is killed leaves nothing either.
-    let child = equipoise().args(["kernel", "load"]).stdout(Stdio::null()).spawn().expect("it starts");
-    let child = Running::new(child);
-    let begin = Instant::now();
-    while !is_registered() && begin.elapsed() < Duration::from_secs(10) {
-        sleep(Duration::from_millis(20));
-    }
+    let mut child = load(&machine).expect("it was loaded a moment ago");
     assert!(is_registered());
     child.kill();
-    assert!(goes());
+    goes();
 }
 
 /// Pins are in a mount namespace of the test's own, so that it needs no BPF file system and leaves none.
 #[test]
 fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
-    let Some((child, _guard)) = loader() else { return };
+    let machine = Machine::alone();
+    let Some(mut child) = load(&machine) else { return };
     assert_eq!(child.interrupt(), Some(0));
-    assert!(goes());
+    goes();
     let equipoise = env!("CARGO_BIN_EXE_equipoise");
     let script = format!(
         "umount /sys/fs/bpf 2>/dev/null; mount -t tmpfs none /sys/fs/bpf && {equipoise} kernel load --pin; \
@@ -120,15 +110,17 @@ fn a_pinned_one_outlives_its_loader_and_is_unloaded_by_name() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    assert!(goes());
+    goes();
 }
 
 /// A live run has it for as long as it lasts where nobody has loaded it.
 #[test]
+#[ignore = "real time: 5 s, alone on the machine"]
 fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
-    let Some((child, _guard)) = loader() else { return };
+    let machine = Machine::alone();
+    let Some(mut child) = load(&machine) else { return };
     assert_eq!(child.interrupt(), Some(0));
-    assert!(goes());
+    goes();
     let folder = Folder::new();
     let (file, json) = (folder.file("live.toml"), folder.file("live.json"));
     let text = "name = \"live\"\nduration = \"4 s\"\nsample_interval = \"100 ms\"\n[[link]]\nname = \"link\"\n\
@@ -137,11 +129,11 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
     fs::write(&file, text).expect("writable");
     let output = run(&["live", &file, "--namespaces", "--quiet", "--json", &json]);
     if said(&output).contains("needs root and iproute2") {
-        println!("skipped: {}", said(&output));
+        skip(NAMESPACES);
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert!(goes());
+    goes();
     let results: Value = serde_json::from_slice(&fs::read(json).expect("written")).expect("JSON");
     let flow = &results["runs"][0]["flows"][0];
     assert_eq!(flow["controller"], "symbiosis");
@@ -152,7 +144,7 @@ fn a_live_run_that_wants_it_loads_it_and_takes_it_away_again() {
 /// If it fails, somebody without the right or on another kernel is left with a number.
 #[test]
 fn what_is_missing_is_named_with_the_way_out() {
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _machine = Machine::alone();
     let equipoise = env!("CARGO_BIN_EXE_equipoise");
     let hide = format!("mount -t tmpfs none /sys/kernel/btf && exec {equipoise} kernel load");
     for (arguments, words) in [
@@ -161,8 +153,12 @@ fn what_is_missing_is_named_with_the_way_out() {
         (&["--mount", "sh", "-c", &hide], "CONFIG_DEBUG_INFO_BTF=y"),
     ] {
         let able = Command::new("unshare").args([arguments[0], "true"]).output();
-        if !able.is_ok_and(|output| output.status.success()) || is_registered() {
-            println!("skipped: {words}: namespaces cannot be made here, or it is loaded");
+        if !able.is_ok_and(|output| output.status.success()) {
+            skip("user and mount namespaces: unshare cannot make them");
+            continue;
+        }
+        if is_registered() {
+            skip("kernel congestion control: loaded already");
             continue;
         }
         let output = Command::new("unshare").args(arguments).output().expect("unshare was there a moment ago");
@@ -239,37 +235,38 @@ fn received(mut stream: TcpStream, begin: Instant) -> (f64, f64) {
 
 /// Reno would fill the queue of a thousand packets: 600 ms. If it fails, so does what Symbiosis is for.
 #[test]
+#[ignore = "real time: 31 s, alone on the machine"]
 fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_place() {
-    let Some((child, _guard)) = loader() else { return };
-    let Some(places) = Places::new(&ADDRESSES) else { return };
+    let machine = Machine::alone();
+    let Some(mut child) = load(&machine) else { return };
+    // Those of an earlier test may still be closing, to nobody.
+    let earlier = ends(&status());
+    let Some(places) = Places::new(&machine, &ADDRESSES) else { return };
     let sysctl = "ip netns exec NEAR sysctl -q -w net.ipv4.tcp_congestion_control=symbiosis";
     assert!(places.done(sysctl), "{sysctl}");
     let folder = Folder::new();
     let results = folder.file("received");
     let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
     command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "20ms", "--queue", "1000 packets"]);
-    let (link, ..) = start(command);
+    let (mut link, _) = start(command);
     let mut far = Places::end(&places.far, END, (ROLE, &results));
-    // Only a moment, for the listener.
-    sleep(Duration::from_millis(500));
+    port_of(far.id(), "tcp");
     let mut near = Places::end(&places.near, END, (ROLE, "near"));
     sleep(Duration::from_secs(8));
     let alone = status();
     sleep(Duration::from_secs(3));
     // Unloaded in use: the connections go on with it.
     child.kill();
-    assert!(goes());
+    goes();
     sleep(Duration::from_secs(16));
     let both = status();
-    assert!(near.wait().expect("a child of ours").success());
-    assert!(far.wait().expect("a child of ours").success());
+    near.finish();
+    far.finish();
     assert_eq!(link.interrupt(), Some(0));
     let received: Vec<f64> = serde_json::from_slice(&fs::read(&results).expect("written")).expect("three numbers");
 
-    // One of an earlier test may still be closing, to nobody.
-    let of_ours = |connection: &&Value| connection["capacity_bps"].is_f64() && connection["timeouts"] == 0;
-    let connections = alone["connections"].as_array().expect("a list");
-    let connection = connections.iter().find(of_ours).unwrap_or(&Value::Null);
+    let is_ours = |connection: &&Value| !earlier.contains(&connection["local"]);
+    let connection = connections(&alone).iter().find(is_ours).expect("the first connection");
     let value = |name: &str| connection[name].as_f64().unwrap_or(f64::NAN);
     // 1448 bytes of 1500 are payload.
     let capacity = value("capacity_bps") / (LINK_BPS * 1448.0 / 1500.0);
@@ -281,5 +278,5 @@ fn a_connection_fills_the_link_and_not_the_queue_and_a_second_one_finds_its_plac
     assert!(shares.iter().all(|share| (0.2..0.8).contains(share)), "{shares:?}: {both}");
     assert!(shares[0] + shares[1] > 0.6, "{shares:?}: {both}");
     assert_eq!(both["loaded"], false);
-    assert!(both["connections"].as_array().is_some_and(|list| list.len() >= 2), "{both}");
+    assert!(ends(&both).iter().filter(|end| !earlier.contains(end)).count() >= 2, "{both}");
 }

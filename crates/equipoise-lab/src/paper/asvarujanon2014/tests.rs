@@ -104,11 +104,12 @@ fn pairs_are_read_by_their_names_and_what_is_wrong_is_named_with_its_line() {
 
 /// With the walks of Aydin, Fund and Panwar (2023), where they are.
 #[test]
+#[ignore = "long simulations"]
 fn measured_pairs_give_numbers() {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("EQUIPOISE_TEST_DATA").map_or(default, Into::into).join("links/wifi-cellular-pairs");
     if !folder.is_dir() {
-        println!("skipped: no measured pairs, {} is not there (EQUIPOISE_TEST_DATA)", folder.display());
+        println!("skipped: test data (EQUIPOISE_TEST_DATA): measured pairs at {}", folder.display());
         return;
     }
     let results = quick(&[Part::Pairs], Some(&folder));
