@@ -90,7 +90,7 @@ fn units_come_whole_from_one_handle_to_another() {
             drop(listener);
             through(v6(port));
         }
-        Err(error) => println!("skipped: this host has no IPv6 loopback ({error})"),
+        Err(error) => println!("{error}\nskipped: IPv6 on the loopback interface"),
     }
 }
 

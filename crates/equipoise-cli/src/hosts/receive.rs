@@ -11,7 +11,7 @@ use equipoise::session::multipath::PathId;
 use equipoise::session::rtp::{Payload, PlayoutConfig};
 use equipoise::session::{Event, Ignored};
 use equipoise::units::Span;
-use equipoise_net::{Clock, End, Server, ServerConfig, Session, Socket, Time, Visitor};
+use equipoise_net::{Clock, End, Server, ServerConfig, Session, Socket, SocketStats, Time, Visitor};
 use serde::Serialize;
 
 use super::results::{ReceiveEnd, ReceiveInterval, ReceiveTally};
@@ -27,6 +27,8 @@ struct Results {
     sessions: Vec<SessionResult>,
     /// Datagrams that belong to no session, by reason.
     ignored: BTreeMap<&'static str, u64>,
+    /// Datagrams that this host's kernel refused to send.
+    datagrams_unsent: u64,
     /// How often this host's wall clock was found to be set; it moves no delay.
     wall_clock_steps: u64,
 }
@@ -145,18 +147,45 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
             break;
         }
     }
-    server.stop()?;
+    // What was measured is written even if the server failed.
+    let stopped = server.stop();
     while watch.take_in(&inbox, Duration::ZERO)? {}
+    let socket = stopped.as_ref().map_or(SocketStats::default(), |(_, host)| host.socket);
+    finish(watch, start, socket, &clock, json)?;
+    stopped?;
+    Ok(outcome(&stop))
+}
+
+/// Writes what came of it.
+fn finish(
+    mut watch: Watch,
+    start: Start,
+    socket: SocketStats,
+    clock: &Clock,
+    json: Option<Output>,
+) -> Result<(), CliError> {
+    // Those that a server left behind that failed.
+    while let Some(number) = watch.live.keys().next().copied() {
+        watch.end(clock.now(), number, End::Stopped);
+    }
     if let Some(output) = watch.output.take() {
         output.finish()?;
     }
-    let wall_clock_steps = clock.wall_clock_steps();
-    let results = Results { start, sessions: watch.done, ignored: watch.ignored, wall_clock_steps };
+    if socket.unanswerable > 0 {
+        watch.ignored.insert("unanswerable", socket.unanswerable);
+    }
+    let results = Results {
+        start,
+        sessions: watch.done,
+        ignored: watch.ignored,
+        datagrams_unsent: socket.unsent,
+        wall_clock_steps: clock.wall_clock_steps(),
+    };
     if let Some(json) = json {
         // Numbers and texts always have a JSON form.
         json.fulfil(&format!("{}\n", serde_json::to_string_pretty(&results).unwrap_or_default()))?;
     }
-    Ok(outcome(&stop))
+    Ok(())
 }
 
 fn play_out(to: SocketAddr) -> Result<UdpSocket, CliError> {

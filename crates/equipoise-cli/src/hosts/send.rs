@@ -15,8 +15,8 @@ use equipoise::session::multipath::{self, PathChange, PathId};
 use equipoise::session::rtp::{self, Delays, Payload};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{
-    Clock, Mailbox, Multipath, MultipathSession, NetError, Observer, Running, SendConfig, Socket, Time, Via, send,
-    send_multipath,
+    Clock, HostStats, Mailbox, Multipath, MultipathSession, NetError, Observer, Running, SendConfig, Socket, Time, Via,
+    send, send_multipath,
 };
 use serde::Serialize;
 
@@ -115,10 +115,13 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
             break;
         }
     }
-    running.stop()?;
+    // What was measured is written even if the session failed.
+    let stopped = running.stop();
     while watch.take_in(&inbox, origin, &mut tell_rate) {}
     watch.tally.end.wall_clock_steps = clock.wall_clock_steps();
+    watch.tally.end.datagrams_unsent = stopped.as_ref().map_or(0, |host| host.socket.unsent);
     finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay, json)?;
+    stopped?;
     Ok(outcome(&stop))
 }
 
@@ -174,10 +177,10 @@ impl Sending {
         }
     }
 
-    fn stop(self) -> Result<(), NetError> {
+    fn stop(self) -> Result<HostStats, NetError> {
         match self {
-            Self::OnePath(running) => running.stop().map(|_| ()),
-            Self::SeveralPaths(running) => running.stop().map(|_| ()),
+            Self::OnePath(running) => running.stop().map(|finished| finished.stats),
+            Self::SeveralPaths(running) => running.stop().map(|finished| finished.stats),
         }
     }
 }
