@@ -27,8 +27,8 @@ struct Results {
     sessions: Vec<SessionResult>,
     /// Datagrams that belong to no session, by reason.
     ignored: BTreeMap<&'static str, u64>,
-    /// Datagrams that this host's kernel refused to send.
-    datagrams_unsent: u64,
+    /// Datagrams that this host's kernel refused to send; `null` if the server failed.
+    datagrams_unsent: Option<u64>,
     /// How often this host's wall clock was found to be set; it moves no delay.
     wall_clock_steps: u64,
 }
@@ -150,7 +150,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     // What was measured is written even if the server failed.
     let stopped = server.stop();
     while watch.take_in(&inbox, Duration::ZERO)? {}
-    let socket = stopped.as_ref().map_or(SocketStats::default(), |(_, host)| host.socket);
+    let socket = stopped.as_ref().ok().map(|(_, host)| host.socket);
     finish(watch, start, socket, &clock, json)?;
     stopped?;
     Ok(outcome(&stop))
@@ -160,7 +160,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
 fn finish(
     mut watch: Watch,
     start: Start,
-    socket: SocketStats,
+    socket: Option<SocketStats>,
     clock: &Clock,
     json: Option<Output>,
 ) -> Result<(), CliError> {
@@ -171,14 +171,14 @@ fn finish(
     if let Some(output) = watch.output.take() {
         output.finish()?;
     }
-    if socket.unanswerable > 0 {
-        watch.ignored.insert("unanswerable", socket.unanswerable);
+    if let Some(unanswerable) = socket.map(|socket| socket.unanswerable).filter(|count| *count > 0) {
+        watch.ignored.insert("unanswerable", unanswerable);
     }
     let results = Results {
         start,
         sessions: watch.done,
         ignored: watch.ignored,
-        datagrams_unsent: socket.unsent,
+        datagrams_unsent: socket.map(|socket| socket.unsent),
         wall_clock_steps: clock.wall_clock_steps(),
     };
     if let Some(json) = json {

@@ -59,8 +59,8 @@ pub(super) struct SendEnd {
     pub(super) circuit_broken: u64,
     pub(super) pacing_resets: u64,
     pub(super) ignored: BTreeMap<&'static str, u64>,
-    /// Datagrams that this host's kernel refused to send.
-    pub(super) datagrams_unsent: u64,
+    /// Datagrams that this host's kernel refused to send; `null` if the session failed.
+    pub(super) datagrams_unsent: Option<u64>,
     /// Packets of the other program that found no room.
     pub(super) payload_dropped: u64,
     pub(super) ended_by_peer: bool,

@@ -119,7 +119,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let stopped = running.stop();
     while watch.take_in(&inbox, origin, &mut tell_rate) {}
     watch.tally.end.wall_clock_steps = clock.wall_clock_steps();
-    watch.tally.end.datagrams_unsent = stopped.as_ref().map_or(0, |host| host.socket.unsent);
+    watch.tally.end.datagrams_unsent = stopped.as_ref().ok().map(|host| host.socket.unsent);
     finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay, json)?;
     stopped?;
     Ok(outcome(&stop))
