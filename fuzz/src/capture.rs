@@ -1,4 +1,4 @@
-use equipoise_lab::capture::{AckRule, Options, analyse};
+use equipoise_papers::capture::{AckRule, Options, analyse};
 
 /// Any bytes are a capture, whole or in part, or none; what is found is within what was given.
 ///

@@ -1,6 +1,6 @@
 use equipoise::measure::DelaySummary;
 use equipoise::units::Instant;
-use equipoise::wire::{DelayReport, NtpTime, ReportRequest};
+use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
 /// Any bytes as the extensions of reports, and as the numbers that go into them.
 ///

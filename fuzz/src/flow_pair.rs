@@ -1,13 +1,13 @@
 use std::collections::VecDeque;
 
-use equipoise::control::tpba::{ProbeInterval, Tolerance, TpbaConfig};
 use equipoise::measure::ClockMap;
-use equipoise::session::flow_pair::{
+use equipoise::units::{Instant, Size, Span};
+use equipoise_pair::tpba::{ProbeInterval, Tolerance, TpbaConfig};
+use equipoise_pair::wire::{AduHeader, AduPart, PairHello};
+use equipoise_pair::{
     Adu, Input, Output, PushError, Receiver, ReceiverConfig, Sender, SenderConfig, TcpRequest, TcpState,
 };
-use equipoise::session::rtp::{self, StreamConfig};
-use equipoise::units::{Instant, Size, Span};
-use equipoise::wire::{AduHeader, AduPart, PairHello};
+use equipoise_session::rtp::{self, StreamConfig};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
 /// One call may make an end say no more than this: two packets and an event for each, reports, the change of a period.

@@ -1,5 +1,5 @@
-use equipoise::wire::is_rtcp;
-use equipoise::wire::rtcp::{
+use equipoise_session::wire::is_rtcp;
+use equipoise_session::wire::rtcp::{
     RtcpPacket, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, parse_compound,
 };
 

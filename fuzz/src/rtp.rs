@@ -1,5 +1,5 @@
-use equipoise::wire::rtp::{RtpPacket, Subflow};
-use equipoise::wire::{NtpTime, relay};
+use equipoise_session::wire::rtp::{RtpPacket, Subflow};
+use equipoise_session::wire::{NtpTime, relay};
 
 /// Any bytes as a media packet, and as another program's packet that is stamped with its sending time and its sub-flow.
 ///

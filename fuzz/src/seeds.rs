@@ -1,11 +1,12 @@
 //! The seeds in `corpus/`: what Equipoise itself sends, and what parsers like to stumble over.
 
 use equipoise::measure::DelaySummary;
-use equipoise::wire::rtcp::{
+use equipoise_pair::wire::{AduHeader, AduPart, PairHello};
+use equipoise_session::wire::rtcp::{
     ReportBlock, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, encode_subflow,
 };
-use equipoise::wire::rtp::{RtpHeader, Subflow};
-use equipoise::wire::{AduHeader, AduPart, DelayReport, NtpTime, PairHello, ReportRequest};
+use equipoise_session::wire::rtp::{RtpHeader, Subflow};
+use equipoise_session::wire::{DelayReport, NtpTime, ReportRequest};
 
 /// Every seed: its target, its name without the ending, its bytes.
 pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {

@@ -1,8 +1,8 @@
 use equipoise::control::find;
 use equipoise::measure::ClockMap;
-use equipoise::session::rtp::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise::session::{Endpoint, Event, Input, Output, Transmit};
 use equipoise::units::{Instant, Rate, Size, Span};
+use equipoise_session::rtp::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise_session::{Endpoint, Event, Input, Output, Transmit};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
 const MIN: Rate = Rate::from_bps(100_000);

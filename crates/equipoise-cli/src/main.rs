@@ -1,16 +1,21 @@
 //! The `equipoise` command: arguments, printing, exit codes, nothing else.
 
 mod args;
+mod bar;
+#[cfg(feature = "papers")]
 mod capture;
 mod commands;
 mod error;
+#[cfg(feature = "live")]
 mod hosts;
 #[cfg(feature = "kernel")]
 mod kernel;
+#[cfg(feature = "live")]
 mod link;
 mod output;
+#[cfg(feature = "papers")]
 mod paper;
-mod table;
+mod summary;
 
 use std::error::Error as _;
 use std::io::Write as _;
@@ -18,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Capture, Cli, Command};
+use args::{Cli, Command};
 use commands::Outcome;
 use error::CliError;
 
@@ -26,6 +31,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match dispatch(&cli.command) {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        #[cfg(feature = "live")]
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(error) => {
             complain(&error);
@@ -36,13 +42,20 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &Command) -> Result<Outcome, CliError> {
     match command {
+        #[cfg(feature = "live")]
         Command::Demo(demo) => commands::demo(demo),
         Command::Sim(run) => commands::sim(run),
+        #[cfg(feature = "live")]
         Command::Live(run) => commands::live(run),
+        #[cfg(feature = "live")]
         Command::Send(send) => hosts::send::run(send),
+        #[cfg(feature = "live")]
         Command::Receive(receive) => hosts::receive::run(receive),
+        #[cfg(feature = "papers")]
         Command::Paper(paper) => paper::run(paper),
-        Command::Capture(Capture::Rtt(rtt)) => capture::rtt(rtt),
+        #[cfg(feature = "papers")]
+        Command::Capture(capture::args::Capture::Rtt(rtt)) => capture::rtt(rtt),
+        #[cfg(feature = "live")]
         Command::Link(options) => link::link(options),
         #[cfg(feature = "kernel")]
         Command::Kernel(command) => kernel::run(command),

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use equipoise::link::{FifoLink, LinkError, LinkStats};
-use equipoise::session::rtp::Egress;
 use equipoise::units::{Instant, ReceiverClock, Size};
+use equipoise_path::link::{FifoLink, LinkError, LinkStats};
+use equipoise_session::rtp::Egress;
 
 use crate::scenario::Scenario;
 

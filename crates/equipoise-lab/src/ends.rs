@@ -1,16 +1,17 @@
 //! The two ends of a flow, the same in both worlds: same seed, same source numbers, same background departures.
 
 use equipoise::control::ConfigError;
-use equipoise::measure::{ClockMap, InlineConfig, WhiteNoise};
-use equipoise::pace::{Source, Traffic, stream_seed};
-use equipoise::session::flow_pair::PairError;
-use equipoise::session::multipath;
-use equipoise::session::rtp::{
-    Background, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply,
-};
+use equipoise::measure::{ClockMap, InlineConfig};
+use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Span};
-use equipoise_sim::KnownBandwidth;
+use equipoise_pair::PairError;
+use equipoise_path::source::{Source, Traffic};
+use equipoise_session::multipath;
+#[cfg(feature = "live")]
+use equipoise_session::rtp::Background;
+use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply};
 use equipoise_sim::tcp::{self, TcpError};
+use equipoise_sim::{KnownBandwidth, WhiteNoise};
 use thiserror::Error;
 
 use crate::egress::SharedEgress;
@@ -88,6 +89,7 @@ pub(crate) fn multipath(
 }
 
 /// Both ends of background traffic as an RTP stream.
+#[cfg(feature = "live")]
 pub(crate) fn background(
     flow: &Flow,
     source: Source<SenderClock>,

@@ -11,22 +11,22 @@
 //! the one form of results, and [`report`] draws them. [`link`] is the emulated path as a program of its own.
 #![forbid(unsafe_code)]
 
-use equipoise::session::Event;
-use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, SenderClock, Span};
+use equipoise_session::Event;
+use equipoise_session::multipath::PathId;
 
-pub mod capture;
 mod egress;
 mod ends;
+#[cfg(feature = "live")]
 pub mod link;
+#[cfg(feature = "live")]
 pub mod live;
-pub mod paper;
 pub mod record;
 pub mod report;
 pub mod result;
 pub mod scenario;
 pub mod sim;
-mod statistics;
+pub mod statistics;
 pub mod trace;
 pub mod video;
 

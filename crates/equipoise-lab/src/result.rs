@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use equipoise::link::LinkStats;
 use equipoise::units::Span;
+use equipoise_path::link::LinkStats;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{FlowKind, Outage, Path, Scenario};

@@ -3,9 +3,9 @@
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use equipoise::session::Event;
-use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, Span};
+use equipoise_session::Event;
+use equipoise_session::multipath::PathId;
 use equipoise_sim::{
     Connection, FlowError, FlowId, LinkId, Multipath, Observer, PathLinks, Session, Side, Stream, Time, World,
 };
@@ -36,7 +36,7 @@ pub enum SimError {
         /// The link's name.
         link: String,
         /// Why.
-        source: equipoise::link::LinkError,
+        source: equipoise_path::link::LinkError,
     },
     /// The world refused a flow.
     #[error(transparent)]

@@ -1,7 +1,7 @@
 //! Intervals, quantiles and lines through points: what turns runs into statements.
 
 /// Half the width of the 95 % confidence interval of a mean, from the deviation of single values; `None` below two.
-pub(crate) fn half_width_95(values: &[f64]) -> Option<f64> {
+pub fn half_width_95(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -23,7 +23,7 @@ fn student_975(degrees: usize) -> f64 {
 }
 
 /// Mean of some numbers and its 95 % confidence interval by Student's t; `None` below two numbers.
-pub(crate) fn mean_95(values: &[f64]) -> Option<Estimate> {
+pub fn mean_95(values: &[f64]) -> Option<Estimate> {
     let half = half_width_95(values)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     Some(Estimate { value: mean, ci95: [mean - half, mean + half] })
@@ -31,7 +31,7 @@ pub(crate) fn mean_95(values: &[f64]) -> Option<Estimate> {
 
 /// Median of some numbers and its 95 % confidence interval by order statistics, which asks nothing of their distribution
 /// (the binomial law by its normal approximation); `None` below six numbers, which cannot bound it.
-pub(crate) fn median_95(values: &[f64]) -> Option<Estimate> {
+pub fn median_95(values: &[f64]) -> Option<Estimate> {
     let sorted = sorted(values);
     let n = sorted.len();
     if n < 6 {
@@ -45,13 +45,15 @@ pub(crate) fn median_95(values: &[f64]) -> Option<Estimate> {
 
 /// A number found, and the interval that holds the true one with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
-    pub(crate) value: f64,
-    pub(crate) ci95: [f64; 2],
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// Lower and upper end of the interval.
+    pub ci95: [f64; 2],
 }
 
 /// Share of `hits` among `trials` with Wilson's interval (Wilson 1927), which is right for rare events, too.
-pub(crate) fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
+pub fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
     let (z2, n) = (1.959_964f64 * 1.959_964, trials as f64);
     let p = hits as f64 / n;
     let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
@@ -60,21 +62,21 @@ pub(crate) fn share_95(hits: usize, trials: usize) -> Option<Estimate> {
 }
 
 /// Jain's index of fairness (Jain 1984): 1 for equal shares, one over their number where one has all.
-pub(crate) fn jain(shares: &[f64]) -> f64 {
+pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     sum * sum / (shares.len() as f64 * squares)
 }
 
 /// Numbers in order; those that are none are left out.
-pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<_> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
 /// A quantile of sorted numbers, by linear interpolation between neighbours (type 7 of Hyndman 1996); NaN of none.
-pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * sorted.len().saturating_sub(1) as f64;
     let (below, rest) = (place.floor() as usize, place.fract());
     let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
@@ -83,15 +85,17 @@ pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 /// The line `y = intercept + slope x` of least squares, and the slope's 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Line {
-    pub(crate) slope: Estimate,
-    pub(crate) intercept: f64,
+pub struct Line {
+    /// Its slope.
+    pub slope: Estimate,
+    /// y at x = 0.
+    pub intercept: f64,
     /// Share of the variance of y that the line explains.
-    pub(crate) r2: f64,
+    pub r2: f64,
 }
 
 /// Ordinary least squares; `None` below three points, or where all x are one.
-pub(crate) fn regression(points: &[(f64, f64)]) -> Option<Line> {
+pub fn regression(points: &[(f64, f64)]) -> Option<Line> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
     let (mx, my) = (mean(|p| p.0), mean(|p| p.1));

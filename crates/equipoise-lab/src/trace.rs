@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use equipoise::session::Event;
 use equipoise::units::{Instant, SenderClock, Span};
+use equipoise_session::Event;
 
 /// Names of the columns. What an event does not have stays empty.
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";

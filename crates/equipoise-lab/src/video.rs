@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use equipoise::units::Span;
-use equipoise::video::{SyntheticError, Video, VideoError};
+use equipoise_path::video::{SyntheticError, Video, VideoError};
 use flate2::read::MultiGzDecoder;
 use thiserror::Error;
 

@@ -10,10 +10,10 @@ use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 
-use equipoise::link::{Capacity, PipeConfig};
-use equipoise::pace::{Source, Traffic};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_net::{Bridge, BridgeConfig, BridgeReport, Clock, Lateness, Time};
+use equipoise_path::link::{Capacity, PipeConfig};
+use equipoise_path::source::{Source, Traffic};
 
 /// An IP packet of the load.
 const PACKET: Size = Size::from_bytes(1200);

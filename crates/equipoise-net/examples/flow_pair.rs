@@ -11,8 +11,8 @@ use std::net::{Ipv6Addr, ToSocketAddrs as _};
 use std::thread::sleep;
 use std::time::Duration;
 
-use equipoise::control::tpba::Period;
 use equipoise_net::flow_pair::{PairConfig, PairEnd, PairListener, PairSender};
+use equipoise_pair::tpba::Period;
 
 /// A unit of 4 kB every 20 ms: 1.6 Mbit/s.
 const UNIT: usize = 4096;

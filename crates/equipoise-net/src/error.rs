@@ -1,10 +1,10 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use equipoise::link::{LinkError, PipeError};
-use equipoise::session::flow_pair::PairError;
-use equipoise::session::rtp::SessionError;
 use equipoise::units::Span;
+use equipoise_pair::PairError;
+use equipoise_path::link::{LinkError, PipeError};
+use equipoise_session::rtp::SessionError;
 use thiserror::Error;
 
 use crate::{Refusal, Via};

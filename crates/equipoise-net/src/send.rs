@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use equipoise::control::BoxedController;
 use equipoise::control::split::BoxedSplitter;
-use equipoise::session::multipath;
-use equipoise::session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Rate, Size, Span};
-use equipoise::wire::NtpTime;
-use equipoise::wire::rtp::{RtpHeader, Subflow};
+use equipoise_session::multipath;
+use equipoise_session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
+use equipoise_session::wire::NtpTime;
+use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
 use crate::driver::{OnePath, Party, SeveralPaths, drive};
 use crate::mailbox::mailbox;

@@ -3,9 +3,9 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use equipoise::control::window::Reno;
-use equipoise::link::{LinkConfig, QueueLimit};
-use equipoise::session::Event;
 use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_session::Event;
 use equipoise_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 use equipoise_sim::{Connection, FlowId, Side, Time, World};
 

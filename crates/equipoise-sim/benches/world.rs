@@ -3,12 +3,12 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use equipoise::control::Cbr;
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
-use equipoise::pace::{Source, Traffic};
-use equipoise::session::Event;
-use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_path::source::{Source, Traffic};
+use equipoise_session::Event;
+use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise_sim::{FlowId, Session, Side, Stream, Time, World};
 
 fn main() {

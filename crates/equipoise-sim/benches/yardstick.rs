@@ -5,11 +5,11 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::Moments;
-use equipoise::pace::{Source, Traffic};
-use equipoise::session::Event;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_path::source::{Source, Traffic};
+use equipoise_session::Event;
 use equipoise_sim::{FlowId, LinkId, Side, SimClock, Stream, Time, World};
 
 fn main() {

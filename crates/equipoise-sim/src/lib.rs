@@ -6,10 +6,10 @@
 //!
 //! ```
 //! use equipoise::control::Cbr;
-//! use equipoise::link::{LinkConfig, QueueLimit};
+//! use equipoise_path::link::{LinkConfig, QueueLimit};
 //! use equipoise::measure::ClockMap;
-//! use equipoise::session::Event;
-//! use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+//! use equipoise_session::Event;
+//! use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 //! use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 //! use equipoise_sim::{FlowId, Session, Side, Time, World};
 //!
@@ -49,5 +49,5 @@ mod world;
 pub use network::LinkId;
 pub use world::{
     Connection, FlowError, FlowId, FlowPair, KnownBandwidth, Multipath, Observer, PairEvent, PathLinks, Session, Side,
-    SimClock, Stream, Time, World, turn,
+    SimClock, Stream, Time, WhiteNoise, World, turn,
 };

@@ -1,9 +1,9 @@
 use std::collections::VecDeque;
 
-use equipoise::link::{FifoLink, LinkConfig, LinkError, LinkStats, Verdict};
-use equipoise::pace::Source;
-use equipoise::session::Event;
 use equipoise::units::{Size, Span};
+use equipoise_path::link::{FifoLink, LinkConfig, LinkError, LinkStats, Verdict};
+use equipoise_path::source::Source;
+use equipoise_session::Event;
 
 use crate::agenda::Agenda;
 use crate::packets::{PacketId, Packets};

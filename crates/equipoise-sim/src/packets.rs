@@ -1,5 +1,5 @@
-use equipoise::session::Transmit;
 use equipoise::units::Size;
+use equipoise_session::Transmit;
 
 use crate::tcp::Segment;
 

@@ -20,13 +20,10 @@ extern crate alloc;
 extern crate std;
 
 pub mod control;
-pub mod link;
 pub mod measure;
 pub mod pace;
-pub mod session;
+pub mod random;
 pub mod units;
-pub mod video;
-pub mod wire;
 
 /// The README's code, so that it is compiled and run with the other examples.
 #[cfg(doctest)]

@@ -11,10 +11,10 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use equipoise::control;
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_net::media::{Incoming, MediaReceiver, MediaSender};
 use equipoise_net::{Clock, Emulator, EmulatorConfig, Key, Protocol, Route, SendConfig, ServerConfig, Socket};
+use equipoise_path::link::{LinkConfig, QueueLimit};
 use openh264::encoder::{BitRate, Encoder, EncoderConfig, FrameRate, RateControlMode};
 use openh264::formats::YUVBuffer;
 use openh264::{OpenH264API, Timestamp};

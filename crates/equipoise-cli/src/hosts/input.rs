@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use equipoise::session::rtp::Payload;
 use equipoise_net::Mailbox;
+use equipoise_session::rtp::Payload;
 
-use crate::args::Send;
-use crate::error::CliError;
+use super::args::Send;
+use crate::error::{CliError, RealError};
 
 /// How often a thread that waits for packets looks whether it shall stop.
 const TICK: Duration = Duration::from_millis(20);
@@ -61,7 +61,7 @@ fn open(path: &Path) -> Result<Box<dyn Read + std::marker::Send>, CliError> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin()));
     }
-    let failed = |source| CliError::Input { what: path.display().to_string(), source };
+    let failed = |source| RealError::Input { what: path.display().to_string(), source };
     Ok(Box::new(File::open(path).map_err(failed)?))
 }
 
@@ -99,20 +99,22 @@ pub(super) struct Relay {
 impl Relay {
     /// Waits for the first RTP packet; `None` where `stop` is set before.
     fn listen(local: SocketAddr, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
-        let failed = |source| CliError::Input { what: format!("RTP at {local}"), source };
+        let failed = |source| RealError::Input { what: format!("RTP at {local}"), source };
         let socket = UdpSocket::bind(local).map_err(failed)?;
         socket.set_read_timeout(Some(TICK)).map_err(failed)?;
         let mut buffer = vec![0; 65_536];
         while !stop.load(Ordering::Relaxed) {
             match socket.recv(&mut buffer) {
                 // A packet of RTP version 2; RTCP of the same program is not relayed.
-                Ok(length) if length >= 12 && buffer[0] >> 6 == 2 && !equipoise::wire::is_rtcp(&buffer[..length]) => {
+                Ok(length)
+                    if length >= 12 && buffer[0] >> 6 == 2 && !equipoise_session::wire::is_rtcp(&buffer[..length]) =>
+                {
                     let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
                     return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec() }));
                 }
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(failed(error).into()),
             }
         }
         Ok(None)
@@ -129,7 +131,9 @@ impl Relay {
                     dropped.fetch_add(1, Ordering::Relaxed);
                 }
                 next = match self.socket.recv(&mut buffer) {
-                    Ok(length) if !equipoise::wire::is_rtcp(&buffer[..length]) => mailbox.try_push(&buffer[..length]),
+                    Ok(length) if !equipoise_session::wire::is_rtcp(&buffer[..length]) => {
+                        mailbox.try_push(&buffer[..length])
+                    }
                     _ => Ok(true),
                 };
             }

@@ -7,17 +7,17 @@ use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
-use equipoise::session::multipath::PathId;
-use equipoise::session::rtp::{Payload, PlayoutConfig};
-use equipoise::session::{Event, Ignored};
 use equipoise::units::Span;
 use equipoise_net::{Clock, End, Server, ServerConfig, Session, Socket, SocketStats, Time, Visitor};
+use equipoise_session::multipath::PathId;
+use equipoise_session::rtp::{Payload, PlayoutConfig};
+use equipoise_session::{Event, Ignored};
 use serde::Serialize;
 
+use super::args::Receive;
 use super::results::{ReceiveEnd, ReceiveInterval, ReceiveTally};
-use crate::args::Receive;
 use crate::commands::{Outcome, catch_interrupt, outcome, say};
-use crate::error::CliError;
+use crate::error::{CliError, RealError};
 use crate::output::Output;
 
 /// The results as JSON.
@@ -188,9 +188,9 @@ fn finish(
     Ok(())
 }
 
-fn play_out(to: SocketAddr) -> Result<UdpSocket, CliError> {
+fn play_out(to: SocketAddr) -> Result<UdpSocket, RealError> {
     let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
-    UdpSocket::bind((any, 0)).map_err(|source| CliError::Input { what: format!("a socket to {to}"), source })
+    UdpSocket::bind((any, 0)).map_err(|source| RealError::Input { what: format!("a socket to {to}"), source })
 }
 
 /// A session that goes on.

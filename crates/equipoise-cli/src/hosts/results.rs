@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use equipoise::session::Event;
-use equipoise::session::multipath::{PathChange, PathId};
 use equipoise::units::{Size, Span};
+use equipoise_session::Event;
+use equipoise_session::multipath::{PathChange, PathId};
 use serde::Serialize;
 
 /// What a sender did in one interval.

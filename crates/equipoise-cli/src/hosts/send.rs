@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use equipoise::control::split::{self, BoxedSplitter};
 use equipoise::control::{self, BoxedController, Cbr};
-use equipoise::session::Event;
-use equipoise::session::multipath::{self, PathChange, PathId};
-use equipoise::session::rtp::{self, Delays, Payload};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{
     Clock, HostStats, Mailbox, Multipath, MultipathSession, NetError, Observer, Running, SendConfig, Socket, Time, Via,
     send, send_multipath,
 };
+use equipoise_session::Event;
+use equipoise_session::multipath::{self, PathChange, PathId};
+use equipoise_session::rtp::{self, Delays, Payload};
 use serde::Serialize;
 
+use super::args::{DelayKind, Send};
 use super::input::Input;
 use super::rate_socket::RateSocket;
 use super::results::{SendEnd, SendInterval, SendTally};
-use crate::args::{DelayKind, Send};
 use crate::commands::{Outcome, catch_interrupt, outcome, say};
-use crate::error::CliError;
+use crate::error::{CliError, RealError};
 use crate::output::Output;
 
 /// The results as JSON.
@@ -398,19 +398,19 @@ const fn delays(kind: DelayKind) -> Delays {
     }
 }
 
-fn resolve(options: &Send) -> Result<SocketAddr, CliError> {
-    let failed = |source| CliError::Host { host: options.host.clone(), source };
+fn resolve(options: &Send) -> Result<SocketAddr, RealError> {
+    let failed = |source| RealError::Host { host: options.host.clone(), source };
     let mut found = (options.host.as_str(), options.ends.port).to_socket_addrs().map_err(failed)?;
     let wanted = |address: &SocketAddr| !(options.four && address.is_ipv6() || options.six && address.is_ipv4());
     found.find(wanted).ok_or_else(|| failed(io::Error::from(io::ErrorKind::AddrNotAvailable)))
 }
 
-fn controller(options: &Send, packet: Size) -> Result<BoxedController, CliError> {
+fn controller(options: &Send, packet: Size) -> Result<BoxedController, RealError> {
     if let Some(rate) = options.bitrate {
         return Ok(Box::new(Cbr::new(rate)));
     }
     let name = options.controller.as_str();
-    let entry = control::find(name).ok_or_else(|| CliError::UnknownController {
+    let entry = control::find(name).ok_or_else(|| RealError::UnknownController {
         name: name.to_owned(),
         known: control::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
     })?;
@@ -421,17 +421,17 @@ fn controller(options: &Send, packet: Size) -> Result<BoxedController, CliError>
         given.retain(|(other, _)| *other != name);
         given.push((name, value));
     }
-    let failed = |source| CliError::Controller { name: name.to_owned(), source };
+    let failed = |source| RealError::Controller { name: name.to_owned(), source };
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
 }
 
-fn splitter(options: &Send) -> Result<BoxedSplitter, CliError> {
+fn splitter(options: &Send) -> Result<BoxedSplitter, RealError> {
     let name = options.split.as_str();
-    let entry = split::find(name).ok_or_else(|| CliError::UnknownSplitter {
+    let entry = split::find(name).ok_or_else(|| RealError::UnknownSplitter {
         name: name.to_owned(),
         known: split::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
     })?;
-    let failed = |source| CliError::Splitter { name: name.to_owned(), source };
+    let failed = |source| RealError::Splitter { name: name.to_owned(), source };
     let packet = Size::from_bytes(u64::from(options.length));
     let given: Vec<_> = pairs(&options.split_set).collect();
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)

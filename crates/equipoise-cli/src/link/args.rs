@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::args::seconds;
+use crate::hosts::args::seconds;
 use clap::{Args, ValueEnum};
-use equipoise::link::{GilbertElliott, Jitter, QueueLimit};
 use equipoise::units::{Rate, Share, Span, UnitError};
+use equipoise_path::link::{GilbertElliott, Jitter, QueueLimit};
 
 /// Options of the emulated path.
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@ pub(crate) mod args;
 
 use std::sync::atomic::Ordering;
 
-use equipoise::link::{Capacity, Codel, Discipline, Loss, PipeConfig, Reordering};
 use equipoise::units::{Schedule, Span};
 use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run, steps_capacity, trace_capacity};
+use equipoise_path::link::{Capacity, Codel, Discipline, Loss, PipeConfig, Reordering};
 
 use crate::commands::{Outcome, catch_interrupt, say};
-use crate::error::CliError;
+use crate::error::{CliError, RealError};
 use crate::output::Output;
 use args::{Aqm, Link, Path, RateLimit};
 
@@ -34,7 +34,7 @@ pub(crate) fn link(options: &Link) -> Result<Outcome, CliError> {
         };
         say(quiet, &format!("carrying {place}\n"));
     })
-    .map_err(CliError::Link)?;
+    .map_err(RealError::Link)?;
     say(quiet, &summary(&report));
     json.map_or(Ok(()), |json| json.fulfil(&report.to_json()))?;
     // Without a time Ctrl-C is how it is meant to end.
@@ -52,7 +52,7 @@ fn ends(options: &Link) -> Result<Ends, CliError> {
         (Some((first, second)), ..) => Ok(Ends::Interfaces { first, second }),
         (None, Some((first, second)), ..) => Ok(Ends::Tun { first, second }),
         (None, None, Some(listen), Some(target)) => Ok(Ends::Udp { listen, target }),
-        _ => Err(CliError::NoEnds),
+        _ => Err(RealError::NoEnds.into()),
     }
 }
 
@@ -61,7 +61,7 @@ fn path(options: &Path) -> Result<PipeConfig, CliError> {
     let usual = PipeConfig::default();
     let failed = |file: &std::path::Path| {
         let file = file.to_path_buf();
-        |source| CliError::Rates { file, source }
+        |source| RealError::Rates { file, source }
     };
     let capacity = match (options.rate, &options.rate_trace, &options.rate_csv) {
         (_, Some(file), _) => trace_capacity(file).map_err(failed(file))?,

@@ -33,6 +33,19 @@ pub(crate) enum Paper {
     Asvarujanon2014(AsvarujanonRun),
 }
 
+impl Paper {
+    /// Whether its experiments are to run in real time.
+    pub(crate) const fn is_live(&self) -> bool {
+        match self {
+            Self::Waki2013(_) => false,
+            Self::Kodama2009(EitherWorld { live, .. }) => *live,
+            Self::Subramanya2003(EitherWorld { live, .. }) => *live,
+            Self::Tobe1999(EitherWorld { live, .. }) => *live,
+            Self::Asvarujanon2014(AsvarujanonRun { run: EitherWorld { live, .. }, .. }) => *live,
+        }
+    }
+}
+
 /// What to run of Asvarujanon 2014.
 #[derive(Debug, Args)]
 pub(crate) struct AsvarujanonRun {

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use equipoise::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
 use equipoise::units::{Rate, ReceiverClock, Schedule, Size, Span};
+use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
 
 use crate::machine::Machine;
 use crate::places::Places;

@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use equipoise::link::{Capacity, DeliveryTrace, PipeStats, TraceError, rate_steps};
 use equipoise::units::{Size, Span};
 use equipoise_net::{Bridge, BridgeReport, Clock, DirectionReport, Lateness};
 pub use equipoise_net::{BridgeConfig, NetError};
+use equipoise_path::link::{Capacity, DeliveryTrace, PipeStats, TraceError, rate_steps};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

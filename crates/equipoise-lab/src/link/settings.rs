@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
-use equipoise::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, QueueLimit};
 use equipoise::units::{Rate, Schedule, Span};
+use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, QueueLimit};
 use serde::{Deserialize, Serialize};
 
 /// Between what the path lies.

@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::Sender as Post;
 
-use equipoise::session::Event;
-use equipoise::session::multipath::PathId;
 use equipoise::units::Span;
 use equipoise_net::{
     Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, LoadProbe, NetError, Observer, Place, Protocol,
     Route, Running, RunningTcp, Socket, TcpEnds, TestBed, Time, run_endpoint, run_multipath,
 };
+use equipoise_session::Event;
+use equipoise_session::multipath::PathId;
 
 use super::outages::Outages;
 use super::{DRAIN, LiveError, Note, Said, tcp};

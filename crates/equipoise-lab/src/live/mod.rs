@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
 use std::time::Duration;
 
-use equipoise::session::Event;
-use equipoise::session::multipath::PathId;
 use equipoise::units::Span;
 use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
+use equipoise_session::Event;
+use equipoise_session::multipath::PathId;
 use thiserror::Error;
 
 use crate::Progress;

@@ -1,6 +1,6 @@
-use equipoise::session::multipath::{MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId, Sender};
-use equipoise::session::{Wake, WakeReason};
 use equipoise::units::{Instant, SenderClock};
+use equipoise_session::multipath::{MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId, Sender};
+use equipoise_session::{Wake, WakeReason};
 
 use crate::scenario::Path;
 

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use equipoise::session::Event;
-use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, SenderClock, Size, Span};
+use equipoise_session::Event;
+use equipoise_session::multipath::PathId;
 
 use super::egress::EgressRecord;
 use super::media::MediaRecord;

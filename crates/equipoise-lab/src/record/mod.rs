@@ -13,9 +13,9 @@ mod tcp;
 
 use std::collections::BTreeMap;
 
-use equipoise::session::Event;
-use equipoise::session::multipath::PathId;
 use equipoise::units::{Instant, SenderClock, Span};
+use equipoise_session::Event;
+use equipoise_session::multipath::PathId;
 
 use crate::result::{FlowResult, Stall};
 use crate::scenario::Scenario;

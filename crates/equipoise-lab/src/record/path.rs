@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use equipoise::session::Event;
 use equipoise::units::{Instant, SenderClock, Span};
+use equipoise_session::Event;
 
 use super::media::MediaRecord;
 use super::owned;

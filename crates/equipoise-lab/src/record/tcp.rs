@@ -1,6 +1,6 @@
 use equipoise::control::window::WindowSnapshot;
-use equipoise::link::LinkStats;
 use equipoise::units::{Size, Span};
+use equipoise_path::link::LinkStats;
 
 use crate::result::{LinkSample, TcpResult, TcpSample};
 

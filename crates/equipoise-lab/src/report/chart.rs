@@ -8,42 +8,52 @@ use super::{axes, marks, shapes};
 
 /// What is drawn.
 #[derive(Clone, Debug)]
-pub(super) struct Chart {
+pub struct Chart {
     /// Name of its own within the page.
-    pub(super) id: String,
+    pub id: String,
     /// What it shows, for those who cannot see it.
-    pub(super) title: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
     /// Names at 1, 2 and so on of the horizontal axis, in place of numbers; none for numbers.
-    pub(super) categories: Vec<String>,
-    pub(super) layers: Vec<Layer>,
+    pub categories: Vec<String>,
+    /// What is drawn, the first lowest.
+    pub layers: Vec<Layer>,
     /// Values of `y`, labelled at the right edge.
-    pub(super) horizontals: Vec<Mark>,
+    pub horizontals: Vec<Mark>,
     /// Values of `x`, labelled above.
-    pub(super) verticals: Vec<Mark>,
-    pub(super) shades: Vec<Shade>,
+    pub verticals: Vec<Mark>,
+    /// Stretches of `x` that are shaded, below everything else.
+    pub shades: Vec<Shade>,
 }
 
 /// An axis from `min` to `max`.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
-    pub(super) label: &'static str,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub struct Axis {
+    /// Its label, with the unit.
+    pub label: &'static str,
+    /// Where it begins.
+    pub min: f64,
+    /// Where it ends; above `min`.
+    pub max: f64,
 }
 
 /// One thing in a chart, with its words in the legend.
 #[derive(Clone, Debug)]
-pub(super) struct Layer {
-    pub(super) name: String,
-    pub(super) style: Style,
-    pub(super) shape: Shape,
+pub struct Layer {
+    /// Its words in the legend.
+    pub name: String,
+    /// Its colour and dashes.
+    pub style: Style,
+    /// What it is.
+    pub shape: Shape,
 }
 
 /// What a layer is. A value that is not finite was not measured, and leaves a gap.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+pub enum Shape {
     /// Points joined by straight lines.
     Line(Vec<(f64, f64)>),
     /// Points joined by steps: each value holds until the next.
@@ -58,34 +68,39 @@ pub(super) enum Shape {
 
 /// How a layer looks: in colour and, for those who see none, in its dashes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
+pub struct Style {
     /// A CSS colour.
-    pub(super) color: &'static str,
+    pub color: &'static str,
     /// SVG dash pattern; empty for a solid line.
-    pub(super) dash: &'static str,
-    pub(super) width: f64,
+    pub dash: &'static str,
+    /// Width of a line, in units of the SVG.
+    pub width: f64,
 }
 
 /// A straight line through the whole chart.
 #[derive(Clone, Debug)]
-pub(super) struct Mark {
-    pub(super) at: f64,
+pub struct Mark {
+    /// Where it lies on its axis.
+    pub at: f64,
     /// What stands beside the line: short.
-    pub(super) label: String,
+    pub label: String,
     /// What stands in the legend.
-    pub(super) name: String,
+    pub name: String,
     /// SVG dash pattern; empty for a solid line.
-    pub(super) dash: &'static str,
+    pub dash: &'static str,
 }
 
 /// A stretch of the horizontal axis.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shade {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) color: &'static str,
+pub struct Shade {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// A CSS colour.
+    pub color: &'static str,
     /// What stands in the legend, once for all shades of the name.
-    pub(super) name: &'static str,
+    pub name: &'static str,
 }
 
 pub(super) const WIDTH: f64 = 900.0;
@@ -110,7 +125,7 @@ const SHADE_OPACITY: f64 = 0.6;
 
 impl Axis {
     /// An axis that can be drawn, whatever the limits: finite, and long enough for the precision of a float.
-    pub(super) fn new(label: &'static str, min: f64, max: f64) -> Self {
+    pub fn new(label: &'static str, min: f64, max: f64) -> Self {
         /// The length between the largest limits is finite, and a part of the smallest length is above zero.
         const LARGEST: f64 = 1e300;
         const SHORTEST: f64 = 1e-300;
@@ -160,7 +175,7 @@ impl<'a> Area<'a> {
 
 impl Chart {
     /// The chart as an SVG that fills the width of the page, with its legend.
-    pub(super) fn to_html(&self) -> String {
+    pub fn to_html(&self) -> String {
         let area = Area::of(self);
         let label = escape(&self.title);
         format!(

@@ -1,7 +1,7 @@
 //! Numbers with their units, and text made safe for HTML.
 
 /// `text` with nothing in it that HTML would take for markup.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -17,10 +17,10 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// What stands where nothing was measured.
-pub(super) const NOTHING: &str = "–";
+pub const NOTHING: &str = "–";
 
 /// Milliseconds with two decimals and their unit.
-pub(super) fn millis(seconds: f64) -> String {
+pub fn millis(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 

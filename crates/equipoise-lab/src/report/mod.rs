@@ -3,12 +3,10 @@
 //! Everything that comes from a scenario is text to be escaped; nothing is fetched; equal results give equal bytes.
 
 mod axes;
-mod capture;
-mod chart;
+pub mod chart;
 mod charts;
 mod format;
 mod marks;
-mod paper;
 mod paths;
 mod shapes;
 mod tables;
@@ -16,9 +14,8 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
-pub use capture::capture_html;
-use format::{escape, millis, signed_percent};
-pub use paper::paper_html;
+use format::signed_percent;
+pub use format::{NOTHING, escape, millis};
 
 use crate::result::{FlowResult, Report, Run, TcpResult, World};
 
@@ -51,8 +48,8 @@ pub fn html(report: &Report) -> String {
     page
 }
 
-/// The beginning of a page with this title.
-fn head(title: &str) -> String {
+/// The beginning of a page with this title: all down to the opened body, with the style of every report.
+pub fn head(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} – Equipoise</title>\n\

@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 
-use equipoise::pace::{Content, stream_seed};
-use equipoise::session::rtp::Supply;
+use equipoise::random::stream_seed;
 use equipoise::units::{Rate, Size, Span};
-use equipoise::video::{Encoder, Synthetic, Video};
+use equipoise_path::source::Content;
+use equipoise_path::video::{Encoder, Synthetic, Video};
+use equipoise_session::rtp::Supply;
 
 use crate::video::{self, TraceError};
 

@@ -1,9 +1,9 @@
 use std::io;
 
 use equipoise::control::ConfigError;
-use equipoise::link::LinkError;
 use equipoise::units::{Size, Span, UnitError};
-use equipoise::video::SyntheticError;
+use equipoise_path::link::LinkError;
+use equipoise_path::video::SyntheticError;
 use thiserror::Error;
 
 /// Why a scenario cannot be run.

@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 
 use equipoise::control::{Parameter, Parameters};
-use equipoise::pace::Traffic;
 use equipoise::units::{Rate, Span};
+use equipoise_path::source::Traffic;
 
 use equipoise_sim::tcp::{LossRecovery, Supply};
 

@@ -15,9 +15,9 @@ use std::fs;
 use std::path;
 
 use equipoise::control::{BoxedController, ConfigError, Entry, Parameters};
-use equipoise::link::LinkConfig;
-use equipoise::pace::Traffic;
 use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_path::link::LinkConfig;
+use equipoise_path::source::Traffic;
 
 pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{Problem, ScenarioError};

@@ -1,10 +1,10 @@
 //! Metrics against a trace that can be summed up by hand.
 
-use equipoise::session::{Event, Ignored};
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_lab::record::Recorder;
 use equipoise_lab::result::Stall;
 use equipoise_lab::scenario::Scenario;
+use equipoise_session::{Event, Ignored};
 
 const SCENARIO: &str = r#"
 name = "by-hand"

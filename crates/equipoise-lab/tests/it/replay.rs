@@ -4,14 +4,14 @@
 //! and came out. The same inputs then go through the simulated world's driver into fresh ends.
 
 use equipoise::control;
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
-use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise::session::{Endpoint, Event, Input, Output, Transmit};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_net::{
     Clock, Emulator, EmulatorConfig, Finished, Host, Observer, Protocol, Route, Socket, Time, run_endpoint,
 };
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise_session::{Endpoint, Event, Input, Output, Transmit};
 use equipoise_sim::turn;
 
 const PACKET: Size = Size::from_bytes(1000);

@@ -1,7 +1,7 @@
 use std::mem;
 
-use equipoise::link::Pipe;
 use equipoise::units::{Size, Span};
+use equipoise_path::link::Pipe;
 
 use super::punctuality::PunctualityMeter;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
@@ -136,8 +136,8 @@ impl Medium for [Direction; 2] {
 
 #[cfg(test)]
 mod tests {
-    use equipoise::link::{Capacity, PipeConfig};
     use equipoise::units::{Rate, Schedule, Span};
+    use equipoise_path::link::{Capacity, PipeConfig};
 
     use super::*;
     use crate::watchdog::StallLog;

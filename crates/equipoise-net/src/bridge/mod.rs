@@ -21,9 +21,9 @@ mod udp;
 
 use std::net::SocketAddr;
 
-use equipoise::link::{Pipe, PipeConfig, PipeStats};
-use equipoise::pace::stream_seed;
+use equipoise::random::stream_seed;
 use equipoise::units::Span;
+use equipoise_path::link::{Pipe, PipeConfig, PipeStats};
 
 pub use punctuality::Punctuality;
 

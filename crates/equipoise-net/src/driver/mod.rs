@@ -3,9 +3,9 @@ mod party;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use equipoise::session::multipath::{MAX_PATHS, MultipathEndpoint, MultipathInput, PathChange, PathId};
-use equipoise::session::{Endpoint, Event, Input, Transmit, WakeReason};
 use equipoise::units::Span;
+use equipoise_session::multipath::{MAX_PATHS, MultipathEndpoint, MultipathInput, PathChange, PathId};
+use equipoise_session::{Endpoint, Event, Input, Transmit, WakeReason};
 
 pub(crate) use self::party::{OnePath, Party, SeveralPaths};
 use crate::mailbox::{Inbox, Letter};
@@ -163,7 +163,7 @@ where
 /// It is [`run_endpoint`] otherwise.
 ///
 /// # Errors
-/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`](equipoise::session::multipath::MAX_PATHS),
+/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`](equipoise_session::multipath::MAX_PATHS),
 /// [`NetError::Spawn`] where there is no thread to be had.
 pub fn run_multipath<E, O>(
     name: &str,

@@ -1,5 +1,5 @@
-use equipoise::session::multipath::{MultipathEndpoint, MultipathInput, MultipathOutput, PathId};
-use equipoise::session::{Endpoint, Event, Input, Output, Wake, WakeReason};
+use equipoise_session::multipath::{MultipathEndpoint, MultipathInput, MultipathOutput, PathId};
+use equipoise_session::{Endpoint, Event, Input, Output, Wake, WakeReason};
 
 use super::Observer;
 use crate::transport::Transport;

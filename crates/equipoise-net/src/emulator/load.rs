@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use equipoise::link::FifoLink;
 use equipoise::units::Size;
+use equipoise_path::link::FifoLink;
 
 use crate::{HostClock, Time};
 
@@ -11,7 +11,7 @@ use crate::{HostClock, Time};
 /// It knows what no end can know; an endpoint that is given it (as [`Input::PathLoad`]) is an ideal to compare with, such
 /// as in Waki 2013, Sec. 6.1.2.
 ///
-/// [`Input::PathLoad`]: equipoise::session::Input::PathLoad
+/// [`Input::PathLoad`]: equipoise_session::Input::PathLoad
 #[derive(Debug)]
 pub struct LoadProbe {
     /// Idle copies of all links, for their capacity.
@@ -66,8 +66,8 @@ impl LoadProbe {
 
 #[cfg(test)]
 mod tests {
-    use equipoise::link::{LinkConfig, QueueLimit};
     use equipoise::units::{Rate, Schedule, Span};
+    use equipoise_path::link::{LinkConfig, QueueLimit};
 
     use super::*;
 

@@ -18,8 +18,8 @@ mod network;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use equipoise::link::{FifoLink, LinkConfig, LinkStats};
 use equipoise::units::{Size, Span};
+use equipoise_path::link::{FifoLink, LinkConfig, LinkStats};
 
 pub use load::LoadProbe;
 

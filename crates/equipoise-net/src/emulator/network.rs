@@ -3,8 +3,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use equipoise::link::{FifoLink, LinkStats, Verdict};
 use equipoise::units::{Size, Span};
+use equipoise_path::link::{FifoLink, LinkStats, Verdict};
 
 use super::LinkSample;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
@@ -218,8 +218,8 @@ impl Ord for Hop {
 
 #[cfg(test)]
 mod tests {
-    use equipoise::link::{LinkConfig, QueueLimit};
     use equipoise::units::{Rate, Schedule};
+    use equipoise_path::link::{LinkConfig, QueueLimit};
 
     use super::*;
     use crate::engine::{BACK, FORWARD};

@@ -3,8 +3,8 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 
-use equipoise::session::flow_pair::{TcpRequest, TcpState};
 use equipoise::units::{Size, Span};
+use equipoise_pair::{TcpRequest, TcpState};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{SetSockOpt as _, getsockopt, sockopt};
 use socket2::SockRef;

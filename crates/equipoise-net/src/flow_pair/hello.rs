@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use equipoise::units::Span;
-use equipoise::wire::PairHello;
+use equipoise_pair::wire::PairHello;
 use socket2::{Domain, Protocol, SockRef, Socket as TcpSocket, TcpKeepalive, Type};
 
 use super::{PairConfig, WindowControl};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use equipoise::units::Span;
-use equipoise::wire::PairHello;
+use equipoise_pair::wire::PairHello;
 use nix::poll::{PollFd, PollFlags};
 use tokio::sync::mpsc;
 

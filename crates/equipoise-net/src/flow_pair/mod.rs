@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! Source: Tobe 1999, Sec. 4 and 5. What decides is [`equipoise::session::flow_pair`]; here are the sockets under it, a
+//! Source: Tobe 1999, Sec. 4 and 5. What decides is [`equipoise_pair`]; here are the sockets under it, a
 //! thread at each end that serves them, and queues between that thread and the application. Every call that waits has a
 //! form for tasks beside it, `…_async`, over the same thread: a task's timers and sockets are none of the data's.
 //!
@@ -42,8 +42,8 @@ mod window;
 
 use std::net::SocketAddr;
 
-use equipoise::control::tpba::{Period, RunningConfig, TpbaConfig};
 use equipoise::units::{Rate, Size, Span};
+use equipoise_pair::tpba::{Period, RunningConfig, TpbaConfig};
 use thiserror::Error;
 
 pub use listener::PairListener;

@@ -2,12 +2,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use equipoise::control::tpba::Period;
 use equipoise::measure::ClockMap;
-use equipoise::session::flow_pair;
-use equipoise::session::rtp::{self, Clocks};
+use equipoise_pair::tpba::Period;
+
 use equipoise::units::Size;
-use equipoise::wire::PairHello;
+use equipoise_pair::wire::PairHello;
+use equipoise_session::rtp::{self, Clocks};
 use tokio::sync::mpsc;
 
 use super::connection::at_port;
@@ -76,7 +76,7 @@ impl PairReceiver {
         let cname = format!("receiver-{ssrc:08x}@equipoise");
         let base = rtp::ReceiverConfig::new(ssrc, cname, hello.ssrc, ClockMap::SYNCHRONISED, ssrc.into());
         let rtp = rtp::ReceiverConfig { clocks: Clocks::Apart, overhead: Size::from_bytes(overhead(peer)), ..base };
-        let end = flow_pair::Receiver::new(flow_pair::ReceiverConfig::new(rtp))?;
+        let end = equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(rtp))?;
         let (sender, queue) = mpsc::channel(Self::MOST_ADUS);
         let shared = Arc::new(Shared::new()?);
         let receiving = Receiving::new(end, stream, (socket, peer, hello.ssrc), sender, shared.clone());

@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use equipoise::session::flow_pair::{Event, Input, Output, Receiver};
+use equipoise_pair::{Event, Input, Output, Receiver};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::mpsc;

@@ -2,11 +2,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use equipoise::control::BoxedController;
-use equipoise::control::tpba::{Period, Running};
-use equipoise::session::flow_pair::{self, Event};
-use equipoise::session::rtp::{self, Delays, StreamConfig};
 use equipoise::units::Size;
-use equipoise::wire::AduHeader;
+use equipoise_pair::Event;
+use equipoise_pair::tpba::{Period, Running};
+use equipoise_pair::wire::AduHeader;
+use equipoise_session::rtp::{self, Delays, StreamConfig};
 
 use super::connection::{Connection, idle_window};
 use super::hello::{self, overhead};
@@ -213,7 +213,7 @@ fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
 }
 
 /// The state machine of the sending end.
-fn end(peer: SocketAddr, config: &PairConfig, clock: &Clock, ssrc: u32) -> Result<flow_pair::Sender, NetError> {
+fn end(peer: SocketAddr, config: &PairConfig, clock: &Clock, ssrc: u32) -> Result<equipoise_pair::Sender, NetError> {
     let stream = StreamConfig {
         overhead: Size::from_bytes(overhead(peer)),
         ..StreamConfig::new(ssrc, PAYLOAD_TYPE, config.packet_size, format!("sender-{ssrc:08x}@equipoise"))
@@ -221,10 +221,10 @@ fn end(peer: SocketAddr, config: &PairConfig, clock: &Clock, ssrc: u32) -> Resul
     let start = clock.now().assume_clock();
     let base = rtp::SenderConfig::new(stream, config.report_interval, start, u64::from_be_bytes(random()));
     let law = config.running;
-    let config = flow_pair::SenderConfig {
+    let config = equipoise_pair::SenderConfig {
         rtp: rtp::SenderConfig { delays: Delays::Queueing, ..base },
         tpba: config.tpba,
         running: Box::new(move |rate| Box::new(Running::new(law, rate)) as BoxedController),
     };
-    Ok(flow_pair::Sender::new(config)?)
+    Ok(equipoise_pair::Sender::new(config)?)
 }

@@ -2,11 +2,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use equipoise::control::tpba::Period;
-use equipoise::session;
-use equipoise::session::flow_pair::{Event, Input, Output, Sender};
 use equipoise::units::Span;
-use equipoise::wire::PairHello;
+use equipoise_pair::tpba::Period;
+use equipoise_pair::wire::PairHello;
+use equipoise_pair::{Event, Input, Output, Sender};
 use nix::poll::{PollFd, PollFlags};
 
 use super::PairState;
@@ -247,7 +246,7 @@ fn note(state: &mut PairState, event: &Event) {
             (state.period, state.rate) = (period, Some(rate));
             state.running_periods += u64::from(period == Period::Running);
         }
-        Event::Rtp(session::Event::RateDecided { rate, .. }) if state.period == Period::Running => {
+        Event::Rtp(equipoise_session::Event::RateDecided { rate, .. }) if state.period == Period::Running => {
             state.rate = Some(rate);
         }
         Event::Rtp(_) | Event::TcpBroken | Event::Ended => {}

@@ -3,7 +3,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// How TCP's window comes down to what [`equipoise::control::tpba::window_after`] says at the beginning of a probing period.
+/// How TCP's window comes down to what [`equipoise_pair::tpba::window_after`] says at the beginning of a probing period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowPreset {
     /// It is set, by a [`WindowControl`].

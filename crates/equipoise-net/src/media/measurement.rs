@@ -1,6 +1,6 @@
 use equipoise::measure::{DelaySummary, Offset};
-use equipoise::session::Event;
 use equipoise::units::{Rate, Span};
+use equipoise_session::Event;
 
 use super::news::Publisher;
 use crate::{HostStats, Observer, Time};

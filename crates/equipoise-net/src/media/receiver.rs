@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use equipoise::session::Event;
+use equipoise_session::Event;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 

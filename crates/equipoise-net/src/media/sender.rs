@@ -1,8 +1,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use equipoise::control::BoxedController;
-use equipoise::session::rtp::{Payload, Sender};
 use equipoise::units::Rate;
+use equipoise_session::rtp::{Payload, Sender};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 

@@ -13,7 +13,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use equipoise::session::rtp::Payload;
+use equipoise_session::rtp::Payload;
 use ring::hmac;
 
 use super::Key;

@@ -1,4 +1,4 @@
-use equipoise::wire::is_rtcp;
+use equipoise_session::wire::is_rtcp;
 use rtc_crypto::providers::RingCrypto;
 use rtc_srtp::context::Context;
 use rtc_srtp::option::{srtcp_replay_protection, srtp_replay_protection};

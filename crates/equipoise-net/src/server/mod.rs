@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::measure::ClockMap;
-use equipoise::session::multipath::{MAX_PATHS, MultipathInput, MultipathOutput, PathId};
-use equipoise::session::rtp::{Clocks, Payload, PlayoutConfig, ReceiverConfig};
-use equipoise::session::{Event, Ignored};
 use equipoise::units::{Size, Span};
+use equipoise_session::multipath::{MAX_PATHS, MultipathInput, MultipathOutput, PathId};
+use equipoise_session::rtp::{Clocks, Payload, PlayoutConfig, ReceiverConfig};
+use equipoise_session::{Event, Ignored};
 
 use self::receiving::Receiving;
 use crate::batch::Batch;

@@ -1,6 +1,6 @@
-use equipoise::session::multipath::{self, MultipathEndpoint as _, MultipathInput, MultipathOutput, PathId};
-use equipoise::session::rtp::{self, ReceiverConfig, SessionError};
-use equipoise::session::{Endpoint as _, Input, Output};
+use equipoise_session::multipath::{self, MultipathEndpoint as _, MultipathInput, MultipathOutput, PathId};
+use equipoise_session::rtp::{self, ReceiverConfig, SessionError};
+use equipoise_session::{Endpoint as _, Input, Output};
 
 use crate::Time;
 

@@ -17,8 +17,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use equipoise::pace::Content;
 use equipoise::units::{Rate, Size, Span};
+use equipoise_path::source::Content;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::thread::Worker;

@@ -1,10 +1,10 @@
 use std::net::SocketAddr;
 
-use equipoise::session::multipath::PathId;
-use equipoise::session::rtp::Payload;
-use equipoise::session::{Event, Ignored};
 use equipoise::units::Span;
-use equipoise::wire::is_rtcp;
+use equipoise_session::multipath::PathId;
+use equipoise_session::rtp::Payload;
+use equipoise_session::wire::is_rtcp;
+use equipoise_session::{Event, Ignored};
 
 use super::{Arrival, Links, Transport};
 use crate::secure::handshake::{LENGTH, Message, Nonce, Open, is_authentic, is_handshake};

@@ -2,8 +2,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use equipoise::session::multipath::{PathChange, PathId};
 use equipoise::units::Span;
+use equipoise_session::multipath::{PathChange, PathId};
 
 use super::Paths;
 use super::interfaces::{InterfaceNews, Interfaces, Place};

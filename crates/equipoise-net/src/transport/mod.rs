@@ -6,8 +6,8 @@ mod links;
 mod paths;
 mod plain;
 
-use equipoise::session::multipath::PathId;
-use equipoise::session::{Event, Ignored};
+use equipoise_session::multipath::PathId;
+use equipoise_session::{Event, Ignored};
 
 use crate::{NetError, Time};
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use equipoise::session::multipath::{MAX_PATHS, PathId};
+use equipoise_session::multipath::{MAX_PATHS, PathId};
 
 use super::interfaces::Interfaces;
 use crate::NetError;

@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use equipoise::link::{Capacity, Loss, PipeConfig, PipeError, QueueLimit};
 use equipoise::units::{Rate, Schedule, Share, Span};
 use equipoise_net::{Bridge, BridgeConfig, Clock, NetError};
+use equipoise_path::link::{Capacity, Loss, PipeConfig, PipeError, QueueLimit};
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
-use equipoise::session::{Endpoint, Event, Ignored, Input, Output, Transmit, Wake, WakeReason};
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_net::{Clock, Host, Time, run_endpoint};
+use equipoise_session::{Endpoint, Event, Ignored, Input, Output, Transmit, Wake, WakeReason};
 
 use super::{eventually, median, receive, socket};
 

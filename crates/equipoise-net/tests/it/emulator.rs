@@ -1,8 +1,8 @@
 use std::net::SocketAddr;
 
-use equipoise::link::{LinkConfig, LinkError, QueueLimit};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_net::{Clock, Emulator, EmulatorConfig, NetError, Protocol, Route, Socket, Time, TimestampSource};
+use equipoise_path::link::{LinkConfig, LinkError, QueueLimit};
 
 use super::{any_port, eventually, median, receive, socket};
 

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use equipoise::control::tpba::{Period, ProbeInterval, Tolerance, TpbaConfig};
 use equipoise::units::Span;
-use equipoise::wire::PairHello;
 use equipoise_net::NetError;
 use equipoise_net::flow_pair::{
     Adu, PairConfig, PairEnd, PairListener, PairReceiver, PairSender, PairState, SendError, WindowControl, WindowPreset,
 };
+use equipoise_pair::tpba::{Period, ProbeInterval, Tolerance, TpbaConfig};
+use equipoise_pair::wire::PairHello;
 
 use crate::any_port;
 use crate::sessions::machine::Machine;

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use equipoise::control::Cbr;
 use equipoise::control::split::Equal;
 use equipoise::measure::ClockMap;
-use equipoise::session::multipath::{PathId, Receiver, Sender};
-use equipoise::session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
-use equipoise::session::{Event, Ignored};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{
     Clock, Key, Multipath, MultipathSession, NetError, Observer, SendConfig, Server, ServerConfig, Socket, Time, Via,
     run_multipath, send_multipath,
 };
+use equipoise_session::multipath::{PathId, Receiver, Sender};
+use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
+use equipoise_session::{Event, Ignored};
 
 use crate::sessions::Book;
 use crate::sessions::machine::Machine;

@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use equipoise::control::Cbr;
-use equipoise::session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
-use equipoise::session::{Endpoint as _, Event, Input, Output};
 use equipoise::units::{Rate, SenderClock, Size, Span};
-use equipoise::wire::PairHello;
 use equipoise_net::flow_pair::PairListener;
 use equipoise_net::{Bridge, BridgeConfig, Clock, Key, SendConfig, Server, ServerConfig, Socket, Time, send};
+use equipoise_pair::wire::PairHello;
+use equipoise_session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
+use equipoise_session::{Endpoint as _, Event, Input, Output};
 use socket2::{Domain, Protocol, Type};
 
 use super::any_port;

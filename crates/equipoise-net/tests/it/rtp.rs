@@ -1,12 +1,12 @@
 //! A whole session: sender, emulated bottleneck, receiver.
 
 use equipoise::control;
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
-use equipoise::session::Event;
-use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_net::{Clock, Emulator, EmulatorConfig, Finished, Host, Observer, Protocol, Route, Time, run_endpoint};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_session::Event;
+use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 
 use super::{eventually, median, socket};
 

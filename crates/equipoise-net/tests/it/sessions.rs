@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use equipoise::control::{BoxedController, Cbr};
-use equipoise::session::rtp::Payload;
-use equipoise::session::{Event, Ignored};
 use equipoise::units::{Rate, Span};
 use equipoise_net::{
     Clock, End, Key, NetError, Refusal, SendConfig, Server, ServerConfig, Session, Socket, Time, Visitor, send,
 };
+use equipoise_session::rtp::Payload;
+use equipoise_session::{Event, Ignored};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {

@@ -1,6 +1,6 @@
 use equipoise::measure::InlineConfig;
-use equipoise::pace::Content;
 use equipoise::units::{Rate, Size, Span};
+use equipoise_path::source::Content;
 use thiserror::Error;
 
 use super::HEADER;

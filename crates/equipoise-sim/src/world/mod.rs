@@ -1,18 +1,20 @@
 mod multipath;
+mod noise;
 mod pair;
 mod session;
 mod tcp_flow;
 
-use equipoise::link::{LinkConfig, LinkError, LinkStats};
-use equipoise::pace::Source;
-use equipoise::session::multipath::{MultipathInput, PathChange, PathId};
-use equipoise::session::rtp::{Receiver, Sender};
-use equipoise::session::{Event, Input, flow_pair};
 use equipoise::units::{Instant, Size, Span};
+use equipoise_path::link::{LinkConfig, LinkError, LinkStats};
+use equipoise_path::source::Source;
+use equipoise_session::multipath::{MultipathInput, PathChange, PathId};
+use equipoise_session::rtp::{Receiver, Sender};
+use equipoise_session::{Event, Input};
 use thiserror::Error;
 
 use self::multipath::MultipathState;
 pub use self::multipath::{Multipath, PathLinks};
+pub use self::noise::WhiteNoise;
 use self::pair::PairState;
 pub use self::pair::{FlowPair, PairEvent};
 use self::session::SessionState;
@@ -388,7 +390,7 @@ impl World {
             match &mut self.flows[flow] {
                 Flow::Tcp(state) => state.near.stop(self.now),
                 Flow::Multipath(_) => self.turn_multipath(flow, Side::Near, Some(MultipathInput::Stop), observer),
-                Flow::Pair(_) => self.turn_pair(flow, Side::Near, Some(flow_pair::Input::Stop), observer),
+                Flow::Pair(_) => self.turn_pair(flow, Side::Near, Some(equipoise_pair::Input::Stop), observer),
                 Flow::Session(_) | Flow::Stream => self.turn(flow, Side::Near, Some(Input::Stop), observer),
             }
         }

@@ -1,4 +1,4 @@
-use equipoise::session::multipath::{
+use equipoise_session::multipath::{
     MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId, Receiver, Sender,
 };
 

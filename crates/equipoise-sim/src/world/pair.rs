@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
-use equipoise::session::flow_pair::{self, Adu, Event, Input, Output, TcpRequest, TcpState};
 use equipoise::units::Size;
+use equipoise_pair::{Adu, Event, Input, Output, TcpRequest, TcpState};
 
 use super::{Ends, Flow, FlowError, FlowId, LinkId, Observer, Side, Time, World};
 use crate::network::Packet;
@@ -11,9 +11,9 @@ use crate::tcp;
 /// A flow pair: two ends with a TCP connection between them, and an application that always has one more ADU.
 pub struct FlowPair {
     /// Sends ADUs.
-    pub near: flow_pair::Sender,
+    pub near: equipoise_pair::Sender,
     /// Receives them.
-    pub far: flow_pair::Receiver,
+    pub far: equipoise_pair::Receiver,
     /// Sends what goes over TCP; its supply is [`Supply::Written`](tcp::Supply::Written), and its window not to be reset
     /// for idleness.
     pub tcp_near: tcp::Sender,
@@ -43,7 +43,7 @@ pub enum PairEvent {
         /// ADUs that are missing before it.
         missing: u64,
         /// Which transport brought it.
-        over: equipoise::control::tpba::Period,
+        over: equipoise_pair::tpba::Period,
         /// Its size.
         size: Size,
     },
@@ -51,8 +51,8 @@ pub enum PairEvent {
 
 /// A flow pair in its place.
 pub(super) struct PairState {
-    near: flow_pair::Sender,
-    far: flow_pair::Receiver,
+    near: equipoise_pair::Sender,
+    far: equipoise_pair::Receiver,
     tcp_near: tcp::Sender,
     tcp_far: tcp::Receiver,
     segment: Size,

@@ -1,6 +1,6 @@
-use equipoise::session::rtp::{Receiver, Sender};
-use equipoise::session::{Endpoint, Event, Input, Output};
 use equipoise::units::Size;
+use equipoise_session::rtp::{Receiver, Sender};
+use equipoise_session::{Endpoint, Event, Input, Output};
 
 use super::{Ends, Flow, FlowId, Observer, Side, Time, World};
 use crate::network::Packet;

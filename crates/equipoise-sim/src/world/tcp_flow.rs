@@ -1,6 +1,7 @@
-use equipoise::measure::{BandwidthEstimate, Measured, WhiteNoise};
+use equipoise::measure::{BandwidthEstimate, Measured};
 use equipoise::units::{Rate, Size, Span};
 
+use super::noise::WhiteNoise;
 use super::{Ends, Flow, FlowError, FlowId, LinkId, Observer, Side, Thing, Time, World};
 use crate::network::{Network, Packet};
 use crate::packets::Packets;

@@ -1,16 +1,18 @@
-//! A world whose paths have been full once takes no more memory, and no allocation per packet.
+//! A world whose paths have been full once takes no more memory, and no packet costs an allocation on its way.
+
+mod sessions;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use equipoise::control::Cbr;
 use equipoise::control::window::Reno;
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
-use equipoise::pace::{Source, Traffic};
-use equipoise::session::Event;
-use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_path::source::{Source, Traffic};
+use equipoise_session::Event;
+use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise_sim::tcp::{self, LossRecovery};
 use equipoise_sim::{Connection, FlowId, LinkId, Session, Side, Stream, Time, World};
 

@@ -2,8 +2,8 @@
 
 use equipoise::control::ap::md1;
 use equipoise::measure::Moments;
-use equipoise::pace::Traffic;
 use equipoise::units::Schedule;
+use equipoise_path::source::Traffic;
 
 use crate::support::{link, mbps, single};
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use equipoise::control::{BoxedController, Cbr, find, split};
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::{ClockMap, Moments};
-use equipoise::pace::Traffic;
-use equipoise::session::Event;
-use equipoise::session::multipath::{PathChange, PathId, Receiver, Sender};
-use equipoise::session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_path::source::Traffic;
+use equipoise_session::Event;
+use equipoise_session::multipath::{PathChange, PathId, Receiver, Sender};
+use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
 use equipoise_sim::{FlowId, Multipath, Observer, PathLinks, Side, Time, World};
 
 use crate::support::{at, mbps, stream};

@@ -1,12 +1,12 @@
 //! A flow pair beside TCP: order, completeness, and the share that the paper promises.
 
-use equipoise::control::tpba::Period;
 use equipoise::control::window::Reno;
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::ClockMap;
-use equipoise::session::flow_pair::{self, Event as Pair};
-use equipoise::session::{Event, rtp};
 use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_pair::Event as Pair;
+use equipoise_pair::tpba::Period;
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_session::{Event, rtp};
 use equipoise_sim::tcp::{self, Supply};
 use equipoise_sim::{Connection, FlowId, FlowPair, LinkId, Observer, PairEvent, Side, Time, World};
 
@@ -55,9 +55,9 @@ fn link(world: &mut World, kbit: u64, millis: i64, packets: u32) -> LinkId {
 fn pair(there: Vec<LinkId>, back: Vec<LinkId>) -> FlowPair {
     let stream = rtp::StreamConfig::new(7, 96, Size::from_bytes(588), "sender");
     let rtp = rtp::SenderConfig::new(stream, Span::from_secs(1), at(0.0).assume_clock(), 1);
-    let near = flow_pair::Sender::new(flow_pair::SenderConfig::new(rtp)).expect("valid");
+    let near = equipoise_pair::Sender::new(equipoise_pair::SenderConfig::new(rtp)).expect("valid");
     let rtp = rtp::ReceiverConfig::new(8, "receiver", 7, ClockMap::SYNCHRONISED, 2);
-    let far = flow_pair::Receiver::new(flow_pair::ReceiverConfig::new(rtp)).expect("valid");
+    let far = equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(rtp)).expect("valid");
     let config = tcp::SenderConfig { supply: Supply::Written, idle_restart: false, ..tcp::SenderConfig::new(PACKET) };
     FlowPair {
         near,

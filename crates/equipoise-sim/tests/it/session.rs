@@ -1,8 +1,8 @@
 //! The heart's RTP session, run by the simulated world.
 
-use equipoise::pace::Traffic;
-use equipoise::session::Event;
 use equipoise::units::Schedule;
+use equipoise_path::source::Traffic;
+use equipoise_session::Event;
 use equipoise_sim::{FlowError, FlowId, Side, Time, World};
 
 use crate::support::{at, constant, link, mbps, stream};

@@ -1,12 +1,12 @@
 //! Small worlds and what they were seen to do.
 
 use equipoise::control::{BoxedController, Cbr};
-use equipoise::link::{LinkConfig, QueueLimit};
 use equipoise::measure::{ClockMap, Moments};
-use equipoise::pace::{Source, Traffic};
-use equipoise::session::Event;
-use equipoise::session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_path::source::{Source, Traffic};
+use equipoise_session::Event;
+use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise_sim::{FlowId, LinkId, Observer, Session, Side, Stream, Time, World};
 
 pub(crate) const PACKET: Size = Size::from_bytes(1000);

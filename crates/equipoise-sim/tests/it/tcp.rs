@@ -1,13 +1,12 @@
 //! TCP over links: packets conserved, links filled, shares even, nothing left to chance.
 
 use equipoise::control::window::Reno;
-use equipoise::link::{LinkConfig, LinkStats, QueueLimit};
-use equipoise::measure::WhiteNoise;
-use equipoise::pace::Traffic;
-use equipoise::session::Event;
 use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
+use equipoise_path::source::Traffic;
+use equipoise_session::Event;
 use equipoise_sim::tcp::{LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, Supply};
-use equipoise_sim::{Connection, FlowError, FlowId, KnownBandwidth, LinkId, Side, Time, World};
+use equipoise_sim::{Connection, FlowError, FlowId, KnownBandwidth, LinkId, Side, Time, WhiteNoise, World};
 
 use crate::support::{Seen, at, constant, link, mbps, stream};
 

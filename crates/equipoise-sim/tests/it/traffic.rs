@@ -1,9 +1,9 @@
 //! Packets are conserved, queues overflow by just the excess, capacity steps hold, seeds decide everything.
 
-use equipoise::link::LinkStats;
-use equipoise::pace::{Source, Traffic};
-use equipoise::session::Event;
 use equipoise::units::{Instant, Schedule, Span};
+use equipoise_path::link::LinkStats;
+use equipoise_path::source::{Source, Traffic};
+use equipoise_session::Event;
 use equipoise_sim::{FlowId, Side, SimClock, Stream, Time, World};
 
 use crate::support::{PACKET, PROPAGATION, Seen, at, constant, link, mbps, single, stream};

@@ -1,5 +1,4 @@
-use super::tpba::{Losses, reduced};
-use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use super::{AdaptationPoints, Allowance, Controller, Feedback, RateLimits, Reason, Snapshot, reduced};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// How LDA is set.
@@ -48,7 +47,7 @@ pub struct Lda {
     rate: Rate,
     increase_bps: f64,
     bottleneck: Rate,
-    losses: Losses,
+    losses: AdaptationPoints,
     round_trips: (f64, u32),
     snapshot: Snapshot,
 }
@@ -87,7 +86,7 @@ impl Lda {
             rate: config.limits.clamp(config.initial_rate.as_bps_f64()).0,
             increase_bps: config.initial_increase.as_bps_f64(),
             bottleneck: config.limits.max(),
-            losses: Losses::default(),
+            losses: AdaptationPoints::default(),
             round_trips: (0.0, 0),
             snapshot: Snapshot::default(),
             config,

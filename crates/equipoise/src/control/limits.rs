@@ -24,9 +24,11 @@ impl RateLimits {
         Ok(Self { min, max })
     }
 
-    /// Limits whose order is known: `min` above zero and not above `max`.
-    pub(super) const fn between(min: Rate, max: Rate) -> Self {
-        Self { min, max }
+    /// Limits for any two rates: from `min`, or 1 bit/s if that is higher, to `max`, or to `min` if that is higher.
+    #[must_use]
+    pub fn within(min: Rate, max: Rate) -> Self {
+        let min = min.max(Rate::from_bps(1));
+        Self { min, max: max.max(min) }
     }
 
     /// The lowest rate.
@@ -40,19 +42,19 @@ impl RateLimits {
     }
 
     /// `bps` brought between the limits (Waki 2013, Eq. 16), and whether a limit cut it. NaN gives the lowest rate.
-    pub(super) fn clamp(&self, bps: f64) -> (Rate, bool) {
+    pub fn clamp(&self, bps: f64) -> (Rate, bool) {
         let rate = Rate::from_bps_f64(bps.max(0.0)).unwrap_or(self.min);
         let clamped = rate.clamp(self.min, self.max);
         (clamped, clamped != rate)
     }
 
     /// Half of `rate`, not below the lowest: the answer to three missing reports (Waki 2013, Sec. 5.1).
-    pub(super) fn halve(&self, rate: Rate) -> Rate {
+    pub fn halve(&self, rate: Rate) -> Rate {
         rate.halved().max(self.min)
     }
 
     /// The reason for a rate that came about by `reason` unless a limit had the last word.
-    pub(super) fn reason(reason: Reason, cut: bool) -> Reason {
+    pub fn reason(reason: Reason, cut: bool) -> Reason {
         if cut { Reason::RateLimit } else { reason }
     }
 }

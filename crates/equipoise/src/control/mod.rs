@@ -4,6 +4,7 @@
 //! fast to send. Neither parses, queues, paces or logs. Where a session has several paths, a [`split::Splitter`] says how
 //! much goes on each.
 
+mod adaptation;
 mod aimd;
 pub mod ap;
 mod catalogue;
@@ -13,12 +14,12 @@ mod limits;
 mod rap;
 pub mod split;
 mod tfrc;
-pub mod tpba;
 mod tq;
 pub mod window;
 
 use alloc::boxed::Box;
 
+pub use adaptation::{AdaptationPoints, reduced};
 pub use aimd::Aimd;
 pub use catalogue::{ConfigError, Entry, Kind, Parameter, Parameters, Value, entries, find};
 pub use cbr::Cbr;

@@ -15,7 +15,7 @@ mod path_clock;
 mod sequence;
 
 pub use accumulation::{EgressSummary, Traffic, TrafficAccumulation};
-pub use bandwidth::{BandwidthEstimate, Measured, WhiteNoise};
+pub use bandwidth::{BandwidthEstimate, Measured};
 pub use clock_map::ClockMap;
 pub use delay::{DelayMeter, DelaySummary};
 pub use inline::{InlineConfig, InlineMeasurement};

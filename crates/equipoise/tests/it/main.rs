@@ -1,7 +1,3 @@
-//! The wire formats against the outside: packets of other makers, another implementation, and the book's examples.
+//! What the core does with the models of paths and traffic, which stand on it.
 
-mod book;
-mod corpora;
-mod oracle;
-mod prefixes;
-mod samples;
+mod inline;

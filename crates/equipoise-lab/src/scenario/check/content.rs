@@ -1,7 +1,7 @@
 //! What a session or a connection has to send.
 
 use equipoise::units::{Rate, Size, Span};
-use equipoise::video::{FrameKind, Synthetic};
+use equipoise_path::video::{FrameKind, Synthetic};
 use toml::Spanned;
 
 use super::Check;

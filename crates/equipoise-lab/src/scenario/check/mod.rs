@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use equipoise::control;
-use equipoise::link::{FifoLink, LinkConfig, QueueLimit};
-use equipoise::pace::Traffic;
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span, UnitError};
+use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
+use equipoise_path::source::Traffic;
 use toml::{Spanned, Value};
 
 use super::error::{Problem, ScenarioError};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use equipoise::control::{Value as Given, split};
-use equipoise::session::multipath::{MAX_PATHS, Sender};
 use equipoise::units::Span;
+use equipoise_session::multipath::{MAX_PATHS, Sender};
 use toml::{Spanned, Value};
 
 use super::Check;

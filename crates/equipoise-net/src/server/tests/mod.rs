@@ -3,9 +3,9 @@ mod refusals;
 mod thousand;
 
 use equipoise::control::Cbr;
-use equipoise::session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
-use equipoise::session::{Endpoint as _, Input, Output};
 use equipoise::units::Rate;
+use equipoise_session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
+use equipoise_session::{Endpoint as _, Input, Output};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! What opens, limits and ends a connection.
 
-use equipoise::pace::Content;
+use equipoise_path::source::Content;
 
 use super::*;
 use crate::tcp::{Supply, TcpError};

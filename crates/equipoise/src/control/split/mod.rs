@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 
 pub use ap::{SplitAp, SplitApConfig};
 pub use plain::{Equal, MinDelay, Single};
-pub(crate) use pool::{Pool, pooled};
+pub use pool::{PeriodDelay, pooled};
 
 use super::Snapshot;
 pub use super::catalogue::{SplitEntry, find_split as find, split_entries as entries};

@@ -5,16 +5,16 @@ use crate::measure::{DelaySummary, Moments};
 
 /// The delay of a path over the several reports of a period.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pool(Moments);
+pub struct PeriodDelay(Moments);
 
-impl Pool {
+impl PeriodDelay {
     /// Takes one more report.
-    pub(crate) fn push(&mut self, report: &DelaySummary) {
+    pub fn push(&mut self, report: &DelaySummary) {
         self.0.merge(&Moments::from_summary(report));
     }
 
     /// The delay so far, which is forgotten; `None` for too few samples.
-    pub(crate) fn take(&mut self) -> Option<DelaySummary> {
+    pub fn take(&mut self) -> Option<DelaySummary> {
         let all = core::mem::take(&mut self.0);
         Some(DelaySummary { mean_s: all.mean()?, variance_s2: all.variance()?, samples: all.count() })
     }
@@ -28,7 +28,7 @@ impl Pool {
 /// delays lie apart, which no change of the total can alter. Of a single path it is that path's delay.
 ///
 /// `None` where no path that carries anything has said anything.
-pub(crate) fn pooled(paths: &[PathView]) -> Option<DelaySummary> {
+pub fn pooled(paths: &[PathView]) -> Option<DelaySummary> {
     let known = || paths.iter().filter_map(|view| view.delay.map(|delay| (view.rate.as_mbps_f64(), delay)));
     let total: f64 = known().map(|(rate, _)| rate).sum();
     let samples = known().map(|(_, delay)| delay.samples).fold(0u64, u64::saturating_add);
@@ -56,7 +56,7 @@ mod tests {
             let (mean_s, variance_s2) = (all.mean().expect("some"), all.variance().expect("some"));
             DelaySummary { mean_s, variance_s2, samples: all.count() }
         };
-        let mut pool = Pool::default();
+        let mut pool = PeriodDelay::default();
         for part in [&delays[..30], &delays[30..32], &delays[32..]] {
             pool.push(&summary(part));
         }

@@ -3,7 +3,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{Acknowledged, WindowController, WindowSnapshot};
 use crate::measure::BandwidthEstimate;
-use crate::pace::generator;
+use crate::random::generator;
 use crate::units::{Instant, Rate, SenderClock};
 
 /// A law whose window never quite rests: self-induced oscillation around any window law.

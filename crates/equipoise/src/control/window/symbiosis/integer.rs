@@ -5,7 +5,7 @@ use super::SymbiosisConfig;
 use super::fixed::{FixedLaw, FixedNoise, FixedPath, LEAST_STEP_US, PARAMETER_ONE, RATE_ONE, WINDOW_ONE, oscillated};
 use crate::control::window::{Acknowledged, Reno, WindowController, WindowSnapshot};
 use crate::measure::BandwidthEstimate;
-use crate::pace::generator;
+use crate::random::generator;
 use crate::units::{Instant, Rate, SenderClock, Size};
 
 /// [`Symbiosis`](super::Symbiosis) as the Linux kernel runs it: the integers of [`fixed`](super::fixed), whole segments.

@@ -1,0 +1,41 @@
+//! The bar that shows how far a run has come, if standard error is a terminal.
+
+use std::io::{self, IsTerminal as _};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar from nothing to all.
+#[derive(Debug)]
+pub(crate) struct Bar(ProgressBar);
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+
+impl Bar {
+    /// A bar that shows nothing if `quiet`; `what` stands beside it.
+    pub(crate) fn new(quiet: bool, what: &'static str) -> Self {
+        let hidden = quiet || !io::stderr().is_terminal();
+        let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target).with_message(what);
+        if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{bar:40}] {percent:>3} %  {eta} left") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self(bar)
+    }
+
+    /// The run has come this far, 0 to 1.
+    pub(crate) fn progress(&self, share: f64) {
+        self.0.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
+    }
+
+    /// The run is over: the bar disappears.
+    pub(crate) fn finish(self) {
+        self.0.finish_and_clear();
+    }
+
+    /// Hides the bar while `print` prints.
+    #[cfg(feature = "live")]
+    pub(crate) fn aside(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+}

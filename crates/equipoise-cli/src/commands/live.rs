@@ -1,0 +1,157 @@
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise_lab::live::Stage;
+use equipoise_lab::record::IntervalRow;
+use equipoise_lab::result::{Report, Run as RunResult};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::{Progress, live as live_world, report, sim as sim_world};
+
+use super::{Outcome, Outputs, prepare, say};
+use crate::args::{Demo, Live};
+use crate::bar::Bar;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::summary::{self, millis};
+
+/// `equipoise demo`.
+pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
+    let text = if options.short { equipoise_lab::DEMO_SHORT } else { equipoise_lab::DEMO };
+    let scenario = parse(Path::new("the demo's scenario"), text)?;
+    let seed = options.seed.unwrap_or(scenario.seed);
+    fs::create_dir_all(&options.out).map_err(|source| CliError::Output { path: options.out.clone(), source })?;
+    let html_path = options.out.join("report.html");
+    let html = Output::promise(&html_path)?;
+    let json = Output::promise(&options.out.join("report.json"))?;
+    let stop = catch_interrupt()?;
+    say(options.quiet, &format!("{}\n", scenario.description));
+    let mut untraced = Outputs::default();
+    let live = run_live(&scenario, (seed, stage(options.namespaces)), &stop, options.quiet, &mut untraced)?;
+    let mut runs = sim_world::simulate_many(&scenario, (seed, 1), None, |run| run, &|_| {})?;
+    runs.push(live);
+    let report = Report::new(&scenario, seed, runs);
+    html.fulfil(&report::html(&report))?;
+    json.fulfil(&report.to_json())?;
+    say(options.quiet, &format!("\n{}\nreport: {}\n", summary::of(&report.runs), html_path.display()));
+    Ok(outcome(&stop))
+}
+
+/// `equipoise live`.
+pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
+    let Live { run: options, namespaces, overlay } = options;
+    let (scenario, mut outputs) = prepare(options)?;
+    let seed = options.seed.unwrap_or(scenario.seed);
+    if *overlay {
+        sim_world::check(&scenario)?;
+    }
+    #[cfg(feature = "kernel")]
+    let _symbiosis = crate::kernel::lend(*namespaces && scenario.wants_of_kernel(equipoise_kernel::NAME))?;
+    let stop = catch_interrupt()?;
+    let mut runs = Vec::new();
+    for number in 0..u64::from(options.runs) {
+        runs.push(run_live(
+            &scenario,
+            (seed.wrapping_add(number), stage(*namespaces)),
+            &stop,
+            options.results.quiet,
+            &mut outputs,
+        )?);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    if *overlay {
+        let simulated = (seed, runs.len() as u32);
+        runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
+    }
+    outputs.fulfil(&Report::new(&scenario, seed, runs), options.results.quiet)?;
+    Ok(outcome(&stop))
+}
+
+fn run_live(
+    scenario: &Scenario,
+    seed: (u64, Stage),
+    stop: &AtomicBool,
+    quiet: bool,
+    outputs: &mut Outputs,
+) -> Result<RunResult, CliError> {
+    let mut table = Table::new(quiet, "live");
+    let mut trace = outputs.tracer(scenario);
+    let run = live_world::run(scenario, seed, stop, &mut |progress| match progress {
+        Progress::Share(share) => table.bar.progress(share),
+        Progress::Interval(row) => table.row(&row),
+        Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
+    })?;
+    table.bar.finish();
+    Ok(run)
+}
+
+const fn stage(namespaces: bool) -> Stage {
+    if namespaces { Stage::Namespaces } else { Stage::Loopback }
+}
+
+fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {
+    Scenario::parse(text).map_err(|source| CliError::Scenario { file: name.to_path_buf(), source })
+}
+
+/// A flag that Ctrl-C sets.
+pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+    Ok(stop)
+}
+
+pub(crate) fn outcome(stop: &AtomicBool) -> Outcome {
+    if stop.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Complete }
+}
+
+/// The live table: a line an interval on standard output, and a bar below them.
+#[derive(Debug)]
+struct Table {
+    bar: Bar,
+    quiet: bool,
+    rows: usize,
+}
+
+/// Rows between two headers.
+const PAGE: usize = 20;
+
+impl Table {
+    /// A table that prints nothing if `quiet`; `what` stands beside the bar.
+    fn new(quiet: bool, what: &'static str) -> Self {
+        Self { bar: Bar::new(quiet, what), quiet, rows: 0 }
+    }
+
+    /// An interval of a controlled session has ended.
+    fn row(&mut self, row: &IntervalRow) {
+        if self.quiet {
+            return;
+        }
+        if self.rows.is_multiple_of(PAGE) {
+            self.line("    time     rate     delay: mean      p95   target    lost  decided by");
+        }
+        self.rows += 1;
+        let lost = if row.packets == 0 { 0.0 } else { 100.0 * row.packets_lost as f64 / row.packets as f64 };
+        self.line(&format!(
+            "{:6.1} s {:6.2} Mbit/s {} {} {} {:5.1} %  {}",
+            row.end_s,
+            row.rate_bps / 1e6,
+            millis(row.delay_mean_s),
+            millis(row.delay_p95_s),
+            millis(row.target_s),
+            lost,
+            row.reason.as_deref().unwrap_or("-"),
+        ));
+    }
+
+    fn line(&self, text: &str) {
+        // If nobody reads standard output any more, the run goes on for its report.
+        self.bar.aside(|| {
+            let _ = writeln!(io::stdout(), "{text}");
+        });
+    }
+}

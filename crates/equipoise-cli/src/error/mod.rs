@@ -1,0 +1,104 @@
+//! What can go wrong, by class: each class has its exit code, listed in `--help`.
+
+#[cfg(feature = "papers")]
+mod paper;
+#[cfg(feature = "live")]
+mod real;
+
+use std::io;
+use std::path::PathBuf;
+
+use equipoise_lab::scenario::ScenarioError;
+use equipoise_lab::sim::SimError;
+use thiserror::Error;
+
+#[cfg(feature = "papers")]
+pub(crate) use paper::PaperError;
+#[cfg(feature = "live")]
+pub(crate) use real::RealError;
+
+/// Why the command failed.
+#[derive(Debug, Error)]
+pub(crate) enum CliError {
+    /// The scenario cannot be read or is wrong.
+    #[error("{}", file.display())]
+    Scenario {
+        /// The scenario's file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: ScenarioError,
+    },
+    /// The simulator refused the scenario.
+    #[error("the simulated run failed")]
+    Sim(#[from] SimError),
+    /// An output file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A paper's experiment or a capture failed.
+    #[cfg(feature = "papers")]
+    #[error(transparent)]
+    Paper(#[from] PaperError),
+    /// The real world refused.
+    #[cfg(feature = "live")]
+    #[error(transparent)]
+    Real(#[from] RealError),
+    /// The interrupt cannot be caught.
+    #[cfg(feature = "live")]
+    #[error("cannot catch Ctrl-C")]
+    Signal(#[from] ctrlc::Error),
+}
+
+impl CliError {
+    /// The exit code of the error's class.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Sim(_) => 1,
+            Self::Scenario { .. } => 3,
+            Self::Output { .. } => 5,
+            #[cfg(feature = "papers")]
+            Self::Paper(error) => error.exit_code(),
+            #[cfg(feature = "live")]
+            Self::Real(error) => error.exit_code(),
+            #[cfg(feature = "live")]
+            Self::Signal(_) => 1,
+        }
+    }
+
+    /// What one could do about it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Scenario { source: ScenarioError::Read(_), .. } => {
+                Some("name the path of a scenario file, such as scenarios/demo.toml")
+            }
+            Self::Scenario { .. } => Some("`equipoise check FILE` explains a scenario without running it"),
+            Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
+            Self::Sim(_) => None,
+            #[cfg(feature = "papers")]
+            Self::Paper(error) => error.hint(),
+            #[cfg(feature = "live")]
+            Self::Real(error) => error.hint(),
+            #[cfg(feature = "live")]
+            Self::Signal(_) => None,
+        }
+    }
+}
+
+#[cfg(feature = "live")]
+macro_rules! real {
+    ($($error:ty),*) => {
+        $(impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                RealError::from(error).into()
+            }
+        })*
+    };
+}
+#[cfg(feature = "live")]
+real!(equipoise_lab::link::NetError, equipoise_lab::live::LiveError);
+#[cfg(feature = "kernel")]
+real!(equipoise_kernel::KernelError);

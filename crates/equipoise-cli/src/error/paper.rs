@@ -1,0 +1,80 @@
+use std::path::PathBuf;
+
+use equipoise_papers::ExperimentError;
+use equipoise_papers::asvarujanon2014::{AsvarujanonError, PairsError};
+use equipoise_papers::capture::CaptureError;
+use thiserror::Error;
+
+use super::CliError;
+
+/// What can go wrong with the papers' experiments and with captures.
+#[derive(Debug, Error)]
+pub(crate) enum PaperError {
+    /// The capture cannot be analysed.
+    #[error("{}", file.display())]
+    Capture {
+        /// The capture's file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: CaptureError,
+    },
+    /// Measured capacities cannot be used.
+    #[error("the pairs of paths")]
+    Pairs(#[source] PairsError),
+    /// The part has no live form.
+    #[cfg(feature = "live")]
+    #[error("{part} is simulated only; --live is for {live}")]
+    NotLive {
+        /// What was asked for.
+        part: String,
+        /// All that can be.
+        live: String,
+    },
+    /// This build has no live experiments.
+    #[cfg(not(feature = "live"))]
+    #[error("this build of the command simulates only; --live needs Linux and the feature `live`")]
+    SimulatedOnly,
+}
+
+impl PaperError {
+    /// The exit code of the error's class.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            #[cfg(feature = "live")]
+            Self::NotLive { .. } => 2,
+            #[cfg(not(feature = "live"))]
+            Self::SimulatedOnly => 2,
+            Self::Pairs(PairsError::NoFolder) => 2,
+            Self::Capture { .. } | Self::Pairs(_) => 3,
+        }
+    }
+
+    /// What one could do about it.
+    pub(crate) const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Capture { .. } => {
+                Some("captures are written by `tcpdump -w FILE tcp`, beside the sender of the data")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<ExperimentError> for CliError {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Sim(error) => error.into(),
+            #[cfg(feature = "live")]
+            ExperimentError::Live(error) => error.into(),
+        }
+    }
+}
+
+impl From<AsvarujanonError> for CliError {
+    fn from(error: AsvarujanonError) -> Self {
+        match error {
+            AsvarujanonError::Sim(error) => error.into(),
+            AsvarujanonError::Pairs(error) => PaperError::Pairs(error).into(),
+        }
+    }
+}

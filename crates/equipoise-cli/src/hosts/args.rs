@@ -1,0 +1,155 @@
+//! Options of `equipoise send` and `equipoise receive`.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use equipoise::units::{Rate, Span, UnitError};
+use equipoise_net::Via;
+
+/// Options that both ends of a session have.
+#[derive(Debug, Args)]
+pub(crate) struct Ends {
+    /// UDP port of the receiver
+    #[arg(short, long, default_value_t = 5004)]
+    pub(crate) port: u16,
+    /// File with what both hosts know, 16 bytes or more [default: the environment variable `EQUIPOISE_KEY`]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) key: Option<PathBuf>,
+    /// Neither encrypt nor authenticate: anybody on the way may read the session, forge packets, and set its rate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Seconds between two lines
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub(crate) interval: Span,
+    /// Write the results as JSON; without a file to standard output
+    #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Options of a sender.
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// Name or address of the receiving host
+    pub(crate) host: String,
+    #[command(flatten)]
+    pub(crate) ends: Ends,
+    /// Seconds to send for; 0 for as long as there is something to send [default: 10, or as long as the payload lasts]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) time: Option<Span>,
+    /// The controller; `equipoise controllers` lists them
+    #[arg(long, value_name = "NAME", default_value = "ap")]
+    pub(crate) controller: String,
+    /// Delay to hold
+    #[arg(long, value_name = "TIME", default_value = "20 ms")]
+    pub(crate) target: Span,
+    /// What that delay is
+    #[arg(long, value_enum, default_value_t = DelayKind::Queueing)]
+    pub(crate) delay: DelayKind,
+    /// Lowest rate, at which the session starts, such as 500k
+    #[arg(long, value_name = "RATE", default_value = "100k")]
+    pub(crate) min_rate: Rate,
+    /// Highest rate
+    #[arg(long, value_name = "RATE", default_value = "15M")]
+    pub(crate) max_rate: Rate,
+    /// A constant rate instead of a controller's, such as 3M
+    #[arg(short, long, value_name = "RATE", conflicts_with_all = ["controller", "set"])]
+    pub(crate) bitrate: Option<Rate>,
+    /// Set a parameter of the controller
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Size of IP packets in bytes, headers included; of the largest, where there is a payload
+    #[arg(short, long, value_name = "BYTES", default_value_t = 1200)]
+    pub(crate) length: u16,
+    /// Time between two reports of the receiver
+    #[arg(long, value_name = "TIME", default_value = "1 s")]
+    pub(crate) report_interval: Span,
+    /// Send this file's bytes, - for standard input, instead of zeros
+    #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "rtp")]
+    pub(crate) file: Option<PathBuf>,
+    /// Send the RTP packets that another program sends to this local address or port
+    #[arg(long, value_name = "ADDRESS", value_parser = local)]
+    pub(crate) rtp: Option<SocketAddr>,
+    /// Offer the rate to an encoder: a Unix socket that gives a line `rate BITS_PER_SECOND` whenever it changes
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rate_socket: Option<PathBuf>,
+    /// Local address to send from
+    #[arg(short = 'B', long, value_name = "ADDRESS", conflicts_with = "path")]
+    pub(crate) bind: Option<IpAddr>,
+    /// Network interface to send by, or the address of one; once for each path of a session over several
+    #[arg(long, value_name = "INTERFACE")]
+    pub(crate) path: Vec<Via>,
+    /// What divides the rate among the paths; `equipoise controllers` lists them
+    #[arg(long, value_name = "NAME", default_value = "ap", requires = "path")]
+    pub(crate) split: String,
+    /// Set a parameter of what divides the rate
+    #[arg(long, value_name = "NAME=VALUE", requires = "path")]
+    pub(crate) split_set: Vec<String>,
+    /// Time between two divisions, a report interval or more [default: 5 s, or the report interval]
+    #[arg(long, value_name = "TIME", requires = "path")]
+    pub(crate) split_period: Option<Span>,
+    /// Only IPv4
+    #[arg(short = '4', conflicts_with = "six")]
+    pub(crate) four: bool,
+    /// Only IPv6
+    #[arg(short = '6')]
+    pub(crate) six: bool,
+}
+
+/// What a target delay is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DelayKind {
+    /// Beyond the least delay of the path; needs no clock
+    Queueing,
+    /// One-way; the clocks of both hosts are synchronised, you say
+    OneWay,
+    /// One-way, with the clocks compared by round trips: off by up to half of the shortest
+    Estimated,
+}
+
+/// Options of a receiver.
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    #[command(flatten)]
+    pub(crate) ends: Ends,
+    /// Local address to receive at [default: all]
+    #[arg(short = 'B', long, value_name = "ADDRESS")]
+    pub(crate) bind: Option<IpAddr>,
+    /// Seconds to run for [default: until Ctrl-C]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) time: Option<Span>,
+    /// End with the first session
+    #[arg(short = '1', long)]
+    pub(crate) one_off: bool,
+    /// Write the first session's payload to this file, - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Send the RTP packets of sessions that carry them to this address or local port
+    #[arg(long, value_name = "ADDRESS", value_parser = local)]
+    pub(crate) rtp: Option<SocketAddr>,
+    /// How long a missing packet is waited for before the next is given out
+    #[arg(long, value_name = "TIME", default_value = "100 ms")]
+    pub(crate) hold: Span,
+    /// Seconds after which a silent session is given up
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(crate) idle: Span,
+    /// Sessions at once
+    #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+    pub(crate) most_sessions: usize,
+}
+
+/// Seconds as people write them: 10, 0.5, or a time with its unit.
+pub(crate) fn seconds(text: &str) -> Result<Span, String> {
+    let bare = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.0).and_then(Span::from_secs_f64);
+    bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
+}
+
+/// An address with a port, or a port of this host.
+fn local(text: &str) -> Result<SocketAddr, String> {
+    let port = text.parse().ok().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let address = port.or_else(|| text.parse().ok());
+    address.ok_or_else(|| "it is to be a port, such as 5006, or an address with one, such as 127.0.0.1:5006".to_owned())
+}

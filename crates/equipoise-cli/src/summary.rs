@@ -1,0 +1,75 @@
+//! What a person reads after a run: the main figures, one line a flow.
+
+use equipoise_lab::result::{FlowResult, PathResult, Run, TcpResult, World};
+
+/// Milliseconds in ten columns; a dash for what was not measured.
+pub(crate) fn millis(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| format!("{:>9}", "-"), |seconds| format!("{:6.2} ms", seconds * 1e3))
+}
+
+/// The runs' main figures, one line a flow.
+pub(crate) fn of(runs: &[Run]) -> String {
+    let mut text =
+        String::from("world  seed  flow            rate        delay: mean      p95  settled   target    lost\n");
+    for run in runs {
+        let world = match run.world {
+            World::Sim => "sim ",
+            World::Live => "live",
+        };
+        for flow in &run.flows {
+            text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
+            text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
+        }
+        if !run.stalls.is_empty() {
+            let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
+            let count = run.stalls.len();
+            text.push_str(&format!(
+                "             the machine stood still {count} times, {:.0} ms in all\n",
+                stood * 1e3
+            ));
+        }
+        if !run.complete {
+            text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));
+        }
+    }
+    text
+}
+
+fn flow_line(flow: &FlowResult) -> String {
+    if let Some(tcp) = &flow.tcp {
+        return tcp_line(flow, tcp);
+    }
+    let rate = flow.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
+    let lost = if flow.packets_sent == 0 { 0.0 } else { 100.0 * flow.packets_lost as f64 / flow.packets_sent as f64 };
+    format!(
+        "{:12} {rate}   {} {} {} {}  {lost:5.2} %",
+        flow.name,
+        millis(flow.delay.mean_s),
+        millis(flow.delay.p95_s),
+        millis(flow.settled_delay_s),
+        millis(flow.target_s),
+    )
+}
+
+/// What of it a path carried.
+fn path_line(path: &PathResult) -> String {
+    let rate = path.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
+    let lost = if path.packets_sent == 0 { 0.0 } else { 100.0 * path.packets_lost as f64 / path.packets_sent as f64 };
+    let (mean, p95) = (millis(path.delay.mean_s), millis(path.delay.p95_s));
+    format!("  {:10} {rate}   {mean} {p95} {:>9} {:>9}  {lost:5.2} %", path.name, "", "")
+}
+
+/// A TCP connection has no one-way delays, and other things instead.
+fn tcp_line(flow: &FlowResult, tcp: &TcpResult) -> String {
+    let goodput = tcp.goodput_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
+    let resent = tcp.retransmissions as f64;
+    let count = |count: Option<u64>, what: &str| count.map_or(String::new(), |count| format!("{count} {what}, "));
+    let share = if flow.packets_sent == 0 { 0.0 } else { 100.0 * resent / flow.packets_sent as f64 };
+    format!(
+        "{:12} {goodput}   of data; least round trip {}, {}{}{share:.2} % sent again",
+        flow.name,
+        millis(tcp.min_round_trip_s).trim_start(),
+        count(tcp.recoveries, "fast recoveries"),
+        count(tcp.timeouts, "timeouts"),
+    )
+}

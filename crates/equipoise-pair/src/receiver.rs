@@ -1,0 +1,304 @@
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::order::Order;
+use super::{Adu, Event, Input, Output};
+use crate::wire::{AduHeader, AduPart};
+use equipoise::units::{Instant, ReceiverClock, Span};
+use equipoise_session::rtp::{self, Payload, SessionError};
+use equipoise_session::wire::rtp::RtpPacket;
+use equipoise_session::{Endpoint as _, Ignored, Transmit, Wake, WakeReason};
+
+/// What the receiving end of a flow pair is made of.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// The RTP half; what it carries is the flow's business. Twice its `playout.hold` is how long ADUs that RTP may still
+    /// bring are waited for once TCP has gone on.
+    pub rtp: rtp::ReceiverConfig,
+    /// Bytes of ADUs that may wait, for others before them or for the application. Beyond, nothing more is wanted from TCP,
+    /// and what comes over RTP is dropped.
+    pub most: usize,
+}
+
+impl ReceiverConfig {
+    /// Four of the longest ADUs (ours: one that each transport is bringing, and as many to be taken).
+    pub const MOST: usize = 4 * AduHeader::LONGEST as usize;
+
+    /// A receiver that keeps [`MOST`](Self::MOST).
+    pub const fn new(rtp: rtp::ReceiverConfig) -> Self {
+        Self { rtp, most: Self::MOST }
+    }
+}
+
+/// The receiving end of a flow pair.
+///
+/// Call [`handle`](Self::handle) and [`tcp_received`](Self::tcp_received) with what comes, and [`poll`](Self::poll) until it
+/// gives `None`. ADUs wait until the application [takes](Self::take_adu) them: what is not taken holds up TCP.
+pub struct Receiver {
+    rtp: rtp::Receiver,
+    order: Order,
+    parts: Assembler,
+    stream: Deframer,
+    /// The ADU that is being given out.
+    given: Vec<u8>,
+    /// The datagram that is being sent.
+    sent: Vec<u8>,
+    hold: Span,
+    /// When the flow ends: TCP's stream has, and what RTP may still bring is waited for.
+    ends: Option<Instant<ReceiverClock>>,
+    ended: bool,
+    handled: Instant<ReceiverClock>,
+    outbox: VecDeque<Item>,
+    /// Buffers of datagrams to use again.
+    spare: Vec<Vec<u8>>,
+}
+
+/// What to do or tell.
+#[derive(Debug)]
+enum Item {
+    Datagram { bytes: Vec<u8>, media: usize },
+    Event(Event),
+}
+
+/// Makes ADUs of parts that come in order.
+#[derive(Debug, Default)]
+struct Assembler {
+    /// The ADU whose parts come, and the first one of its run over RTP.
+    current: Option<(AduHeader, u64)>,
+    data: Vec<u8>,
+}
+
+/// Makes ADUs of a byte stream.
+#[derive(Debug, Default)]
+struct Deframer {
+    head: [u8; AduHeader::LEN],
+    head_len: usize,
+    current: Option<AduHeader>,
+    data: Vec<u8>,
+    /// Number of the ADU that may come next at the earliest.
+    next: u64,
+    broken: bool,
+}
+
+impl Assembler {
+    /// A part came, behind `missing` packets. Gives the ADU that it completes, and the first one of its run.
+    fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, Ignored> {
+        if missing > 0 {
+            self.current = None;
+        }
+        if payload.is_empty() {
+            // The packet that opened the way.
+            return Ok(None);
+        }
+        let Ok((part, bytes)) = AduPart::parse(payload) else {
+            self.current = None;
+            return Err(Ignored::Malformed);
+        };
+        // Parsing has seen to it that there are as many before it.
+        let whole = (part.adu, part.adu.number.saturating_sub(u64::from(part.since_switch)));
+        if part.offset == 0 {
+            self.current = Some(whole);
+            self.data.clear();
+        }
+        if self.current != Some(whole) || self.data.len() != part.offset as usize {
+            // The rest of an ADU that is not whole.
+            self.current = None;
+            return Ok(None);
+        }
+        self.data.extend_from_slice(bytes);
+        Ok(if self.data.len() == part.adu.length as usize { self.current.take() } else { None })
+    }
+}
+
+impl Deframer {
+    /// Takes bytes up to the end of an ADU. Gives how many it took, and the ADU where it is whole.
+    fn push(&mut self, bytes: &[u8]) -> Result<(usize, Option<AduHeader>), Ignored> {
+        let header = bytes.get(..bytes.len().min(AduHeader::LEN - self.head_len)).unwrap_or_default();
+        let header = if self.current.is_some() { &[] } else { header };
+        self.head[self.head_len..self.head_len + header.len()].copy_from_slice(header);
+        self.head_len += header.len();
+        if self.current.is_none() {
+            if self.head_len < AduHeader::LEN {
+                return Ok((header.len(), None));
+            }
+            let adu = AduHeader::parse(self.head).map_err(|_| Ignored::Malformed)?;
+            if adu.number < self.next {
+                return Err(Ignored::Implausible);
+            }
+            (self.head_len, self.next) = (0, adu.number + 1);
+            self.current = Some(adu);
+            self.data.clear();
+        }
+        let Some(adu) = self.current else { return Ok((header.len(), None)) };
+        let rest = bytes.get(header.len()..).unwrap_or_default();
+        let taken = rest.len().min(adu.length as usize - self.data.len());
+        self.data.extend_from_slice(rest.get(..taken).unwrap_or_default());
+        let whole = if self.data.len() == adu.length as usize { self.current.take() } else { None };
+        Ok((header.len() + taken, whole))
+    }
+}
+
+impl Receiver {
+    /// A receiver that waits for its sender.
+    ///
+    /// # Errors
+    /// [`SessionError::Cname`] where the canonical name is too long.
+    pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
+        // As long as RTP may come behind TCP, and as long again as it may then wait for a packet that does not come.
+        let hold = config.rtp.playout.hold * 2;
+        Ok(Self {
+            rtp: rtp::Receiver::new(rtp::ReceiverConfig { payload: Payload::Rtp, ..config.rtp })?,
+            order: Order::new(hold, config.most),
+            parts: Assembler::default(),
+            stream: Deframer::default(),
+            given: Vec::new(),
+            sent: Vec::new(),
+            hold,
+            ends: None,
+            ended: false,
+            handled: Instant::ZERO,
+            outbox: VecDeque::new(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// Something happened at `now`.
+    pub fn handle(&mut self, now: Instant<ReceiverClock>, input: Input<'_>) {
+        if self.ended {
+            return;
+        }
+        self.handled = self.handled.max(now);
+        match input {
+            Input::Datagram(datagram) => self.rtp.handle(now, equipoise_session::Input::Datagram(datagram)),
+            Input::Timer | Input::Tcp(_) => self.rtp.handle(self.handled, equipoise_session::Input::Timer),
+            Input::TcpEnded => _ = self.ends.get_or_insert(self.handled + self.hold),
+            Input::Stop => self.ends = Some(self.handled),
+        }
+        self.settle();
+    }
+
+    /// Bytes of TCP's stream came. Gives how many it took; the rest is to be offered again behind the next call of
+    /// [`take_adu`](Self::take_adu) or [`handle`](Self::handle) that makes it [want](Self::wants_tcp) them.
+    pub fn tcp_received(&mut self, now: Instant<ReceiverClock>, bytes: &[u8]) -> usize {
+        self.handled = self.handled.max(now);
+        let mut taken = 0;
+        while taken < bytes.len() && self.wants_tcp() {
+            match self.stream.push(&bytes[taken..]) {
+                Ok((more, whole)) => {
+                    taken += more;
+                    if let Some(adu) = whole {
+                        self.take_tcp(adu);
+                    }
+                }
+                Err(reason) => self.break_tcp(reason),
+            }
+        }
+        // What comes behind the end, or behind what is none of a pair's, is nobody's.
+        if self.stream.broken || self.ended { bytes.len() } else { taken }
+    }
+
+    /// Whether it would take bytes of TCP's stream now.
+    pub fn wants_tcp(&self) -> bool {
+        !self.ended && !self.stream.broken && self.order.wants_tcp()
+    }
+
+    /// The next ADU for the application; `None` where none is ready. Then it may [want](Self::wants_tcp) more of TCP's stream.
+    pub fn take_adu(&mut self) -> Option<Adu<'_>> {
+        let ready = self.order.pop()?;
+        let before = core::mem::replace(&mut self.given, ready.data);
+        self.order.recycle(before);
+        Some(Adu { number: ready.number, missing: ready.missing, over: ready.over, data: &self.given })
+    }
+
+    /// The next thing to do or to know beside ADUs, in order; `None` when all is said.
+    pub fn poll(&mut self) -> Option<Output<'_>> {
+        Some(match self.outbox.pop_front()? {
+            Item::Event(event) => Output::Event(event),
+            Item::Datagram { bytes, media } => {
+                self.spare.push(core::mem::replace(&mut self.sent, bytes));
+                Output::Transmit(Transmit { head: &self.sent, media })
+            }
+        })
+    }
+
+    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if nothing happens before; `None` for never. It lies
+    /// after what was handled last.
+    pub fn wake(&self) -> Option<Wake<ReceiverClock>> {
+        if self.ended {
+            return None;
+        }
+        let soon = self.handled + Span::from_nanos(1);
+        let rtp = self.rtp.wake().map(|wake| wake.at);
+        let at = [rtp, self.order.due(), self.ends].into_iter().flatten().min()?;
+        Some(Wake { at: at.max(soon), reason: WakeReason::Report })
+    }
+
+    fn take_tcp(&mut self, adu: AduHeader) {
+        let empty = self.order.buffer();
+        let data = core::mem::replace(&mut self.stream.data, empty);
+        if let Err(data) = self.order.push_tcp(self.handled, adu.number, data) {
+            self.order.recycle(data);
+            self.ignore(Ignored::Late);
+        }
+        self.order.settle(self.handled);
+    }
+
+    fn break_tcp(&mut self, reason: Ignored) {
+        self.stream.broken = true;
+        self.order.end_tcp();
+        self.ignore(reason);
+        self.outbox.push_back(Item::Event(Event::TcpBroken));
+        self.order.settle(self.handled);
+    }
+
+    fn ignore(&mut self, reason: Ignored) {
+        self.outbox.push_back(Item::Event(Event::Rtp(equipoise_session::Event::Ignored(reason))));
+    }
+
+    /// Takes what RTP gives out, and finds what may be given to the application.
+    fn settle(&mut self) {
+        self.drain_rtp();
+        // RTP first: what it gave up waiting for at this moment counts.
+        self.order.settle(self.handled);
+        if self.ends.is_some_and(|at| at <= self.handled) {
+            self.rtp.handle(self.handled, equipoise_session::Input::Stop);
+            self.drain_rtp();
+            self.order.flush();
+            self.ended = true;
+            self.outbox.push_back(Item::Event(Event::Ended));
+        }
+    }
+
+    fn drain_rtp(&mut self) {
+        let Self { rtp, parts, order, outbox, spare, .. } = self;
+        while let Some(output) = rtp.poll() {
+            match output {
+                equipoise_session::Output::Event(event) => outbox.push_back(Item::Event(Event::Rtp(event))),
+                equipoise_session::Output::Transmit(transmit) => {
+                    let mut bytes = spare.pop().unwrap_or_default();
+                    bytes.clear();
+                    bytes.extend_from_slice(transmit.head);
+                    outbox.push_back(Item::Datagram { bytes, media: transmit.media });
+                }
+                equipoise_session::Output::Payload { missing, payload } => {
+                    let taken = RtpPacket::parse(payload)
+                        .map_err(|_| Ignored::Malformed)
+                        .and_then(|packet| parts.push(missing, packet.payload))
+                        .and_then(|whole| take_rtp(whole, parts, order));
+                    if let Err(reason) = taken {
+                        outbox.push_back(Item::Event(Event::Rtp(equipoise_session::Event::Ignored(reason))));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn take_rtp(whole: Option<(AduHeader, u64)>, parts: &mut Assembler, order: &mut Order) -> Result<(), Ignored> {
+    let Some((adu, since)) = whole else { return Ok(()) };
+    let data = core::mem::replace(&mut parts.data, order.buffer());
+    order.push_rtp(adu.number, since, data).map_err(|(reason, data)| {
+        order.recycle(data);
+        reason
+    })
+}

@@ -1,0 +1,485 @@
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::queue::{AduQueue, PushError};
+use super::{Event, Input, Output, TcpRequest, TcpState};
+use crate::tpba::{Period, Progress, Running, RunningConfig, Tpba, TpbaConfig, TpbaError};
+use crate::wire::{AduHeader, AduPart};
+use equipoise::control::{BoxedController, Cbr};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+use equipoise_session::rtp::{self, Payload, SessionError, StreamConfig};
+use equipoise_session::wire::NtpTime;
+use equipoise_session::wire::rtp::RtpHeader;
+use equipoise_session::{Endpoint as _, Wake, WakeReason};
+
+/// What the sending end of a flow pair is made of.
+pub struct SenderConfig {
+    /// The RTP half; what it carries is the flow's business.
+    pub rtp: rtp::SenderConfig,
+    /// When it probes and when it runs.
+    pub tpba: TpbaConfig,
+    /// Makes the controller of a running period from the rate that was found, which it may not exceed.
+    pub running: Box<dyn FnMut(Rate) -> BoxedController + Send>,
+}
+
+impl SenderConfig {
+    /// A flow as in the paper.
+    pub fn new(rtp: rtp::SenderConfig) -> Self {
+        let running = |rate| Box::new(Running::new(RunningConfig::PAPER, rate)) as BoxedController;
+        Self { rtp, tpba: TpbaConfig::PAPER, running: Box::new(running) }
+    }
+}
+
+impl fmt::Debug for SenderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SenderConfig").field("rtp", &self.rtp).field("tpba", &self.tpba).finish_non_exhaustive()
+    }
+}
+
+/// Why the sending end of a flow pair cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PairError {
+    /// The RTP half cannot be.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The periods cannot be.
+    #[error(transparent)]
+    Tpba(#[from] TpbaError),
+}
+
+/// The sending end of a flow pair.
+///
+/// Call [`handle`](Self::handle) and [`push`](Self::push) with what happens, [`poll`](Self::poll) until it gives `None`,
+/// write what TCP [is to carry](Self::tcp_pending) and say [how much](Self::tcp_written) it took.
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
+pub struct Sender {
+    rtp: rtp::Sender,
+    numbers: Numbers,
+    tpba: Tpba,
+    running: Box<dyn FnMut(Rate) -> BoxedController + Send>,
+    stage: Stage,
+    tcp: TcpState,
+    queue: AduQueue,
+    next_adu: u64,
+    /// The ADU that TCP takes, with its header, and how much of it was written.
+    writing: Vec<u8>,
+    written: usize,
+    /// The ADU that RTP takes.
+    parting: Option<AduPart>,
+    /// The RTP packet that is being made.
+    packet: Vec<u8>,
+    /// The packet without payload has gone out.
+    opened: bool,
+    circuit_is_broken: bool,
+    stopping: bool,
+    ended: bool,
+    start: Instant<SenderClock>,
+    handled: Instant<SenderClock>,
+    outbox: VecDeque<Item>,
+}
+
+/// What to do or tell, beside what the RTP half has.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Tcp(TcpRequest),
+    Event(Event),
+}
+
+/// Which transport takes ADUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// TCP does.
+    Tcp,
+    /// None: TCP still has bytes to send.
+    TcpDrains,
+    /// RTP does, from ADU `since` on.
+    Rtp { since: u64 },
+    /// None: RTP still has packets to send.
+    RtpDrains { since: u64 },
+}
+
+/// What RTP packets are numbered and stamped with, beside what each carries.
+#[derive(Debug)]
+struct Numbers {
+    header: RtpHeader,
+    timestamp_offset: u32,
+    /// Bytes of an ADU that fit into a packet.
+    part: usize,
+}
+
+/// RTP packets that wait for the pacer at most: one to leave, and one that it finds behind it.
+const RTP_PACKETS: usize = 2;
+/// TCP holds unsent what it sends in this time. Ours: the pause while it runs out, at the switch, is hardly longer than that
+/// between two pictures.
+const UNSENT: Span = Span::from_millis(50);
+/// Between two looks at a TCP connection that has to send something first. Ours: a tenth of that.
+const LOOK: Span = Span::from_millis(5);
+/// And two segments at least, so that it has one when an acknowledgement comes.
+const UNSENT_SEGMENTS: u64 = 2;
+
+impl Sender {
+    /// A sender that begins with TCP. Its RTP half starts at `rtp.start`, with requests for reports.
+    ///
+    /// # Errors
+    /// [`PairError`] where RTP cannot carry the flow, or the periods would never end.
+    pub fn new(config: SenderConfig) -> Result<Self, PairError> {
+        let stream = &config.rtp.stream;
+        let numbers = Numbers::new(stream, config.rtp.seed)?;
+        let tpba = Tpba::new(config.tpba)?;
+        let start = config.rtp.start;
+        // Nothing is sent at this rate: RTP gets no payload before it gets a controller.
+        let idle = Box::new(Cbr::new(Rate::from_bps(1)));
+        let rtp = rtp::Sender::new(rtp::SenderConfig { payload: Payload::Rtp, ..config.rtp }, idle)?;
+        Ok(Self {
+            rtp,
+            numbers,
+            tpba,
+            running: config.running,
+            stage: Stage::Tcp,
+            tcp: TcpState::default(),
+            queue: AduQueue::default(),
+            next_adu: 0,
+            writing: Vec::new(),
+            written: 0,
+            parting: None,
+            packet: Vec::new(),
+            opened: false,
+            circuit_is_broken: false,
+            stopping: false,
+            ended: false,
+            start,
+            handled: Instant::ZERO,
+            outbox: VecDeque::new(),
+        })
+    }
+
+    /// Which transport takes ADUs, or took them until it began to drain.
+    pub const fn period(&self) -> Period {
+        match self.stage {
+            Stage::Tcp | Stage::TcpDrains => Period::Probing,
+            Stage::Rtp { .. } | Stage::RtpDrains { .. } => Period::Running,
+        }
+    }
+
+    /// Bytes of ADUs that it would take now.
+    pub fn room(&self) -> usize {
+        if self.stopping { 0 } else { self.queue.room() }
+    }
+
+    /// Bytes of ADUs that neither transport has taken.
+    pub fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
+    /// The next bytes of an ADU, which ends with them where `end` says so.
+    ///
+    /// # Errors
+    /// [`PushError`] where they are too many; none is taken then, and the ADU may be ended with what it has.
+    pub fn push(&mut self, now: Instant<SenderClock>, data: &[u8], end: bool) -> Result<(), PushError> {
+        if self.stopping {
+            return Err(PushError::Stopped);
+        }
+        self.queue.push(data, end)?;
+        self.handle(now, Input::Timer);
+        Ok(())
+    }
+
+    /// Something happened at `now`.
+    pub fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
+        if self.ended {
+            return;
+        }
+        let now = now.max(self.handled);
+        self.handled = now;
+        match input {
+            Input::Datagram(datagram) => self.rtp.handle(now, equipoise_session::Input::Datagram(datagram)),
+            Input::Tcp(state) => self.tcp = state,
+            Input::Timer | Input::TcpEnded => self.rtp.handle(now, equipoise_session::Input::Timer),
+            Input::Stop => {
+                self.stopping = true;
+                if self.queue.is_open() {
+                    self.queue.end();
+                }
+            }
+        }
+        self.open(now);
+        self.probe(now);
+        self.switch(now);
+        self.feed_tcp();
+        self.feed_rtp(now);
+        self.end_if_done(now);
+    }
+
+    /// The next thing to do or to know, in order; `None` when all is said.
+    pub fn poll(&mut self) -> Option<Output<'_>> {
+        if let Some(item) = self.outbox.pop_front() {
+            return Some(match item {
+                Item::Tcp(request) => Output::Tcp(request),
+                Item::Event(event) => Output::Event(event),
+            });
+        }
+        match self.rtp.poll()? {
+            equipoise_session::Output::Transmit(transmit) => Some(Output::Transmit(transmit)),
+            // A sender gives none out.
+            equipoise_session::Output::Payload { .. } => None,
+            equipoise_session::Output::Event(event) => {
+                match event {
+                    equipoise_session::Event::RateDecided { rate, snapshot } => {
+                        self.tpba.on_decided(rate, snapshot.law_step_bps);
+                    }
+                    equipoise_session::Event::CircuitBroken => self.circuit_is_broken = true,
+                    equipoise_session::Event::CircuitClosed => self.circuit_is_broken = false,
+                    _ => {}
+                }
+                Some(Output::Event(Event::Rtp(event)))
+            }
+        }
+    }
+
+    /// When to call [`handle`](Self::handle) with [`Input::Timer`], and before it with [`Input::Tcp`], if nothing happens
+    /// before; `None` for never. Once [`poll`](Self::poll) has given `None` behind a timer, it lies after what was handled last.
+    pub fn wake(&self) -> Option<Wake<SenderClock>> {
+        if self.ended {
+            return None;
+        }
+        let soon = self.handled + Span::from_nanos(1);
+        let period = match self.stage {
+            // What `poll` has told of may have ended the period.
+            Stage::Rtp { .. } if self.tpba.is_over(self.handled) => Some(soon),
+            Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
+            Stage::TcpDrains | Stage::RtpDrains { .. } => None,
+        };
+        let waits_for_tcp = match self.stage {
+            Stage::Tcp => !self.is_written() && self.tcp_pending().is_empty(),
+            Stage::TcpDrains => true,
+            Stage::Rtp { .. } | Stage::RtpDrains { .. } => false,
+        };
+        let look = waits_for_tcp.then(|| self.handled + LOOK);
+        let opens = (!self.opened).then(|| self.start.max(soon));
+        let own = [period, look, opens].into_iter().flatten().min().map(|at| Wake { at, reason: WakeReason::Report });
+        match (own, self.rtp.wake()) {
+            (Some(own), Some(rtp)) => Some(if own.at < rtp.at { own } else { rtp }),
+            (own, rtp) => own.or(rtp),
+        }
+    }
+
+    /// What TCP is to carry next; as much of it as it takes.
+    pub fn tcp_pending(&self) -> &[u8] {
+        let rest = self.writing.get(self.written..).unwrap_or_default();
+        let room = self.unsent_limit().saturating_sub(self.tcp.unsent);
+        rest.get(..usize::try_from(room).unwrap_or(usize::MAX)).unwrap_or(rest)
+    }
+
+    /// TCP took so many bytes of [`tcp_pending`](Self::tcp_pending).
+    pub fn tcp_written(&mut self, now: Instant<SenderClock>, bytes: usize) {
+        let bytes = bytes.min(self.tcp_pending().len());
+        self.written += bytes;
+        self.tcp.unsent = self.tcp.unsent.saturating_add(bytes as u64);
+        self.handle(now, Input::Tcp(self.tcp));
+    }
+
+    /// What to wait for, beside the time of [`wake`](Self::wake): that TCP holds fewer unsent bytes than these; `None` where
+    /// nothing hangs on it.
+    pub fn tcp_awaited(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Tcp | Stage::TcpDrains if !self.is_written() => Some(self.unsent_limit()),
+            Stage::TcpDrains => Some(1),
+            Stage::Tcp | Stage::Rtp { .. } | Stage::RtpDrains { .. } => None,
+        }
+    }
+
+    /// Bytes that TCP may hold unsent.
+    fn unsent_limit(&self) -> u64 {
+        let least = self.tcp.segment.as_bytes().max(1).saturating_mul(UNSENT_SEGMENTS);
+        let wanted = self.tpba.last_rate().filter(|_| self.period() == Period::Probing).map_or(
+            // Its rate is not known yet: a window is what it sends in a round trip.
+            self.tcp.window.as_bytes(),
+            |rate| (rate.as_bps_f64() * UNSENT.as_secs_f64() / 8.0) as u64,
+        );
+        wanted.max(least)
+    }
+
+    fn progress(&self) -> Progress {
+        let TcpState { acknowledged, segment, header, reductions, .. } = self.tcp;
+        let segment = segment.as_bytes().max(1);
+        let packets = u128::from(acknowledged) * u128::from(segment.saturating_add(header.as_bytes()));
+        let acknowledged = u64::try_from(packets / u128::from(segment)).unwrap_or(u64::MAX);
+        Progress { acknowledged: Size::from_bytes(acknowledged), reductions }
+    }
+
+    /// Sends one RTP packet without payload: it opens the way for those to come, and tells the receiver their numbers, so
+    /// that it need not wait for any before the first that counts.
+    fn open(&mut self, now: Instant<SenderClock>) {
+        if !self.opened && now >= self.start {
+            self.opened = true;
+            self.packet.clear();
+            self.numbers.next(now, false).encode(&mut self.packet);
+            self.rtp.handle(now, equipoise_session::Input::Payload(&self.packet));
+        }
+    }
+
+    fn probe(&mut self, now: Instant<SenderClock>) {
+        if self.stage == Stage::Tcp
+            && let Some(rate) = self.tpba.on_progress(now, self.progress())
+        {
+            self.outbox.push_back(Item::Event(Event::Probed { rate }));
+        }
+    }
+
+    /// Goes from stage to stage, as far as it can.
+    fn switch(&mut self, now: Instant<SenderClock>) {
+        if self.stage == Stage::Tcp && !self.stopping && self.tpba.is_over(now) {
+            self.outbox.push_back(Item::Tcp(TcpRequest::NoDelay(true)));
+            self.stage = Stage::TcpDrains;
+        }
+        if self.stage == Stage::TcpDrains && self.is_written() && self.tcp.unsent == 0 {
+            self.begin_running(now);
+        }
+        if let Stage::Rtp { since } = self.stage
+            && !self.stopping
+            && self.tpba.is_over(now)
+        {
+            self.stage = Stage::RtpDrains { since };
+        }
+        if matches!(self.stage, Stage::RtpDrains { .. }) && self.rtp_is_drained() {
+            self.begin_probing(now);
+        }
+    }
+
+    fn is_written(&self) -> bool {
+        self.written >= self.writing.len()
+    }
+
+    /// Whether RTP has sent all it took. While the receiver is silent nothing leaves: what waits then counts as lost.
+    fn rtp_is_drained(&self) -> bool {
+        self.circuit_is_broken || (self.parting.is_none() && self.rtp.waiting() == 0)
+    }
+
+    fn begin_running(&mut self, now: Instant<SenderClock>) {
+        // The probing period was over when TCP began to drain, and saw nothing since.
+        let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
+        self.rtp.set_controller((self.running)(rate));
+        self.stage = Stage::Rtp { since: self.next_adu };
+        self.began(Period::Running, rate);
+    }
+
+    fn begin_probing(&mut self, now: Instant<SenderClock>) {
+        let rate = self.tpba.last_rate().unwrap_or(Rate::ZERO);
+        let Some(window) = self.tpba.begin_probing(now, self.progress(), self.tcp.segment) else { return };
+        self.drop_rest();
+        self.outbox.push_back(Item::Tcp(TcpRequest::NoDelay(false)));
+        self.outbox.push_back(Item::Tcp(TcpRequest::Window(window)));
+        self.stage = Stage::Tcp;
+        self.began(Period::Probing, rate);
+    }
+
+    fn began(&mut self, period: Period, rate: Rate) {
+        self.outbox.push_back(Item::Event(Event::Began { period, adu: self.next_adu, rate }));
+    }
+
+    /// Gives up the ADU that RTP was sending to nobody.
+    fn drop_rest(&mut self) {
+        if let Some(part) = self.parting.take() {
+            self.packet.clear();
+            self.queue.take((part.adu.length - part.offset) as usize, &mut self.packet);
+        }
+    }
+
+    fn next_header(&mut self) -> Option<AduHeader> {
+        let length = self.queue.next()?;
+        let number = self.next_adu;
+        self.next_adu += 1;
+        Some(AduHeader { number, length })
+    }
+
+    /// Makes the next ADU ready for TCP.
+    fn feed_tcp(&mut self) {
+        if self.stage != Stage::Tcp || !self.is_written() {
+            return;
+        }
+        let Some(header) = self.next_header() else { return };
+        self.writing.clear();
+        self.written = 0;
+        self.writing.extend_from_slice(&header.to_bytes());
+        self.queue.take(header.length as usize, &mut self.writing);
+    }
+
+    /// Keeps RTP's queue filled.
+    fn feed_rtp(&mut self, now: Instant<SenderClock>) {
+        let since = match self.stage {
+            Stage::Rtp { since } | Stage::RtpDrains { since } => since,
+            Stage::Tcp | Stage::TcpDrains => return,
+        };
+        while self.rtp.waiting() < RTP_PACKETS * self.numbers.largest_packet() {
+            if self.parting.is_none() && matches!(self.stage, Stage::Rtp { .. }) {
+                self.parting = self.next_header().map(|adu| {
+                    let since_switch = u32::try_from(adu.number - since).unwrap_or(u32::MAX);
+                    AduPart { adu, offset: 0, since_switch }
+                });
+            }
+            let Some(part) = self.parting else { return };
+            let length = self.numbers.part.min((part.adu.length - part.offset) as usize);
+            let end = part.offset + length as u32;
+            let is_last = end == part.adu.length;
+            self.packet.clear();
+            self.numbers.next(now, is_last).encode(&mut self.packet);
+            part.encode(&mut self.packet);
+            self.queue.take(length, &mut self.packet);
+            self.parting = (!is_last).then_some(AduPart { offset: end, ..part });
+            self.rtp.handle(now, equipoise_session::Input::Payload(&self.packet));
+        }
+    }
+
+    /// Ends the flow where it was stopped and all is sent.
+    fn end_if_done(&mut self, now: Instant<SenderClock>) {
+        if !self.stopping || self.queue.is_ready() || !self.is_written() || !self.rtp_is_drained() {
+            return;
+        }
+        self.ended = true;
+        self.rtp.handle(now, equipoise_session::Input::Stop);
+        self.outbox.push_back(Item::Tcp(TcpRequest::Finish));
+        self.outbox.push_back(Item::Event(Event::Ended));
+    }
+}
+
+impl Numbers {
+    /// Draws the first number and timestamp (RFC 3550, Sec. 5.1).
+    fn new(stream: &StreamConfig, seed: u64) -> Result<Self, SessionError> {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let stamped = RtpHeader { send_time: Some(NtpTime::from_bits(0)), ..RtpHeader::default() };
+        let heads = Size::from_bytes((stamped.encoded_len() + AduPart::LEN) as u64);
+        let heads = Size::IPV4_UDP + stream.overhead + heads;
+        let part = (stream.packet_size - heads).as_bytes() as usize;
+        if part == 0 {
+            let (found, min) = (stream.packet_size, heads + Size::from_bytes(1));
+            return Err(SessionError::PacketSize { found, min, max: Size::from_bytes(u64::from(u16::MAX)) });
+        }
+        let header = RtpHeader {
+            payload_type: stream.payload_type,
+            ssrc: stream.ssrc,
+            // As in the RTP half, which draws from the same seed.
+            sequence: (random.next_u32() & 0x7FFF) as u16,
+            ..RtpHeader::default()
+        };
+        Ok(Self { header, timestamp_offset: random.next_u32(), part })
+    }
+
+    /// The next packet's header; the marker bit is at the end of an ADU (RFC 3550, Sec. 5.1).
+    fn next(&mut self, now: Instant<SenderClock>, marker: bool) -> RtpHeader {
+        let ticks = u128::from(now.as_nanos()) * u128::from(StreamConfig::MEDIA_CLOCK_HZ) / 1_000_000_000;
+        let timestamp = self.timestamp_offset.wrapping_add(ticks as u32);
+        let header = RtpHeader { marker, timestamp, ..self.header };
+        self.header.sequence = self.header.sequence.wrapping_add(1);
+        header
+    }
+
+    /// Bytes of the largest packet, as it waits for the pacer.
+    fn largest_packet(&self) -> usize {
+        self.header.encoded_len() + AduPart::LEN + self.part
+    }
+}

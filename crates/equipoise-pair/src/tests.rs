@@ -1,0 +1,659 @@
+use alloc::collections::{BTreeSet, BinaryHeap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+use crate::tpba::{ProbeInterval, Tolerance, TpbaConfig};
+use crate::wire::{AduHeader, AduPart};
+use equipoise::measure::ClockMap;
+use equipoise::units::{Instant, Span};
+use equipoise_session::rtp::{self, PlayoutConfig, StreamConfig};
+use equipoise_session::wire::is_rtcp;
+use equipoise_session::wire::rtp::RtpPacket;
+
+const MILLI: u64 = 1_000_000;
+const SSRC: u32 = 0x0102_0304;
+
+fn tpba(interval_ms: i64, running_ms: i64) -> TpbaConfig {
+    TpbaConfig {
+        interval: ProbeInterval::Fixed(Span::from_millis(interval_ms)),
+        // Any three rates are near enough: these tests are about the switch.
+        tolerance: Tolerance::Absolute(Rate::from_bps(1 << 40)),
+        running: Span::from_millis(running_ms),
+        early_return: None,
+    }
+}
+
+fn sender(tpba: TpbaConfig) -> Sender {
+    let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(576), "sender@test");
+    let rtp = rtp::SenderConfig::new(stream, Span::from_millis(100), Instant::from_nanos(0), 1);
+    Sender::new(SenderConfig { tpba, ..SenderConfig::new(rtp) }).expect("valid")
+}
+
+fn receiver(hold_ms: i64) -> Receiver {
+    let rtp = rtp::ReceiverConfig::new(9, "receiver@test", SSRC, ClockMap::SYNCHRONISED, 2);
+    let playout = PlayoutConfig { hold: Span::from_millis(hold_ms), ..PlayoutConfig::default() };
+    Receiver::new(ReceiverConfig::new(rtp::ReceiverConfig { playout, ..rtp })).expect("valid")
+}
+
+/// The bytes of ADU `number`, which tell it from any other.
+fn content(number: u64, length: usize) -> Vec<u8> {
+    (0..length).map(|at| (number.wrapping_mul(31) as usize + at * 7 % 251) as u8).collect()
+}
+
+/// What a sender says, in words and bytes.
+#[derive(Debug, Default)]
+struct Said {
+    requests: Vec<TcpRequest>,
+    packets: Vec<Vec<u8>>,
+    began: Vec<(Period, u64)>,
+    ended: bool,
+}
+
+fn listen(sender: &mut Sender) -> Said {
+    let mut said = Said::default();
+    while let Some(output) = sender.poll() {
+        match output {
+            Output::Transmit(transmit) if is_rtcp(transmit.head) => {}
+            Output::Transmit(transmit) => said.packets.push(transmit.head.to_vec()),
+            Output::Tcp(request) => said.requests.push(request),
+            Output::Event(Event::Began { period, adu, .. }) => said.began.push((period, adu)),
+            Output::Event(Event::Ended) => said.ended = true,
+            Output::Event(_) => {}
+        }
+    }
+    said
+}
+
+/// A TCP that has had so many bytes acknowledged, with a window of 10 segments.
+fn state(acknowledged: u64, unsent: u64) -> TcpState {
+    TcpState {
+        acknowledged,
+        unsent,
+        window: Size::from_bytes(14_600),
+        segment: Size::from_bytes(1460),
+        header: Size::from_bytes(40),
+        reductions: 0,
+    }
+}
+
+/// Takes all that TCP is to carry, as one that sends at once.
+fn write(sender: &mut Sender, millis: u64, stream: &mut Vec<u8>) {
+    let now = Instant::from_nanos(millis * MILLI);
+    loop {
+        let pending = sender.tcp_pending().to_vec();
+        if pending.is_empty() {
+            break;
+        }
+        stream.extend_from_slice(&pending);
+        sender.tcp_written(now, pending.len());
+        sender.handle(now, Input::Tcp(state(stream.len() as u64, 0)));
+    }
+}
+
+/// A dialogue: the switch to RTP waits for the end of the ADU and for TCP's unsent bytes; the one back for RTP's queue.
+#[test]
+fn the_transport_changes_at_the_end_of_an_adu_once_all_is_sent() {
+    let at = |millis: u64| Instant::from_nanos(millis * MILLI);
+    let (mut sender, mut stream) = (sender(tpba(10, 50)), Vec::new());
+    sender.handle(at(0), Input::Tcp(state(0, 0)));
+    for number in 0..4 {
+        sender.push(at(0), &content(number, 5120), true).expect("room");
+    }
+    write(&mut sender, 0, &mut stream);
+    assert_eq!(stream.len(), 4 * (12 + 5120));
+    assert_eq!(stream[..12], AduHeader { number: 0, length: 5120 }.to_bytes());
+    assert_eq!(listen(&mut sender).packets.len(), 1, "the packet that opens the way");
+    // Three intervals of 10 ms, in the last of which something is acknowledged.
+    for millis in [10, 20] {
+        sender.handle(at(millis), Input::Tcp(state(0, 0)));
+    }
+    sender.push(at(25), &content(4, 5120), true).expect("room");
+    // TCP takes 1000 bytes of the fifth, and holds 500 of them.
+    assert!(sender.tcp_pending().len() >= 1000);
+    sender.tcp_written(at(25), 1000);
+    sender.handle(at(30), Input::Tcp(state(20_528, 500)));
+    assert_eq!(listen(&mut sender).requests, [TcpRequest::NoDelay(true)]);
+    sender.push(at(31), &content(5, 1000), true).expect("room");
+    sender.handle(at(32), Input::Tcp(state(20_528, 0)));
+    assert_eq!(listen(&mut sender).began, [], "the fifth is not written");
+    let rest = sender.tcp_pending().len();
+    assert!(rest > 0 && rest <= 4132);
+    while !sender.tcp_pending().is_empty() {
+        let rest = sender.tcp_pending().len();
+        sender.tcp_written(at(33), rest);
+        assert_eq!(listen(&mut sender).began, [], "TCP has not sent it");
+        sender.handle(at(33), Input::Tcp(state(20_528, 0)));
+    }
+    let said = listen(&mut sender);
+    assert_eq!(said.began, [(Period::Running, 5)]);
+    assert_eq!(said.packets.len(), 1, "the first part of the sixth");
+    let packet = RtpPacket::parse(&said.packets[0]).expect("RTP");
+    let (part, data) = AduPart::parse(packet.payload).expect("a part");
+    assert_eq!(part, AduPart { adu: AduHeader { number: 5, length: 1000 }, offset: 0, since_switch: 0 });
+    // 576 bytes less 28 of IP and UDP, 28 of RTP and 20 of the part's own.
+    assert_eq!((data.len(), data), (500, &content(5, 1000)[..500]));
+    assert!(!packet.header.marker && sender.period() == Period::Running);
+    // The running period is over, and the second part has not gone yet.
+    sender.handle(at(34), Input::Timer);
+    let mut later = Vec::new();
+    let mut millis = 34;
+    while later.is_empty() && millis < 500 {
+        millis += 1;
+        sender.handle(at(millis), Input::Timer);
+        let said = listen(&mut sender);
+        assert!(said.began.is_empty() || !said.packets.is_empty());
+        later = said.packets;
+    }
+    assert!(RtpPacket::parse(&later[0]).expect("RTP").header.marker, "the end of the ADU");
+    sender.handle(at(millis.max(90)), Input::Timer);
+    let said = listen(&mut sender);
+    let back = [TcpRequest::NoDelay(false), TcpRequest::Window(Size::from_bytes(14_600))];
+    assert_eq!((said.requests.as_slice(), said.began.as_slice()), (&back[..], &[(Period::Probing, 6)][..]));
+}
+
+#[test]
+fn a_stopped_flow_sends_what_it_has_and_shuts_tcp_down() {
+    let at = |millis: u64| Instant::from_nanos(millis * MILLI);
+    let (mut sender, mut stream) = (sender(tpba(10, 50)), Vec::new());
+    sender.handle(at(0), Input::Tcp(state(0, 0)));
+    sender.push(at(0), b"first", true).expect("room");
+    sender.push(at(0), b"sec", false).expect("room");
+    sender.handle(at(1), Input::Stop);
+    assert_eq!(sender.push(at(1), b"ond", true), Err(PushError::Stopped));
+    assert!(!listen(&mut sender).ended);
+    write(&mut sender, 2, &mut stream);
+    let said = listen(&mut sender);
+    assert!(said.ended && said.requests == [TcpRequest::Finish], "{said:?}");
+    assert_eq!(
+        stream,
+        [&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5][..], b"first", &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3], b"sec"].concat()
+    );
+    assert_eq!(sender.wake(), None);
+}
+
+#[test]
+fn what_is_too_long_or_too_much_is_refused_whole() {
+    let mut sender = sender(tpba(10, 50));
+    let longest = AduHeader::LONGEST as usize;
+    let big = vec![0; longest];
+    assert_eq!(
+        sender.push(Instant::ZERO, &[&big[..], &[0]].concat(), true),
+        Err(PushError::TooLong { found: longest + 1, most: longest })
+    );
+    assert_eq!(sender.waiting(), 0);
+    // One goes to where TCP takes it from, two wait.
+    for _ in 0..3 {
+        sender.push(Instant::ZERO, &big, true).expect("room");
+    }
+    assert_eq!(sender.push(Instant::ZERO, &[0], true), Err(PushError::Full { found: 1, room: 0 }));
+}
+
+/// An end of the receiver's dialogue: ADUs by TCP as frames, by RTP as packets.
+struct Ear {
+    receiver: Receiver,
+    sequence: u16,
+    now: u64,
+}
+
+impl Ear {
+    fn new() -> Self {
+        let mut ear = Self { receiver: receiver(100), sequence: 0, now: 0 };
+        ear.packet(&[]);
+        ear.wait(100);
+        ear
+    }
+
+    fn now(&self) -> Instant<equipoise::units::ReceiverClock> {
+        Instant::from_nanos(self.now * MILLI)
+    }
+
+    fn wait(&mut self, millis: u64) {
+        self.now += millis;
+        self.receiver.handle(self.now(), Input::Timer);
+    }
+
+    fn packet(&mut self, payload: &[u8]) {
+        let mut bytes = Vec::new();
+        let send_time = Some(equipoise_session::wire::NtpTime::from_instant(self.now().assume_clock()));
+        let header = equipoise_session::wire::rtp::RtpHeader {
+            payload_type: 96,
+            ssrc: SSRC,
+            sequence: self.sequence,
+            send_time,
+            ..Default::default()
+        };
+        self.sequence += 1;
+        header.encode(&mut bytes);
+        bytes.extend_from_slice(payload);
+        self.receiver.handle(self.now(), Input::Datagram(&bytes));
+    }
+
+    fn rtp(&mut self, number: u64, since_switch: u32) {
+        let data = content(number, 10);
+        let mut payload = Vec::new();
+        AduPart { adu: AduHeader { number, length: 10 }, offset: 0, since_switch }.encode(&mut payload);
+        payload.extend_from_slice(&data);
+        self.packet(&payload);
+    }
+
+    fn tcp(&mut self, number: u64) -> usize {
+        let bytes = [&AduHeader { number, length: 10 }.to_bytes()[..], &content(number, 10)].concat();
+        self.receiver.tcp_received(self.now(), &bytes)
+    }
+
+    /// Numbers that are given out, and how many are missing before each.
+    fn hears(&mut self) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        while self.receiver.poll().is_some() {}
+        while let Some(Adu { number, missing, data, .. }) = self.receiver.take_adu() {
+            assert_eq!(data, content(number, 10));
+            found.push((number, missing));
+        }
+        found
+    }
+}
+
+#[test]
+fn rtp_that_overtakes_tcp_waits_for_it_without_limit() {
+    let mut ear = Ear::new();
+    ear.tcp(0);
+    assert_eq!(ear.hears(), [(0, 0)]);
+    ear.rtp(2, 0);
+    ear.rtp(3, 1);
+    ear.wait(10_000);
+    assert_eq!(ear.hears(), [], "TCP owes 1");
+    ear.tcp(1);
+    assert_eq!(ear.hears(), [(1, 0), (2, 0), (3, 0)]);
+}
+
+#[test]
+fn what_rtp_lost_is_missing_as_soon_as_what_follows_says_so() {
+    let mut ear = Ear::new();
+    ear.tcp(0);
+    ear.rtp(1, 0);
+    ear.rtp(4, 3);
+    assert_eq!(ear.hears(), [(0, 0), (1, 0), (4, 2)]);
+}
+
+#[test]
+fn tcp_that_overtakes_rtp_waits_for_as_long_as_rtp_may_be_reordered() {
+    let mut ear = Ear::new();
+    ear.rtp(0, 0);
+    assert_eq!(ear.tcp(2), 22);
+    assert_eq!((ear.hears(), ear.receiver.wants_tcp()), (vec![(0, 0)], false));
+    assert_eq!(ear.tcp(3), 0, "held up");
+    ear.wait(199);
+    assert_eq!(ear.hears(), []);
+    ear.rtp(1, 1);
+    assert_eq!(ear.hears(), [(1, 0), (2, 0)]);
+    assert_eq!(ear.tcp(5), 22);
+    ear.wait(200);
+    assert_eq!(ear.hears(), [(5, 2)], "3 and 4 were RTP's, and lost");
+    ear.rtp(3, 0);
+    assert_eq!(ear.hears(), [], "too late");
+}
+
+#[test]
+fn a_whole_run_that_was_lost_is_missing() {
+    let mut ear = Ear::new();
+    ear.tcp(0);
+    // 1 to 4 went over RTP and were lost; 5 and 6 over TCP; 7 over RTP comes before them.
+    ear.rtp(7, 0);
+    ear.tcp(5);
+    assert_eq!(ear.hears(), [(0, 0), (5, 4)], "RTP has gone on, so nothing is waited for");
+    ear.tcp(6);
+    assert_eq!(ear.hears(), [(6, 0), (7, 0)]);
+}
+
+#[test]
+fn the_end_of_tcp_ends_the_flow_once_rtp_had_its_time() {
+    let mut ear = Ear::new();
+    ear.rtp(1, 0);
+    ear.receiver.handle(ear.now(), Input::TcpEnded);
+    ear.rtp(2, 1);
+    assert_eq!(ear.hears(), []);
+    ear.wait(200);
+    assert_eq!(ear.hears(), [(1, 1), (2, 0)]);
+    assert_eq!(ear.receiver.wake(), None);
+}
+
+#[test]
+fn a_stream_that_is_none_of_ours_is_left_alone() {
+    for bytes in [
+        AduHeader { number: 0, length: AduHeader::LONGEST + 1 }.to_bytes().to_vec(),
+        [&AduHeader { number: 0, length: 0 }.to_bytes()[..], &AduHeader { number: 0, length: 0 }.to_bytes()].concat(),
+    ] {
+        let mut ear = Ear::new();
+        assert_eq!(ear.receiver.tcp_received(ear.now(), &bytes), bytes.len());
+        ear.wait(100);
+        let mut broken = 0;
+        while let Some(output) = ear.receiver.poll() {
+            broken += u32::from(output == Output::Event(Event::TcpBroken));
+        }
+        assert_eq!((broken, ear.receiver.wants_tcp()), (1, false));
+    }
+}
+
+/// Both ends, a TCP that is reliable and in order, and a network that loses, delays and reorders datagrams.
+struct World {
+    random: Pcg64Mcg,
+    now: u64,
+    sender: Sender,
+    receiver: Receiver,
+    loss_percent: u32,
+    /// What TCP holds and has not sent; what is under way, with the time of its arrival; what waits to be read.
+    unsent: VecDeque<u8>,
+    flying: VecDeque<(u64, Vec<u8>)>,
+    readable: VecDeque<u8>,
+    acknowledged: u64,
+    order: u64,
+    datagrams: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>,
+    reports: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>,
+    reads_again: u64,
+    pushed: u64,
+    lengths: Vec<usize>,
+    /// ADUs that the network took a part of, and those that went over RTP.
+    lost: BTreeSet<u64>,
+    given: u64,
+    missing: u64,
+    /// ADUs that came over RTP.
+    over_rtp: u64,
+    switches: u64,
+}
+
+impl World {
+    const HOLD_MS: u64 = 20;
+    /// Datagrams take up to this long, and so may come in any order.
+    const LONGEST_WAY_MS: u64 = 8;
+
+    fn new(seed: u64, loss_percent: u32) -> Self {
+        Self {
+            random: Pcg64Mcg::seed_from_u64(seed),
+            now: 0,
+            sender: sender(tpba(1, 2)),
+            receiver: receiver(Self::HOLD_MS as i64),
+            loss_percent,
+            unsent: VecDeque::new(),
+            flying: VecDeque::new(),
+            readable: VecDeque::new(),
+            acknowledged: 0,
+            order: 0,
+            datagrams: BinaryHeap::new(),
+            reports: BinaryHeap::new(),
+            reads_again: 0,
+            pushed: 0,
+            lengths: Vec::new(),
+            lost: BTreeSet::new(),
+            given: 0,
+            missing: 0,
+            over_rtp: 0,
+            switches: 0,
+        }
+    }
+
+    fn below(&mut self, limit: u32) -> u64 {
+        u64::from(self.random.next_u32() % limit)
+    }
+
+    fn one_in(&mut self, many: u32) -> bool {
+        self.below(many) == 0
+    }
+
+    /// Up to some hundred microseconds pass, and whatever falls into them happens.
+    fn step(&mut self) {
+        self.now += 10_000 + self.below(400_000);
+        self.network();
+        self.send();
+        if self.one_in(300) {
+            // A slow reader: nothing is read for up to 60 ms, thrice as long as anything is held.
+            self.reads_again = self.now + self.below(60) * MILLI;
+        }
+        if self.now >= self.reads_again {
+            self.read();
+        }
+    }
+
+    fn network(&mut self) {
+        let sent = self.below(8000).min(self.unsent.len() as u64) as usize;
+        if sent > 0 {
+            let way = (1 + self.below(5)) * MILLI;
+            let arrives = self.flying.back().map_or(0, |(at, _)| *at).max(self.now + way);
+            let bytes = self.unsent.drain(..sent).collect();
+            self.flying.push_back((arrives, bytes));
+        }
+        while self.flying.front().is_some_and(|(at, _)| *at <= self.now) {
+            if let Some((_, bytes)) = self.flying.pop_front() {
+                self.acknowledged += bytes.len() as u64;
+                self.readable.extend(bytes);
+            }
+        }
+    }
+
+    fn now<C>(&self) -> Instant<C> {
+        Instant::from_nanos(self.now)
+    }
+
+    fn tell_tcp(&mut self) {
+        let state = state(self.acknowledged, self.unsent.len() as u64);
+        self.sender.handle(self.now(), Input::Tcp(state));
+    }
+
+    fn send(&mut self) {
+        while let Some(Reverse((_, _, report))) =
+            self.reports.peek().is_some_and(|Reverse((at, ..))| *at <= self.now).then(|| self.reports.pop()).flatten()
+        {
+            self.sender.handle(self.now(), Input::Datagram(&report));
+        }
+        while self.sender.waiting() < 4000 {
+            let length = if self.one_in(500) { 60_000 } else { self.below(3000) as usize };
+            let bytes = content(self.pushed, length);
+            let cut = self.below(length as u32 + 1) as usize;
+            self.sender.push(self.now(), &bytes[..cut], false).expect("room");
+            self.sender.push(self.now(), &bytes[cut..], true).expect("room");
+            self.lengths.push(length);
+            self.pushed += 1;
+        }
+        self.sender.handle(self.now(), Input::Timer);
+        self.tell_tcp();
+        let taken = (self.below(6000) as usize).min(self.sender.tcp_pending().len());
+        self.unsent.extend(&self.sender.tcp_pending()[..taken]);
+        self.sender.tcp_written(self.now(), taken);
+        self.tell_tcp();
+        let mut packets = Vec::new();
+        while let Some(output) = self.sender.poll() {
+            match output {
+                Output::Transmit(transmit) => packets.push(transmit.head.to_vec()),
+                Output::Event(Event::Began { .. }) => self.switches += 1,
+                _ => {}
+            }
+        }
+        assert!(self.sender.wake().is_some_and(|wake| wake.at > self.now()));
+        for packet in packets {
+            self.carry(&packet);
+        }
+    }
+
+    fn carry(&mut self, packet: &[u8]) {
+        let is_lost = self.below(100) < u64::from(self.loss_percent);
+        if is_lost && !is_rtcp(packet) {
+            let part = AduPart::parse(RtpPacket::parse(packet).expect("RTP").payload);
+            self.lost.extend(part.ok().map(|(part, _)| part.adu.number));
+            return;
+        }
+        let copies = if self.one_in(100) { 2 } else { 1 };
+        for _ in 0..copies {
+            let way = MILLI + self.below((Self::LONGEST_WAY_MS * MILLI) as u32 - MILLI as u32);
+            self.order += 1;
+            self.datagrams.push(Reverse((self.now + way, self.order, packet.to_vec())));
+        }
+    }
+
+    /// Reads what has come: datagrams with the times at which they did, before the stream, which has none.
+    fn read(&mut self) {
+        while let Some(Reverse((at, _, datagram))) = self
+            .datagrams
+            .peek()
+            .is_some_and(|Reverse((at, ..))| *at <= self.now)
+            .then(|| self.datagrams.pop())
+            .flatten()
+        {
+            self.receiver.handle(Instant::from_nanos(at), Input::Datagram(&datagram));
+        }
+        let length = self.below(20_000) as usize;
+        let bytes: Vec<_> = self.readable.iter().copied().take(length).collect();
+        let taken = self.receiver.tcp_received(self.now(), &bytes);
+        self.readable.drain(..taken);
+        self.receiver.handle(self.now(), Input::Timer);
+
+        while let Some(output) = self.receiver.poll() {
+            if let Output::Transmit(transmit) = output {
+                self.order += 1;
+                let report = transmit.head.to_vec();
+                self.reports.push(Reverse((self.now + 3 * MILLI, self.order, report)));
+            }
+        }
+        // The application may leave what is there for later.
+        let mut patience = if self.one_in(10) { self.below(3) } else { u64::MAX };
+        while patience > 0
+            && let Some(Adu { number, missing, over, data }) = self.receiver.take_adu()
+        {
+            patience -= 1;
+            assert_eq!(number, self.given + missing, "in order, and each once");
+            assert!((self.given..number).all(|lost| self.lost.contains(&lost)), "only the network loses");
+            assert!(over == Period::Running || !self.lost.contains(&number));
+            self.over_rtp += u64::from(over == Period::Running);
+            assert_eq!(data, content(number, self.lengths[number as usize]), "whole");
+            (self.given, self.missing) = (number + 1, self.missing + missing);
+        }
+    }
+
+    /// Until so many switches, and then until all has come.
+    fn run(&mut self, switches: u64) {
+        while self.switches < switches {
+            self.step();
+            assert!(self.now < 3_000_000 * MILLI, "{} switches only", self.switches);
+        }
+        self.sender.handle(self.now(), Input::Stop);
+        for _ in 0..3000 {
+            self.now += 100_000;
+            self.network();
+            self.sender.handle(self.now(), Input::Timer);
+            self.tell_tcp();
+            let pending = self.sender.tcp_pending().to_vec();
+            self.unsent.extend(&pending);
+            self.sender.tcp_written(self.now(), pending.len());
+            let mut packets = Vec::new();
+            while let Some(output) = self.sender.poll() {
+                if let Output::Transmit(transmit) = output {
+                    packets.push(transmit.head.to_vec());
+                }
+            }
+            for packet in packets {
+                self.carry(&packet);
+            }
+            self.read();
+        }
+        assert!(self.sender.wake().is_none(), "it has ended");
+        self.receiver.handle(self.now(), Input::TcpEnded);
+        self.now += 1000 * MILLI;
+        self.read();
+        while self.given < self.pushed && !self.lost.contains(&self.given) {
+            self.read();
+        }
+    }
+}
+
+fn switches_lose_double_and_reorder_nothing(switches: u64) {
+    let mut world = World::new(1, 0);
+    world.run(switches);
+    assert_eq!((world.given, world.missing), (world.pushed, 0));
+    let over_tcp = world.given - world.over_rtp;
+    let least = switches / 2;
+    assert!(world.over_rtp > least && over_tcp > least, "{} over RTP, {over_tcp} over TCP", world.over_rtp);
+}
+
+fn switches_with_loss_lose_only_what_the_network_lost(switches: u64) {
+    let mut world = World::new(2, 5);
+    world.run(switches);
+    let lost = world.lost.len() as u64;
+    assert!(world.missing > switches / 100 && world.missing <= lost, "{} of {lost}", world.missing);
+    assert!((world.given..world.pushed).all(|number| world.lost.contains(&number)), "but for the last ones");
+}
+
+#[test]
+fn a_thousand_switches_lose_double_and_reorder_nothing_and_with_loss_only_what_the_network_lost() {
+    switches_lose_double_and_reorder_nothing(1000);
+    switches_with_loss_lose_only_what_the_network_lost(1000);
+}
+
+#[test]
+#[ignore = "long: 10 000 switches"]
+fn ten_thousand_switches_lose_double_and_reorder_nothing() {
+    switches_lose_double_and_reorder_nothing(10_000);
+}
+
+#[test]
+#[ignore = "long: 10 000 switches"]
+fn ten_thousand_switches_with_loss_lose_only_what_the_network_lost() {
+    switches_with_loss_lose_only_what_the_network_lost(10_000);
+}
+
+proptest! {
+    /// Bytes and packets of anyone: nothing panics, and memory stays bounded.
+    #[test]
+    fn a_receiver_outlasts_anything(ops in proptest::collection::vec((0u64..200, 0u8..6, proptest::collection::vec(any::<u8>(), 0..80), any::<u64>(), any::<u32>()), 1..60)) {
+        let mut ear = Ear::new();
+        for (millis, kind, bytes, number, more) in ops {
+            match kind {
+                0 => ear.receiver.handle(ear.now(), Input::Datagram(&bytes)),
+                1 => _ = ear.receiver.tcp_received(ear.now(), &bytes),
+                2 => ear.packet(&bytes),
+                3 => ear.rtp(number % 50, more % 50),
+                4 => _ = ear.tcp(number % 50),
+                _ => {
+                    let mut payload = Vec::new();
+                    AduPart { adu: AduHeader { number, length: more % 2000 }, offset: more % 7 * 100, since_switch: more % 3 }.encode(&mut payload);
+                    payload.extend_from_slice(&bytes);
+                    ear.packet(&payload);
+                }
+            }
+            ear.wait(millis);
+            let mut last = None;
+            while ear.receiver.poll().is_some() {}
+            while let Some(Adu { number, .. }) = ear.receiver.take_adu() {
+                prop_assert!(last < Some(number));
+                last = Some(number);
+            }
+        }
+    }
+
+    /// Whatever TCP and the peer tell a sender, it neither panics nor spins.
+    #[test]
+    fn a_sender_outlasts_anything(ops in proptest::collection::vec((0u64..20, 0u8..5, proptest::collection::vec(any::<u8>(), 0..80), any::<[u64; 4]>()), 1..80)) {
+        let mut sender = sender(tpba(1, 5));
+        let mut now = 0;
+        for (millis, kind, bytes, [acknowledged, unsent, window, segment]) in ops {
+            now += millis * MILLI;
+            let at = Instant::from_nanos(now);
+            match kind {
+                0 => sender.handle(at, Input::Datagram(&bytes)),
+                1 => _ = sender.push(at, &bytes, segment % 2 == 0),
+                2 => {
+                    let (window, segment) = (Size::from_bytes(window), Size::from_bytes(segment));
+                    sender.handle(at, Input::Tcp(TcpState { acknowledged, unsent: unsent % 3, window, segment, header: segment, reductions: 0 }));
+                }
+                3 => sender.tcp_written(at, acknowledged as usize),
+                _ => sender.handle(at, Input::Timer),
+            }
+            sender.handle(at, Input::Timer);
+            listen(&mut sender);
+            prop_assert!(sender.wake().is_none_or(|wake| wake.at > at));
+        }
+    }
+}

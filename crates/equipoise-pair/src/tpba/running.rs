@@ -1,0 +1,69 @@
+use equipoise::control::{AdaptationPoints, Allowance, Controller, Feedback, RateLimits, Reason, Snapshot, reduced};
+use equipoise::units::{Instant, Rate, SenderClock, Span};
+
+/// How a running period answers to loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunningConfig {
+    /// `T_adapt`: from one adaptation point to the next; longer answers later, and to a surer number.
+    pub adapt: Span,
+    /// `R_f`: by how many times the loss the rate falls.
+    pub reduction_factor: f64,
+    /// Not below this.
+    pub min_rate: Rate,
+}
+
+impl RunningConfig {
+    /// The paper's values (Tobe 1999, Table 2 and Sec. 6.1): 3 s, 3.0. The least rate is ours: what LDA starts with there.
+    pub const PAPER: Self = Self { adapt: Span::from_secs(3), reduction_factor: 3.0, min_rate: Rate::from_bps(10_000) };
+}
+
+/// The law of TPBA's running period: at every adaptation point loss lowers the rate, and nothing raises it.
+///
+/// Source: Tobe 1999, Sec. 4: `r[i] = r[i-1] (1 - p R_f)` where a loss was reported.
+/// Readings: p is the mean of the reports since the last adaptation point, between which the rate does not change. Three
+/// missing reports halve the rate, as they do for every controller here.
+#[derive(Clone, Debug)]
+pub struct Running {
+    config: RunningConfig,
+    limits: RateLimits,
+    rate: Rate,
+    losses: AdaptationPoints,
+    snapshot: Snapshot,
+}
+
+impl Running {
+    /// Begins at `rate`, `r_s`.
+    pub fn new(config: RunningConfig, rate: Rate) -> Self {
+        let limits = RateLimits::within(config.min_rate, rate);
+        let rate = limits.max();
+        let config = RunningConfig { reduction_factor: config.reduction_factor.max(0.0), ..config };
+        Self { config, limits, rate, losses: AdaptationPoints::default(), snapshot: Snapshot::default() }
+    }
+}
+
+impl Controller for Running {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback) {
+        let Feedback::Interval(interval) = feedback else { return };
+        self.snapshot = Snapshot { reason: Some(Reason::Fixed), ..Snapshot::default() };
+        let Some(lost) = self.losses.push(now, interval.fraction_lost, self.config.adapt) else { return };
+        let bps = self.rate.as_bps_f64();
+        let next = reduced(bps, lost, self.config.reduction_factor);
+        let (rate, cut) = self.limits.clamp(next);
+        self.rate = rate;
+        self.snapshot.reason = Some(RateLimits::reason(Reason::Law, cut));
+        self.snapshot.law_step_bps = Some(next - bps);
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { rate: self.rate }
+    }
+
+    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+        self.rate = self.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}

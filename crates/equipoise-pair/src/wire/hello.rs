@@ -1,0 +1,73 @@
+use super::PairWireError;
+
+/// What each end of a flow pair says first over TCP: 12 bytes.
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 32 | `EQFP` |
+/// | 8 | version, 1 |
+/// | 8 | 0 |
+/// | 16 | UDP port at which it takes datagrams |
+/// | 32 | its synchronisation source |
+///
+/// The receiver answers with its own once it has the sender's. The sender's port may be another by the time its datagrams
+/// arrive (NAT): the receiver sends to where they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairHello {
+    /// UDP port at which it takes datagrams.
+    pub port: u16,
+    /// The synchronisation source of its RTP and RTCP.
+    pub ssrc: u32,
+}
+
+impl PairHello {
+    /// Length in bytes.
+    pub const LEN: usize = 12;
+    /// The name and the version.
+    const BEGINNING: [u8; 6] = *b"EQFP\x01\0";
+
+    /// Its bytes.
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        let (beginning, rest) = bytes.split_at_mut(Self::BEGINNING.len());
+        let (port, ssrc) = rest.split_at_mut(2);
+        beginning.copy_from_slice(&Self::BEGINNING);
+        port.copy_from_slice(&self.port.to_be_bytes());
+        ssrc.copy_from_slice(&self.ssrc.to_be_bytes());
+        bytes
+    }
+
+    /// Reads the first bytes of a stream.
+    ///
+    /// # Errors
+    /// [`PairWireError::NoPair`] where they are not a flow pair's, or another version's.
+    pub fn parse(bytes: [u8; Self::LEN]) -> Result<Self, PairWireError> {
+        let [b0, b1, b2, b3, b4, b5, port @ .., s0, s1, s2, s3] = bytes;
+        let found = [b0, b1, b2, b3, b4, b5];
+        if found != Self::BEGINNING {
+            return Err(PairWireError::NoPair { found });
+        }
+        Ok(Self { port: u16::from_be_bytes(port), ssrc: u32::from_be_bytes([s0, s1, s2, s3]) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_book() {
+        let hello = PairHello { port: 5004, ssrc: 0x1234_5678 };
+        let bytes = [0x45, 0x51, 0x46, 0x50, 1, 0, 0x13, 0x8C, 0x12, 0x34, 0x56, 0x78];
+        assert_eq!(hello.to_bytes(), bytes);
+        assert_eq!(PairHello::parse(bytes), Ok(hello));
+    }
+
+    #[test]
+    fn another_version_and_another_protocol_are_refused() {
+        assert_eq!(PairHello::parse(*b"GET / HTTP/1"), Err(PairWireError::NoPair { found: *b"GET / " }));
+        let mut next = PairHello { port: 1, ssrc: 2 }.to_bytes();
+        next[4] = 2;
+        assert!(matches!(PairHello::parse(next), Err(PairWireError::NoPair { .. })));
+    }
+}

@@ -1,0 +1,78 @@
+//! Fig. 3 and 4 live: the same session over sockets, each path behind emulated links, with the simulation beside.
+
+use std::sync::atomic::AtomicBool;
+
+use super::figures::{self, AtTotal, Names};
+use super::setting::{METHODS, Outcome, Row, TOTALS, session};
+use super::{Found, Options, Part, variant};
+use crate::experiment::live::LiveLab;
+use crate::{ExperimentError, Results};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim;
+
+/// What can be run live, too.
+pub const LIVE: &[Part] = &[Part::Fig3, Part::Fig4];
+
+/// The paper has five.
+const RUNS: u32 = 1;
+/// The paper's total, and the one above what the wide path carries.
+const LIVE_TOTALS: [&str; 2] = [TOTALS[0], TOTALS[2]];
+/// The length of a run, and that of a quick look, in which there are four splits.
+const DURATIONS: [&str; 2] = ["duration = \"100 s\"", "duration = \"20 s\""];
+
+const NAMES: Names = Names {
+    figures: ["Fig. 3, live", "Fig. 4, live"],
+    near_best_single: "fig3.live_ap_near_best_single",
+    min_delay_surges: "fig3.live_min_delay_surges",
+    below_single: "fig3.live_ap_below_single_above_capacity",
+    beats_single: "fig4.live_ap_beats_single_above_capacity",
+    lte_only_drops: "fig4.live_lte_only_drops",
+};
+
+const ASSUMPTIONS: &[&str] = &[
+    "The hosts are network namespaces of this machine. Each path is a pair of sockets of its own, whose packets go through the links \
+     of the scenario in the emulator of `equipoise live`, with the traffic of others as packets.",
+    "Scenario, totals and methods are those of the simulated runs, without 3.0 Mbit/s; see there. The methods take turns within a \
+     run, as in the paper.",
+    "The rows that say so are simulated, with the same seeds.",
+];
+
+/// Runs the methods across network namespaces, in real time: 17 minutes for each of the runs, or 4 for a quick look.
+/// `progress` is told the share that is done; where `stop` is set, what was run by then is given.
+///
+/// # Errors
+/// [`ExperimentError`] where the system refuses namespaces, sockets or threads.
+pub fn run(
+    parts: &[Part],
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &dyn Fn(f64),
+) -> Result<Results, ExperimentError> {
+    let (runs, duration) = (options.runs(RUNS, 1), DURATIONS[usize::from(options.quick)]);
+    let lab = LiveLab::new(options, (LIVE_TOTALS.len() * METHODS.len()) as u32 * runs, stop, progress);
+    let mut measured = Vec::new();
+    for total in LIVE_TOTALS {
+        measured.push(at_total(&lab, total, runs, duration)?);
+    }
+    let mut found = Found::default();
+    figures::draw(parts, &measured, &NAMES, &mut found);
+    Ok(found.live_results("Asvarujanon 2014", options, ASSUMPTIONS))
+}
+
+/// The methods at a total, live, and behind them simulated.
+fn at_total(lab: &LiveLab<'_>, total: &'static str, runs: u32, duration: &str) -> Result<AtTotal, ExperimentError> {
+    let scenario = |split: &str| -> Scenario { variant(&session(total, split).text, &[(DURATIONS[0], duration)]) };
+    let row = |name: String| Row { name, outcomes: Vec::new() };
+    let mut live = METHODS.map(|(name, _)| row(name.to_owned()));
+    let mut simulated = METHODS.map(|(name, _)| row(format!("{name}, simulated")));
+    for number in 0..runs {
+        for ((_, split), (live, simulated)) in METHODS.iter().zip(live.iter_mut().zip(&mut simulated)) {
+            let scenario = scenario(split);
+            let Some(run) = lab.run(&scenario, number)? else { continue };
+            live.outcomes.push(Outcome::of(&run));
+            let seed = lab.options.seed.wrapping_add(number.into());
+            simulated.outcomes.push(Outcome::of(&sim::simulate(&scenario, seed, &mut |_| {})?));
+        }
+    }
+    Ok(AtTotal { total, rows: live.into_iter().chain(simulated).collect() })
+}

@@ -1,0 +1,181 @@
+//! The methods, and what is read off a run.
+
+use super::{Lab, Mean, variant};
+use crate::{Plot, PlotData, PlotLayer};
+use equipoise_lab::result::{IntervalResult, Run};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::Estimate;
+
+pub(super) const LTE_WIMAX: &str = include_str!("../../../../scenarios/asvarujanon2014/lte-wimax.toml");
+
+/// Trials in the paper (Asvarujanon 2014, Sec. 4.5).
+pub(super) const RUNS: u32 = 5;
+/// Totals in Mbit/s, as the scenario writes them: the paper's, one above what the narrow path carries, and one between what the
+/// wide path leaves and what both leave.
+pub(super) const TOTALS: [&str; 3] = ["1.5", "3.0", "4.8"];
+/// Report intervals in a period of 5 s.
+const INTERVALS_IN_PERIOD: usize = 10;
+/// Bits of a packet.
+const PACKET_BITS: f64 = 4000.0;
+
+/// A way to divide the total: its name, and a scenario's `split`.
+pub(super) type Method = (&'static str, &'static str);
+
+pub(super) const AP: Method = ("AP", "name = \"ap\"");
+pub(super) const EQUAL: Method = ("Equal", "name = \"equal\"");
+pub(super) const MIN_DELAY: Method = ("Min-delay", "name = \"min-delay\"");
+/// In the paper's rotation (Asvarujanon 2014, Sec. 4.4).
+pub(super) const METHODS: [Method; 5] =
+    [AP, EQUAL, ("WiMAX-only", "name = \"single\", path = 1"), ("LTE-only", "name = \"single\", path = 0"), MIN_DELAY];
+/// Places of the two single paths among the methods.
+pub(super) const SINGLES: [usize; 2] = [2, 3];
+pub(super) const LTE_ONLY: usize = 3;
+
+/// The paper's session with a total in Mbit/s and a split.
+pub(super) fn session(total: &str, split: &str) -> Scenario {
+    session_of(LTE_WIMAX, total, split)
+}
+
+/// The same in another scenario, whose session has 1.5 Mbit/s and `ap`.
+pub(super) fn session_of(text: &str, total: &str, split: &str) -> Scenario {
+    let total = format!("name = \"cbr\", rate = \"{total} Mbit/s\"");
+    let split = format!("split = {{ {split} }}");
+    variant(text, &[("name = \"cbr\", rate = \"1.5 Mbit/s\"", &total), ("split = { name = \"ap\" }", &split)])
+}
+
+/// What counts of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Outcome {
+    /// Mean one-way delay of all packets, in ms.
+    pub(super) delay_ms: f64,
+    /// Rate of packets that were sent in the run and arrive, in Mbit/s.
+    pub(super) throughput_mbps: f64,
+    /// Packets lost over packets sent, in %.
+    pub(super) lost_percent: f64,
+    /// Largest mean delay of a period, in ms.
+    pub(super) surge_ms: f64,
+    /// Mean delay of all packets over time, by periods, in ms.
+    pub(super) delays: Vec<(f64, f64)>,
+    /// Rate of each path over time, by periods, in Mbit/s, with its name.
+    pub(super) rates: Vec<(String, Vec<(f64, f64)>)>,
+}
+
+impl Outcome {
+    /// Of a run whose first flow is the session.
+    pub(super) fn of(run: &Run) -> Self {
+        let Some(flow) = run.flows.first() else { unreachable!("the scenarios of the program have a session") };
+        let delays: Vec<_> = flow.intervals.chunks(INTERVALS_IN_PERIOD).map(period_delay).collect();
+        let finite = delays.iter().map(|delay| delay.1).filter(|delay| delay.is_finite());
+        let rates = flow
+            .paths
+            .iter()
+            .map(|path| (path.name.clone(), path.intervals.chunks(INTERVALS_IN_PERIOD).map(period_rate).collect()));
+        Self {
+            delay_ms: flow.delay.mean_s.map_or(f64::NAN, |mean| mean * 1e3),
+            throughput_mbps: flow.packets_received as f64 * PACKET_BITS / 1e6 / run.lasted_s,
+            lost_percent: 100.0 * flow.packets_lost as f64 / flow.packets_sent.max(1) as f64,
+            surge_ms: finite.fold(f64::NAN, f64::max),
+            rates: rates.collect(),
+            delays,
+        }
+    }
+}
+
+/// The middle of a period, and the mean delay of what was sent in it.
+fn period_delay(period: &[IntervalResult]) -> (f64, f64) {
+    let known =
+        || period.iter().filter_map(|part| Some((part.delay_mean_s?, (part.packets - part.packets_lost) as f64)));
+    let packets: f64 = known().map(|(_, packets)| packets).sum();
+    (middle(period), 1e3 * known().map(|(mean, packets)| mean * packets).sum::<f64>() / packets)
+}
+
+fn period_rate(period: &[IntervalResult]) -> (f64, f64) {
+    (middle(period), period.iter().map(|part| part.rate_bps / 1e6).sum::<f64>() / period.len() as f64)
+}
+
+fn middle(period: &[IntervalResult]) -> f64 {
+    let ends = period.first().zip(period.last());
+    ends.map_or(f64::NAN, |(first, last)| f64::midpoint(first.start_s, last.end_s))
+}
+
+/// The runs of a method, in the order of their seeds.
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) outcomes: Vec<Outcome>,
+}
+
+impl Row {
+    pub(super) fn run(lab: &Lab<'_>, name: &str, scenario: &Scenario, runs: u32) -> Result<Self, SimError> {
+        Ok(Self { name: name.to_owned(), outcomes: lab.runs(scenario, runs, Outcome::of)? })
+    }
+
+    pub(super) fn mean(&self, of: fn(&Outcome) -> f64) -> Mean {
+        Mean::of(&self.values(of))
+    }
+
+    pub(super) fn values(&self, of: fn(&Outcome) -> f64) -> Vec<f64> {
+        self.outcomes.iter().map(of).collect()
+    }
+
+    /// Heads of [`cells`](Self::cells).
+    pub(super) const COLUMNS: [&str; 4] =
+        ["mean delay (ms)", "largest mean of a period (ms)", "throughput (Mbit/s)", "packets lost (%)"];
+
+    pub(super) fn cells(&self) -> Vec<String> {
+        let cell = |of, decimals| self.mean(of).words(decimals);
+        vec![
+            cell(|outcome| outcome.delay_ms, 1),
+            cell(|outcome| outcome.surge_ms, 1),
+            cell(|outcome| outcome.throughput_mbps, 3),
+            cell(|outcome| outcome.lost_percent, 2),
+        ]
+    }
+}
+
+/// Of two rows with the same seeds, the mean of their differences.
+pub(super) fn apart(minuend: &Row, subtrahend: &Row, of: fn(&Outcome) -> f64) -> Mean {
+    Mean::of(&pairs(minuend, subtrahend, of, |one, other| one - other))
+}
+
+/// Of two rows with the same seeds, the geometric mean of their ratios.
+pub(super) fn ratio(over: &Row, under: &Row, of: fn(&Outcome) -> f64) -> Mean {
+    geometric(&pairs(over, under, of, |one, other| one / other))
+}
+
+/// The geometric mean of some ratios, all above zero.
+pub(super) fn geometric(ratios: &[f64]) -> Mean {
+    let logarithms = Mean::of(&ratios.iter().map(|ratio| ratio.ln()).collect::<Vec<_>>());
+    let back = |mean: Estimate| Estimate { value: mean.value.exp(), ci95: mean.ci95.map(f64::exp) };
+    Mean {
+        value: logarithms.value.map(f64::exp).filter(|ratio| ratio.is_finite()),
+        estimate: logarithms.estimate.map(back).filter(|found| found.value.is_finite() && found.value > 0.0),
+    }
+}
+
+fn pairs(one: &Row, other: &Row, of: fn(&Outcome) -> f64, join: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    one.outcomes.iter().zip(&other.outcomes).map(|(one, other)| join(of(one), of(other))).collect()
+}
+
+/// Lines over time of the first run of each row.
+pub(super) fn delays_over_time<'a>(title: String, rows: impl IntoIterator<Item = &'a Row>) -> Plot {
+    let layers = rows.into_iter().filter_map(|row| {
+        let line = row.outcomes.first()?.delays.clone();
+        Some(PlotLayer { name: row.name.clone(), data: PlotData::Line(line) })
+    });
+    Plot {
+        title,
+        x: "time (s)",
+        y: "mean delay of a period (ms)",
+        y_limits: None,
+        layers: layers.collect(),
+        marks: Vec::new(),
+    }
+}
+
+/// Rates of the paths over time in the first run of a row.
+pub(super) fn rates_over_time(title: String, row: &Row) -> Plot {
+    let rates = row.outcomes.first().map(|outcome| outcome.rates.as_slice()).unwrap_or_default();
+    let layers = rates.iter().map(|(name, line)| PlotLayer { name: name.clone(), data: PlotData::Line(line.clone()) });
+    Plot { title, x: "time (s)", y: "rate (Mbit/s)", y_limits: None, layers: layers.collect(), marks: Vec::new() }
+}

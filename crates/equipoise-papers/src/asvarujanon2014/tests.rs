@@ -1,0 +1,117 @@
+use super::setting::{LTE_WIMAX, METHODS, Outcome, TOTALS, session};
+use super::*;
+use crate::Verdict;
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim;
+
+fn quick(parts: &[Part], data: Option<&Path>) -> Results {
+    let options = Options { runs: Some(2), quick: true, seed: 1, threads: Some(2) };
+    run(parts, data, &options, &|_| {}).expect("scenarios of the program")
+}
+
+#[test]
+fn every_scenario_of_the_program_parses_and_has_what_is_replaced() {
+    for total in TOTALS {
+        for (name, split) in METHODS {
+            let scenario = session(total, split);
+            let Some(mbps) = total.parse::<f64>().ok() else { panic!("{total}") };
+            let equipoise_lab::scenario::FlowKind::Multipath(flow) = &scenario.flows[0].kind else { panic!("{name}") };
+            let rate = flow.controller.build(scenario.flows[0].packet_size).expect("right").allowance().rate;
+            assert!((rate.as_mbps_f64() - mbps).abs() < 1e-9, "{name}: {rate}");
+            assert!(split.contains(flow.split.entry.name), "{name}: {}", flow.split.entry.name);
+        }
+    }
+    for (count, paths) in [(1, 3), (2, 4)] {
+        let scenario = Scenario::parse(&beyond::with_more(count)).expect("right");
+        assert_eq!(scenario.paths_of(&scenario.flows[0]).count(), paths);
+    }
+}
+
+#[test]
+#[ignore = "long simulations"]
+fn every_claim_of_the_figures_has_a_number() {
+    let results = quick(&[Part::Fig4, Part::Fig3], None);
+    let ids: Vec<_> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "fig3.ap_near_best_single",
+            "fig3.min_delay_surges",
+            "fig3.ap_below_single_above_capacity",
+            "fig4.ap_beats_single_above_capacity",
+            "fig4.lte_only_drops"
+        ]
+    );
+    for claim in &results.claims {
+        assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
+        assert_ne!(claim.verdict, Verdict::NotComparable, "{}", claim.id);
+    }
+    for table in results.figures.iter().flat_map(|figure| &figure.tables) {
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.caption);
+        assert_eq!(table.rows.len(), METHODS.len());
+    }
+}
+
+/// Summed up by hand: what each single path leaves bounds what it can carry.
+#[test]
+fn no_single_path_carries_more_than_it_has() {
+    for (place, most) in [(2, 5.1), (3, 1.9)] {
+        let run = sim::simulate(&session("4.8", METHODS[place].1), 1, &mut |_| {}).expect("it runs");
+        let outcome = Outcome::of(&run);
+        // A queue of a second that empties after the end is a hundredth of the run.
+        assert!(outcome.throughput_mbps < most * 1.01, "{}: {}", METHODS[place].0, outcome.throughput_mbps);
+        assert!(outcome.delay_ms > 25.0 && outcome.delay_ms < 1100.0, "{}", outcome.delay_ms);
+        assert!(outcome.surge_ms >= outcome.delay_ms && outcome.delays.len() == 20);
+    }
+    assert!(LTE_WIMAX.contains("5.1 Mbit/s") && LTE_WIMAX.contains("1.9 Mbit/s"));
+}
+
+#[test]
+#[ignore = "long simulations"]
+fn beyond_has_its_claims_and_whole_tables() {
+    let results = quick(&[Part::Beyond], None);
+    let ids: Vec<_> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
+    let expected = ["three_paths", "four_paths", "silent", "taken_away", "halved"].map(|id| format!("beyond.{id}"));
+    assert_eq!(ids, expected);
+    assert!(results.claims.iter().all(|claim| claim.ours.is_some_and(f64::is_finite)));
+    let tables: Vec<_> = results.figures.iter().flat_map(|figure| &figure.tables).collect();
+    assert_eq!(tables.len(), 8);
+    assert!(tables.iter().all(|table| table.rows.iter().all(|row| row.len() == table.columns.len())));
+}
+
+#[test]
+fn pairs_are_read_by_their_names_and_what_is_wrong_is_named_with_its_line() {
+    let folder = std::env::temp_dir().join(format!("equipoise-pairs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a temporary file");
+    let walk = |bytes: [u32; 2]| -> String {
+        (0..60).map(|second| format!("{second},{}\n", bytes[usize::from(second >= 30)])).collect()
+    };
+    assert!(matches!(pairs::read(None), Err(PairsError::NoFolder)));
+    assert!(matches!(pairs::read(Some(&folder)), Err(PairsError::None { .. })));
+    write("a_wifi.csv", &walk([1_000_000, 0]));
+    write("a_cellular.csv", &walk([200_000, 400_000]));
+    write("b_wifi.csv", "1,5\n");
+    let results = quick(&[Part::Pairs], Some(&folder));
+    assert_eq!(results.claims.len(), 6);
+    let tables = &results.figures[0].tables;
+    assert!(tables.len() == 3 && tables[0].caption.contains("1 pairs"), "b has no other half");
+    write("a_cellular.csv", "1,200\n2,many\n");
+    let error = pairs::read(Some(&folder)).expect_err("wrong on purpose").to_string();
+    assert!(error.contains("a_cellular.csv, line 2: `2,many`"), "{error}");
+    std::fs::remove_dir_all(&folder).expect("its own folder");
+}
+
+/// With the walks of Aydin, Fund and Panwar (2023), where they are.
+#[test]
+#[ignore = "long simulations"]
+fn measured_pairs_give_numbers() {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("EQUIPOISE_TEST_DATA").map_or(default, Into::into).join("links/wifi-cellular-pairs");
+    if !folder.is_dir() {
+        println!("skipped: test data (EQUIPOISE_TEST_DATA): measured pairs at {}", folder.display());
+        return;
+    }
+    let results = quick(&[Part::Pairs], Some(&folder));
+    assert!(results.claims.iter().all(|claim| claim.ours.is_some_and(|ours| ours > 0.0)), "{:?}", results.claims);
+}

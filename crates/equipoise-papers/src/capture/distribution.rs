@@ -1,0 +1,130 @@
+use equipoise::units::Span;
+use serde::Serialize;
+
+use super::gaussian::{GaussianFit, Histogram};
+use equipoise_lab::statistics::quantile;
+
+/// A set of times and how they are distributed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Distribution {
+    /// How many.
+    pub samples: u64,
+    /// The least, in seconds.
+    pub min_s: f64,
+    /// Median, in seconds.
+    pub p50_s: f64,
+    /// 95th percentile, in seconds.
+    pub p95_s: f64,
+    /// The largest, in seconds.
+    pub max_s: f64,
+    /// Mean, in seconds.
+    pub mean_s: f64,
+    /// Standard deviation (divisor n − 1), in seconds; `null` of one sample.
+    pub deviation_s: Option<f64>,
+    /// Third moment about the mean over the deviation's cube (divisor n); `null` where all are equal.
+    pub skewness: Option<f64>,
+    /// Fourth moment over the deviation's fourth power (divisor n), less 3; `null` where all are equal.
+    pub excess_kurtosis: Option<f64>,
+    /// Kolmogorov-Smirnov distance to the normal law of this mean and deviation; `null` where all are equal.
+    pub ks_distance: Option<f64>,
+    /// Width of the histogram's bars, in seconds.
+    pub bin_s: f64,
+    /// Lower edge of the first bar, in seconds; a multiple of the width.
+    pub first_s: f64,
+    /// Samples in each bar.
+    pub counts: Vec<u64>,
+    /// The Gaussian that fits the histogram best; `null` if there is none.
+    pub fit: Option<GaussianFit>,
+}
+
+/// Fewer samples have no shape.
+const FEWEST_FOR_A_FIT: usize = 30;
+/// Bars of a histogram, at the most; a width that asks for more is widened tenfold until it does not.
+const MOST_BARS: f64 = 5000.0;
+
+impl Distribution {
+    /// The distribution of some times in seconds; `None` of none.
+    pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>) -> Option<Self> {
+        samples.retain(|sample| sample.is_finite());
+        samples.sort_by(f64::total_cmp);
+        let (&min_s, &max_s) = (samples.first()?, samples.last()?);
+        let n = samples.len() as f64;
+        let mean_s = samples.iter().sum::<f64>() / n;
+        let moment = |power: i32| samples.iter().map(|sample| (sample - mean_s).powi(power)).sum::<f64>() / n;
+        let (second, spread) = (moment(2), max_s > min_s);
+        let deviation_s = (samples.len() > 1).then(|| (second * n / (n - 1.0)).sqrt());
+        let bin_s = width(&samples, bin);
+        let (first_s, counts) = histogram(&samples, bin_s);
+        let ks = deviation_s.filter(|_| spread).map(|deviation| ks_distance(&samples, mean_s, deviation));
+        let drawn = Histogram { counts: &counts, first_s, bin_s, mean_s, deviation_s: second.sqrt() };
+        let fit = (spread && samples.len() >= FEWEST_FOR_A_FIT).then(|| drawn.fit()).flatten();
+        Some(Self {
+            samples: samples.len() as u64,
+            min_s,
+            p50_s: quantile(&samples, 0.5),
+            p95_s: quantile(&samples, 0.95),
+            max_s,
+            mean_s,
+            deviation_s,
+            skewness: spread.then(|| moment(3) / second.powf(1.5)),
+            excess_kurtosis: spread.then(|| moment(4) / (second * second) - 3.0),
+            ks_distance: ks,
+            bin_s,
+            first_s,
+            fit,
+            counts,
+        })
+    }
+
+    /// The middle of a bar, in seconds.
+    pub fn middle_s(&self, bar: usize) -> f64 {
+        self.first_s + (bar as f64 + 0.5) * self.bin_s
+    }
+}
+
+/// The width asked for, or twice the interquartile range over the cube root of the count (Freedman 1981), cut to one
+/// significant digit.
+fn width(sorted: &[f64], asked: Option<Span>) -> f64 {
+    let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
+    let spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);
+    let natural = 2.0 * spread / (sorted.len() as f64).cbrt();
+    let chosen = match asked.map(Span::as_secs_f64).filter(|asked| *asked > 0.0) {
+        Some(asked) => asked,
+        None if natural > 0.0 => one_digit(natural),
+        None if range > 0.0 => one_digit(range / 10.0),
+        None => 1e-3,
+    };
+    let mut width = chosen;
+    while range / width > MOST_BARS {
+        width *= 10.0;
+    }
+    width
+}
+
+fn one_digit(value: f64) -> f64 {
+    let power = 10f64.powi(value.log10().floor() as i32);
+    (value / power).floor().max(1.0) * power
+}
+
+fn histogram(sorted: &[f64], width: f64) -> (f64, Vec<u64>) {
+    let bar = |sample: f64| (sample / width).floor();
+    let first = sorted.first().map_or(0.0, |&least| bar(least));
+    let last = sorted.last().map_or(first, |&largest| bar(largest));
+    let mut counts = vec![0u64; (last - first) as usize + 1];
+    for &sample in sorted {
+        if let Some(count) = counts.get_mut((bar(sample) - first) as usize) {
+            *count += 1;
+        }
+    }
+    (first * width, counts)
+}
+
+/// The largest distance between the samples' distribution and the normal law.
+fn ks_distance(sorted: &[f64], mean: f64, deviation: f64) -> f64 {
+    let n = sorted.len() as f64;
+    let distance = |(index, &sample): (usize, &f64)| {
+        let normal = 0.5 * libm::erfc(-(sample - mean) / (deviation * std::f64::consts::SQRT_2));
+        (normal - index as f64 / n).max((index + 1) as f64 / n - normal)
+    };
+    sorted.iter().enumerate().map(distance).fold(0.0, f64::max)
+}

@@ -1,0 +1,279 @@
+//! What every paper's experiments are made of: runs that are counted, claims that are decided by a rule.
+
+#[cfg(feature = "live")]
+pub(crate) mod live;
+
+use std::borrow::Borrow;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Claim, Figure, Results, Verdict};
+use equipoise_lab::result::{Run, World};
+use equipoise_lab::scenario::{Scenario, ScenarioError};
+use equipoise_lab::sim::{self, SimError};
+use equipoise_lab::statistics::{Estimate, mean_95};
+
+/// How to run it.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Runs of every experiment, in place of the paper's numbers.
+    pub runs: Option<u32>,
+    /// Few runs: shows that it works, too few to judge by.
+    pub quick: bool,
+    /// Seed of the first run of each experiment.
+    pub seed: u64,
+    /// Threads, or all cores.
+    pub threads: Option<usize>,
+}
+
+/// What the parts have found so far.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) figures: Vec<Figure>,
+}
+
+/// Runs scenarios and keeps count.
+pub(crate) struct Lab<'a> {
+    pub(crate) options: Options,
+    total: u32,
+    done: AtomicU32,
+    progress: &'a (dyn Fn(f64) + Sync),
+}
+
+/// What runs a part of a paper, and how many runs it takes.
+pub(crate) type Experiment = (fn(&Options) -> u32, fn(&Lab<'_>, &mut Found) -> Result<(), SimError>);
+
+/// Runs parts of a paper in their order, each once. `progress` is told the share that is done.
+pub(crate) fn run_parts<P: Copy + Ord>(
+    parts: &[P],
+    experiment: fn(P) -> Experiment,
+    options: &Options,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Found, SimError> {
+    let mut parts = parts.to_vec();
+    parts.sort_unstable();
+    parts.dedup();
+    let experiments: Vec<_> = parts.into_iter().map(experiment).collect();
+    let total = experiments.iter().map(|(planned, _)| planned(options)).sum();
+    let lab = Lab::new(options, total, progress);
+    let mut found = Found::default();
+    for (_, run) in experiments {
+        run(&lab, &mut found)?;
+    }
+    Ok(found)
+}
+
+impl Found {
+    /// All that was found, as the results of a paper.
+    pub(crate) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
+        Results {
+            paper: paper.to_owned(),
+            claims: self.claims,
+            world: World::Sim,
+            seed: options.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            assumptions: assumptions.iter().map(|&text| text.to_owned()).collect(),
+            figures: self.figures,
+        }
+    }
+}
+
+impl<'a> Lab<'a> {
+    /// A lab that is going to do `total` runs, and tells `progress` the share that is done.
+    pub(crate) const fn new(options: &Options, total: u32, progress: &'a (dyn Fn(f64) + Sync)) -> Self {
+        Self { options: *options, total, done: AtomicU32::new(0), progress }
+    }
+
+    /// So many runs of a scenario, or as many as the options want.
+    pub(crate) fn runs<T: Send>(
+        &self,
+        scenario: &Scenario,
+        runs: u32,
+        keep: impl Fn(&Run) -> T + Sync,
+    ) -> Result<Vec<T>, SimError> {
+        self.each((0..runs).map(|number| (scenario, number)), keep)
+    }
+
+    /// One run of each scenario; the number beside it makes its seed.
+    pub(crate) fn each<T: Send>(
+        &self,
+        scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
+        keep: impl Fn(&Run) -> T + Sync,
+    ) -> Result<Vec<T>, SimError> {
+        let seeded = |(scenario, number)| (scenario, self.options.seed.wrapping_add(u64::from(number)));
+        let counted = |run: Run| {
+            let kept = keep(&run);
+            self.count(1);
+            kept
+        };
+        let scenarios: Vec<_> = scenarios.into_iter().map(seeded).collect();
+        sim::simulate_each(&scenarios, self.options.threads, counted)
+    }
+
+    /// So many runs, each with a seed of its own and a scenario of its own, made from its place among them: 0 for the first,
+    /// below 1 for the last.
+    ///
+    /// For scenarios that draw little or nothing, whose runs would be one if nothing else differed.
+    pub(crate) fn spread<T: Send>(
+        &self,
+        runs: u32,
+        scenario: impl Fn(f64) -> Scenario,
+        keep: impl Fn(&Run) -> T + Sync,
+    ) -> Result<Vec<T>, SimError> {
+        let at = |number: u32| (scenario(f64::from(number) / f64::from(runs)), number);
+        self.each((0..runs).map(at), keep)
+    }
+
+    /// So many more of the runs are done, or need not be.
+    pub(crate) fn count(&self, runs: u32) {
+        let done = self.done.fetch_add(runs, Ordering::Relaxed) + runs;
+        (self.progress)(f64::from(done) / f64::from(self.total.max(1)));
+    }
+}
+
+impl Options {
+    /// How often an experiment runs for which the paper has `paper` runs, and a quick look `quick`.
+    pub(crate) fn runs(&self, paper: u32, quick: u32) -> u32 {
+        self.runs.unwrap_or(if self.quick { quick } else { paper })
+    }
+}
+
+/// A scenario of the program itself.
+pub(crate) fn parse(text: &str) -> Scenario {
+    // The files are part of the program and are parsed by a test.
+    expect_parsed(Scenario::parse(text))
+}
+
+/// A scenario of the program itself with some of its words replaced.
+pub(crate) fn variant(text: &str, replaced: &[(&str, &str)]) -> Scenario {
+    let changed = replaced.iter().fold(text.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
+    parse(&changed)
+}
+
+fn expect_parsed(parsed: Result<Scenario, ScenarioError>) -> Scenario {
+    match parsed {
+        Ok(scenario) => scenario,
+        Err(error) => unreachable!("a scenario of the program itself is wrong: {error}"),
+    }
+}
+
+/// A claim without its verdict.
+pub(crate) struct Draft {
+    id: &'static str,
+    figure: &'static str,
+    statement: String,
+    paper: Option<f64>,
+    unit: &'static str,
+    runs: u32,
+}
+
+/// Makes the claims of a figure that are judged by so many runs: of a name, a statement with its rule, the paper's number
+/// and the unit.
+pub(crate) fn drafts(
+    figure: &'static str,
+    runs: u32,
+) -> impl Fn(&'static str, &str, Option<f64>, &'static str) -> Draft {
+    move |id, statement, paper, unit| Draft { id, figure, statement: statement.to_owned(), paper, unit, runs }
+}
+
+impl Draft {
+    /// The claim, decided by `rule` on the interval; not comparable where there is no interval, as with a single run.
+    pub(crate) fn decide(
+        self,
+        ours: impl Into<Mean>,
+        rule: impl Fn(&Estimate) -> bool,
+        note: impl Into<String>,
+    ) -> Claim {
+        let ours = ours.into();
+        let verdict = match &ours.estimate {
+            None => Verdict::NotComparable,
+            Some(estimate) if rule(estimate) => Verdict::Reproduced,
+            Some(_) => Verdict::NotReproduced,
+        };
+        self.with(ours, verdict, note)
+    }
+
+    /// The claim where the paper has nothing to compare with.
+    pub(crate) fn beyond(self, ours: impl Into<Mean>, note: impl Into<String>) -> Claim {
+        self.with(ours.into(), Verdict::NotComparable, note)
+    }
+
+    fn with(self, ours: Mean, verdict: Verdict, note: impl Into<String>) -> Claim {
+        Claim {
+            id: self.id.to_owned(),
+            figure: self.figure.to_owned(),
+            statement: self.statement,
+            paper: self.paper,
+            ours: ours.value,
+            ci95: ours.estimate.map(|ours| ours.ci95),
+            unit: self.unit.to_owned(),
+            runs: self.runs,
+            verdict,
+            note: note.into(),
+        }
+    }
+}
+
+/// A mean over runs, or a number that was made of such.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mean {
+    /// `None` without runs.
+    pub(crate) value: Option<f64>,
+    /// With its interval, where there are runs enough.
+    pub(crate) estimate: Option<Estimate>,
+}
+
+impl From<Option<Estimate>> for Mean {
+    fn from(estimate: Option<Estimate>) -> Self {
+        Self { value: estimate.map(|estimate| estimate.value), estimate }
+    }
+}
+
+impl Mean {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let value = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+        Self { value, estimate: mean_95(values) }
+    }
+
+    /// For tables.
+    pub(crate) fn words(self, decimals: usize) -> String {
+        match (self.estimate, self.value) {
+            (None, Some(value)) => format!("{value:.decimals$}"),
+            (estimate, _) => with_interval(estimate, decimals),
+        }
+    }
+}
+
+/// The ratio of two estimates, with the interval that follows from theirs if their logarithms are about normal.
+pub(crate) fn ratio(over: Estimate, under: Estimate) -> Option<Estimate> {
+    let half = |of: &Estimate| (of.ci95[1] - of.ci95[0]) / 2.0 / of.value;
+    let spread = half(&over).hypot(half(&under));
+    let value = over.value / under.value;
+    let sound = value.is_finite() && value > 0.0 && spread.is_finite();
+    sound.then(|| Estimate { value, ci95: [value * (-spread).exp(), value * spread.exp()] })
+}
+
+/// The difference of two estimates from different runs, with the interval that follows from theirs, which may be lopsided
+/// (Newcombe 1998, method 10).
+pub(crate) fn difference(minuend: Estimate, subtrahend: Estimate) -> Estimate {
+    let value = minuend.value - subtrahend.value;
+    let below = (minuend.value - minuend.ci95[0]).hypot(subtrahend.ci95[1] - subtrahend.value);
+    let above = (minuend.ci95[1] - minuend.value).hypot(subtrahend.value - subtrahend.ci95[0]);
+    Estimate { value, ci95: [value - below, value + above] }
+}
+
+/// An estimate times a factor, for another unit.
+pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
+    Estimate { value: estimate.value * factor, ci95: estimate.ci95.map(|end| end * factor) }
+}
+
+/// A number with its interval, for tables.
+pub(crate) fn with_interval(estimate: Option<Estimate>, decimals: usize) -> String {
+    estimate.map_or("–".to_owned(), |Estimate { value, ci95: [low, high] }| {
+        let mut text = format!("{value:.decimals$}");
+        // Writing to a string does not fail.
+        let _ = write!(text, " [{low:.decimals$}, {high:.decimals$}]");
+        text
+    })
+}

@@ -1,0 +1,98 @@
+use super::super::fig3::joins;
+use super::super::series::{dropped, goodput_mbps, mean_of_link, tcp};
+use super::super::{Found, Lab, Options, drafts, with_interval};
+use super::{BOTTLENECK, LAWS, OURS};
+use crate::{Figure, Table};
+use equipoise_lab::result::{LinkSample, Run};
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::{Estimate, jain, mean_95};
+
+/// As Fig. 3.
+const RUNS: u32 = 10;
+/// Both connections, the second for 50 s already.
+const BOTH: (f64, f64) = (100.0, 200.0);
+/// Names of the claims, in the order of the laws.
+const CLAIMS: [&str; 4] = ["beyond.join_symbiosis", "beyond.join_reno", "beyond.join_cubic", "beyond.join_vegas"];
+
+/// What counts of a run.
+struct Outcome {
+    goodput_mbps: f64,
+    utilisation: f64,
+    queue: f64,
+    dropped: f64,
+    timeouts: f64,
+    jain: f64,
+}
+
+impl Outcome {
+    fn of(run: &Run) -> Self {
+        let goodputs = [0, 1].map(|flow| goodput_mbps(run, flow, BOTH));
+        let link = |of: fn(&LinkSample) -> Option<f64>| mean_of_link(run, BOTTLENECK, BOTH, of);
+        Self {
+            goodput_mbps: goodputs.iter().sum(),
+            utilisation: link(|sample| sample.utilisation),
+            queue: link(|sample| sample.queue_packets),
+            dropped: dropped(run) as f64,
+            timeouts: [0, 1].map(|flow| tcp(run, flow).and_then(|tcp| tcp.timeouts).unwrap_or(0)).iter().sum::<u64>()
+                as f64,
+            jain: jain(&goodputs),
+        }
+    }
+}
+
+pub(super) fn planned(options: &Options) -> u32 {
+    options.runs(RUNS, 2) * LAWS.len() as u32
+}
+
+/// Four laws where a second connection joins, as in Fig. 3.
+pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
+    let runs = lab.options.runs(RUNS, 2);
+    let mut rows = Vec::new();
+    for ((name, words), id) in LAWS.into_iter().zip(CLAIMS) {
+        let law = ("name = \"symbiosis\", noise_aware = \"off\"", words);
+        let outcomes = joins(lab, runs, &[law, law], Outcome::of)?;
+        let mean = |number: fn(&Outcome) -> f64| -> Option<Estimate> {
+            mean_95(&outcomes.iter().map(number).collect::<Vec<_>>())
+        };
+        let note = format!(
+            "{} Mbit/s of data together, {} packets in the queue, {} dropped in the run.",
+            with_interval(mean(|outcome| outcome.goodput_mbps), 1),
+            with_interval(mean(|outcome| outcome.queue), 0),
+            with_interval(mean(|outcome| outcome.dropped), 0),
+        );
+        let statement =
+            format!("How fair two connections of {name} are to each other in the scenario of Fig. 3, from 100 s on.");
+        found
+            .claims
+            .push(drafts(OURS, runs)(id, &statement, None, "Jain's index").beyond(mean(|outcome| outcome.jain), note));
+        rows.push(vec![
+            name.to_owned(),
+            with_interval(mean(|outcome| outcome.goodput_mbps), 1),
+            with_interval(mean(|outcome| outcome.utilisation * 100.0), 0),
+            with_interval(mean(|outcome| outcome.queue), 0),
+            with_interval(mean(|outcome| outcome.dropped), 0),
+            with_interval(mean(|outcome| outcome.timeouts), 1),
+            with_interval(mean(|outcome| outcome.jain), 3),
+        ]);
+    }
+    found.figures.push(figure(rows));
+    Ok(())
+}
+
+fn figure(rows: Vec<Vec<String>>) -> Figure {
+    let columns =
+        ["law", "goodput of both (Mbit/s)", "used (%)", "queue (packets)", "dropped", "timeouts", "Jain's index"];
+    Figure {
+        name: "Second connection".to_owned(),
+        title: "Other laws where a second connection joins, as in Fig. 3".to_owned(),
+        text: "100 Mbit/s, 120 ms, a buffer of 1000 packets, SACK. Means from 100 s on; packets dropped and timeouts are those \
+               of the whole run, the slow start of the first connection among them."
+            .to_owned(),
+        charts: Vec::new(),
+        tables: vec![Table {
+            caption: "Means over the runs with their 95 % intervals".to_owned(),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows,
+        }],
+    }
+}

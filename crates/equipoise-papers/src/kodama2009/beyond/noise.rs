@@ -1,0 +1,102 @@
+use super::super::series::{goodput_mbps, mean_of_link};
+use super::super::{BEYOND_NOISE, Found, Lab, Options, drafts, ratio, variant, with_interval};
+use super::{BOTTLENECK, OURS};
+use crate::{Figure, Table};
+use equipoise_lab::result::Run;
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::{Estimate, jain, mean_95};
+
+const RUNS: u32 = 20;
+const SETTLED: (f64, f64) = (100.0, 300.0);
+/// Rate of the bursts, in Mbit/s; half of it on average.
+const BURSTS: [u32; 4] = [5, 10, 20, 40];
+
+/// What counts of a run.
+struct Outcome {
+    goodput_mbps: f64,
+    utilisation: f64,
+    queue: f64,
+    jain: f64,
+}
+
+impl Outcome {
+    fn of(run: &Run) -> Self {
+        let goodputs = [1, 2].map(|flow| goodput_mbps(run, flow, SETTLED));
+        Self {
+            goodput_mbps: goodputs.iter().sum(),
+            utilisation: mean_of_link(run, BOTTLENECK, SETTLED, |sample| sample.utilisation),
+            queue: mean_of_link(run, BOTTLENECK, SETTLED, |sample| sample.queue_packets),
+            jain: jain(&goodputs),
+        }
+    }
+}
+
+pub(super) fn planned(options: &Options) -> u32 {
+    options.runs(RUNS, 2) * 2 * BURSTS.len() as u32
+}
+
+/// Vegas in bursts, with and without noise awareness.
+pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
+    let runs = lab.options.runs(RUNS, 2);
+    let mean = |outcomes: &[Outcome], number: fn(&Outcome) -> f64| -> Option<Estimate> {
+        mean_95(&outcomes.iter().map(number).collect::<Vec<_>>())
+    };
+    let (mut rows, mut last) = (Vec::new(), [None; 4]);
+    for burst in BURSTS {
+        for (place, aware) in ["off", "on"].into_iter().enumerate() {
+            let heed = ("noise_aware = \"off\"", &*format!("noise_aware = \"{aware}\""));
+            let rate = format!("rate = \"{burst} Mbit/s\", on");
+            let scenario = variant(BEYOND_NOISE, &[("rate = \"40 Mbit/s\", on", &rate), heed, heed]);
+            let outcomes = lab.runs(&scenario, runs, Outcome::of)?;
+            let (goodput, queue) =
+                (mean(&outcomes, |outcome| outcome.goodput_mbps), mean(&outcomes, |outcome| outcome.queue));
+            (last[place], last[2 + place]) = (goodput, queue);
+            rows.push(vec![
+                burst.to_string(),
+                aware.to_owned(),
+                with_interval(goodput, 2),
+                with_interval(mean(&outcomes, |outcome| outcome.utilisation * 100.0), 1),
+                with_interval(queue, 1),
+                with_interval(mean(&outcomes, |outcome| outcome.jain), 3),
+            ]);
+        }
+    }
+    let [off, on, queue_off, queue_on] = last;
+    let note = format!(
+        "{} Mbit/s with, {} without; the queue holds {} packets with, {} without.",
+        with_interval(on, 1),
+        with_interval(off, 1),
+        with_interval(queue_on, 0),
+        with_interval(queue_off, 0),
+    );
+    let statement = "What noise awareness does to the goodput of two Vegas connections in bursts of 40 Mbit/s, on 50 Mbit/s: with \
+                     over without.";
+    let ours = on.zip(off).and_then(|(on, off)| ratio(on, off));
+    found.claims.push(drafts(OURS, runs)("beyond.noise_aware_vegas", statement, None, "ratio").beyond(ours, note));
+    found.figures.push(figure(rows));
+    Ok(())
+}
+
+fn figure(rows: Vec<Vec<String>>) -> Figure {
+    let columns = [
+        "bursts (Mbit/s)",
+        "noise awareness",
+        "goodput of both (Mbit/s)",
+        "utilisation (%)",
+        "mean queue (packets)",
+        "Jain's index of goodputs",
+    ];
+    Figure {
+        name: "Noise-aware Vegas".to_owned(),
+        title: "Vegas in bursts, with and without noise awareness".to_owned(),
+        text: "50 Mbit/s, 120 ms, two connections, bursts of 100 ms with pauses as long. Vegas takes the bursts' queue for its own \
+               and yields; where the measured backlog counts by 1 / (1 + l C_v) (Eq. 15), it yields less."
+            .to_owned(),
+        charts: Vec::new(),
+        tables: vec![Table {
+            caption: "Means over the runs with their 95 % intervals".to_owned(),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows,
+        }],
+    }
+}

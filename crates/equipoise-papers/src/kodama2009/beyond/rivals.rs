@@ -1,0 +1,133 @@
+use super::super::series::goodput_mbps;
+use super::super::{BEYOND_RIVALS, Found, Lab, Options, drafts, variant, with_interval};
+use super::OURS;
+use crate::{Figure, Plot, PlotData, PlotLayer, Table};
+use equipoise_lab::result::Run;
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::{Estimate, mean_95};
+
+/// Runs differ in the moment at which the rival joins.
+const RUNS: u32 = 10;
+const SETTLED: (f64, f64) = (50.0, 200.0);
+/// Rival and the name of its claim.
+const RIVALS: [(&str, &str, &str); 2] =
+    [("reno", "Reno", "beyond.share_against_reno"), ("cubic", "CUBIC", "beyond.share_against_cubic")];
+const ROUND_TRIPS_MS: [u32; 2] = [40, 120];
+/// Buffer, as a part of the bandwidth-delay product.
+const BUFFERS: [f64; 3] = [0.25, 1.0, 4.0];
+/// 100 Mbit/s in packets of 1500 bytes, a millisecond.
+const PACKETS_A_MS: f64 = 100e6 / 12e3 / 1e3;
+
+struct Case {
+    rival: &'static str,
+    round_trip_ms: u32,
+    buffer: f64,
+    aware: &'static str,
+}
+
+impl Case {
+    /// Symbiosis' share of both goodputs, in per cent.
+    fn share(&self, lab: &Lab<'_>, runs: u32) -> Result<Option<Estimate>, SimError> {
+        let round_trip_ms = f64::from(self.round_trip_ms);
+        // 10 ms each way are in the access links.
+        let delay = format!("delay = \"{} ms\"", self.round_trip_ms / 2 - 10);
+        let buffer = (PACKETS_A_MS * round_trip_ms * self.buffer).round();
+        let queue = format!("delay = \"50 ms\"\nqueue = \"{buffer} packets\"");
+        let joins = |place: f64| {
+            let start = 10.0 + round_trip_ms / 1e3 * place;
+            variant(
+                BEYOND_RIVALS,
+                &[
+                    ("delay = \"50 ms\"\nqueue = \"1000 packets\"", &queue),
+                    ("delay = \"50 ms\"", &delay),
+                    ("interval = \"420 ms\"", &format!("interval = \"{} ms\"", 3.5 * round_trip_ms)),
+                    ("noise_aware = \"off\"", &format!("noise_aware = \"{}\"", self.aware)),
+                    ("name = \"reno\"", &format!("name = \"{}\"", self.rival)),
+                    ("start = \"10 s\"", &format!("start = \"{start:.3} s\"")),
+                ],
+            )
+        };
+        Ok(mean_95(&lab.spread(runs, joins, share)?))
+    }
+}
+
+fn share(run: &Run) -> f64 {
+    let [ours, theirs] = [0, 1].map(|flow| goodput_mbps(run, flow, SETTLED));
+    100.0 * ours / (ours + theirs)
+}
+
+pub(super) fn planned(options: &Options) -> u32 {
+    let cells = RIVALS.len() * ROUND_TRIPS_MS.len() * BUFFERS.len() * 2;
+    options.runs(RUNS, 2) * cells as u32
+}
+
+/// Symbiosis against Reno and CUBIC, over round-trip times and buffers.
+pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
+    let runs = lab.options.runs(RUNS, 2);
+    let (mut rows, mut charts) = (Vec::new(), Vec::new());
+    for (rival, name, id) in RIVALS {
+        let (mut layers, mut middle) = (Vec::new(), [None; 2]);
+        for round_trip_ms in ROUND_TRIPS_MS {
+            let mut points = [Vec::new(), Vec::new()];
+            for buffer in BUFFERS {
+                let mut cells = vec![name.to_owned(), round_trip_ms.to_string(), buffer.to_string()];
+                for (place, aware) in ["off", "on"].into_iter().enumerate() {
+                    let share = Case { rival, round_trip_ms, buffer, aware }.share(lab, runs)?;
+                    cells.push(with_interval(share, 1));
+                    points[place].extend(share.map(|share| (buffer, share.value)));
+                    if (round_trip_ms, buffer.to_bits()) == (120, 1f64.to_bits()) {
+                        middle[place] = share;
+                    }
+                }
+                rows.push(cells);
+            }
+            for (points, heeds) in points.into_iter().zip(["γ = 0.95", "γ heeds noise"]) {
+                layers.push(PlotLayer { name: format!("{round_trip_ms} ms, {heeds}"), data: PlotData::Line(points) });
+            }
+        }
+        let statement = format!(
+            "What Symbiosis with γ = 0.95 keeps of 100 Mbit/s beside one connection of {name}: 120 ms, a buffer of one \
+             bandwidth-delay product."
+        );
+        let note = format!("With a γ that heeds noise {} %. An equal share is 50 %.", with_interval(middle[1], 1));
+        found.claims.push(drafts(OURS, runs)(id, &statement, None, "%").beyond(middle[0], note));
+        charts.push(chart(name, layers));
+    }
+    found.figures.push(figure(charts, rows));
+    Ok(())
+}
+
+fn chart(rival: &str, layers: Vec<PlotLayer>) -> Plot {
+    Plot {
+        title: format!("Share of Symbiosis beside {rival}"),
+        x: "buffer (bandwidth-delay products)",
+        y: "share of both goodputs (%)",
+        y_limits: Some((0.0, 70.0)),
+        layers,
+        marks: vec![(50.0, "equal shares".to_owned())],
+    }
+}
+
+fn figure(charts: Vec<Plot>, rows: Vec<Vec<String>>) -> Figure {
+    let columns = [
+        "rival",
+        "round trip (ms)",
+        "buffer (bandwidth-delay products)",
+        "share with γ = 0.95 (%)",
+        "share with a γ that heeds noise (%)",
+    ];
+    Figure {
+        name: "Rivals".to_owned(),
+        title: "Symbiosis beside Reno and CUBIC".to_owned(),
+        text: "100 Mbit/s, one connection each, means from 50 to 200 s. The rival fills the buffer; what it takes is no longer \
+               available, and Symbiosis yields: it converges to γ A + (1 - γ) K times the least round-trip time, while the \
+               buffer makes the true one longer."
+            .to_owned(),
+        charts,
+        tables: vec![Table {
+            caption: "Share of Symbiosis, means over the runs with their 95 % intervals".to_owned(),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows,
+        }],
+    }
+}

@@ -1,0 +1,169 @@
+mod fig3;
+mod setting;
+mod step;
+mod transfer;
+
+use super::{Found, Lab, Options, drafts};
+use crate::{Figure, Table};
+use equipoise_lab::result::Run;
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::{Estimate, mean_95};
+use setting::{ACKS, Outcome, Own, Setting};
+use step::{is_stepped, steps};
+use transfer::{extra_packets, transfers};
+
+/// Where the thesis has the measurement.
+const SECTION: &str = "Sec. 2.2.1";
+/// Runs of each setting (ours): the settings are many and are judged together.
+const RUNS: u32 = 2;
+/// What the runs of a setting found on the mean.
+struct Row {
+    setting: Setting,
+    capacity_bias: f64,
+    available_bias: f64,
+    spread: f64,
+    round_trips: f64,
+    /// Loss of goodput by measuring, in per cent; none where the measurement decides the window.
+    cost: Option<f64>,
+}
+
+pub(super) fn planned(options: &Options) -> u32 {
+    let limited = Setting::all().filter(|setting| setting.own != Own::Symbiosis).count() as u32;
+    let steps = Setting::all().filter(is_stepped).count() as u32;
+    let runs = options.runs(RUNS, 1);
+    runs * (Setting::all().count() as u32 + limited + steps) + transfers().count() as u32 + fig3::planned(options)
+}
+
+/// The measurement alone, and Fig. 3 with it.
+pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
+    let rows = Setting::all().map(|setting| row(lab, setting)).collect::<Result<Vec<_>, _>>()?;
+    errors(lab, &rows, found);
+    costs(lab, &rows, found);
+    found.claims.push(steps(lab)?);
+    found.claims.push(extra_packets(lab)?);
+    found.claims.push(fig3::run(lab)?);
+    found.figures.push(Figure {
+        name: SECTION.to_owned(),
+        title: "Inline measurement".to_owned(),
+        text: "K and A as a connection finds them by its own segments, beside others at a known rate.".to_owned(),
+        charts: Vec::new(),
+        tables: vec![table(&rows)],
+    });
+    Ok(())
+}
+
+fn runs(lab: &Lab<'_>) -> u32 {
+    lab.options.runs(RUNS, 1)
+}
+
+fn row(lab: &Lab<'_>, setting: Setting) -> Result<Row, SimError> {
+    let runs = runs(lab);
+    let outcome = |run: &Run| setting.outcome(run);
+    let measured = lab.runs(&setting.scenario(true, &[]), runs, outcome)?;
+    let mean =
+        |outcomes: &[Outcome], of: fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64;
+    let cost = if setting.own == Own::Symbiosis {
+        None
+    } else {
+        let plain = lab.runs(&setting.scenario(false, &[]), runs, outcome)?;
+        let goodput = |outcomes| mean(outcomes, |outcome| outcome.goodput);
+        Some((1.0 - goodput(&measured) / goodput(&plain)) * 100.0)
+    };
+    let of = |of| mean(&measured, of);
+    Ok(Row {
+        setting,
+        capacity_bias: of(|outcome| outcome.capacity_bias),
+        available_bias: of(|outcome| outcome.available_bias),
+        spread: of(|outcome| outcome.spread),
+        round_trips: of(|outcome| outcome.round_trips),
+        cost,
+    })
+}
+
+/// The mean over what is a number: a window too small for a stream has no result.
+fn mean_of_rows(values: impl Iterator<Item = f64>) -> Option<Estimate> {
+    mean_95(&values.filter(|value| value.is_finite()).collect::<Vec<_>>())
+}
+
+fn errors(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
+    let bias = drafts(SECTION, runs(lab))(
+        "inline.bias",
+        "The results are right on the mean. Rule: the bias of A, averaged over the settings without its sign, is below 3 % of \
+         the capacity.",
+        None,
+        "% of the capacity",
+    );
+    let worst = |of: fn(&Row) -> f64| rows.iter().map(of).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let note = format!(
+        "The largest of one setting is {:.1} %; of K, {:.1} %.",
+        worst(|row| row.available_bias.abs()),
+        worst(|row| row.capacity_bias.abs())
+    );
+    let ours = mean_of_rows(rows.iter().map(|row| row.available_bias.abs()));
+    found.claims.push(bias.decide(ours, |ours| ours.ci95[1] < 3.0, note));
+    let interval = drafts(SECTION, runs(lab))(
+        "inline.interval",
+        "A result comes every three to four round trips. Rule: below 4.5 on the mean over the settings of 100 and 1000 Mbit/s \
+         in which the connection takes what is available.",
+        Some(3.5),
+        "round trips",
+    );
+    let large = |row: &&Row| row.setting.path.capacity >= 100 && row.setting.own != Own::Limited(50);
+    let ours = mean_of_rows(rows.iter().filter(large).map(|row| row.round_trips));
+    found.claims.push(interval.decide(
+        ours,
+        |ours| ours.ci95[1] < 4.5,
+        "Smaller windows wait longer: a stream is a larger part of them, and no more than a hundredth is held on the mean.",
+    ));
+}
+
+fn costs(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
+    let cost = drafts(SECTION, runs(lab))(
+        "inline.mean_rate",
+        "Measuring does not change the connection's mean rate. Rule: a window-limited connection loses less than 2 % on the \
+         mean over the settings.",
+        Some(0.0),
+        "% of the goodput lost",
+    );
+    let worst = rows.iter().filter_map(|row| row.cost).fold(0.0, f64::max);
+    found.claims.push(cost.decide(
+        mean_of_rows(rows.iter().filter_map(|row| row.cost)),
+        |ours| ours.ci95[1] < 2.0,
+        format!("It costs the wait of the segments that are held, and is most in small windows: {worst:.1} %."),
+    ));
+}
+
+/// A row for both kinds of acknowledgements.
+fn table(rows: &[Row]) -> Table {
+    let cell = |pair: &[Row], of: &dyn Fn(&Row) -> Option<f64>, decimals: usize| {
+        let number = |row: &Row| match of(row).filter(|value| value.is_finite()) {
+            Some(value) => format!("{value:.decimals$}"),
+            None => "–".to_owned(),
+        };
+        pair.iter().map(number).collect::<Vec<_>>().join(" / ")
+    };
+    let row = |pair: &[Row]| {
+        vec![
+            pair.first().map(|row| row.setting.name()).unwrap_or_default(),
+            cell(pair, &|row| Some(row.capacity_bias), 1),
+            cell(pair, &|row| Some(row.available_bias), 1),
+            cell(pair, &|row| Some(row.spread), 1),
+            cell(pair, &|row| Some(row.round_trips), 1),
+            cell(pair, &|row| row.cost, 2),
+        ]
+    };
+    Table {
+        caption: "Delayed acknowledgements / one for every segment; per cent of the capacity".to_owned(),
+        columns: [
+            "setting",
+            "bias of K (%)",
+            "bias of A (%)",
+            "spread of A (%)",
+            "round trips per result",
+            "goodput lost (%)",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        rows: rows.chunks(ACKS.len()).map(row).collect(),
+    }
+}

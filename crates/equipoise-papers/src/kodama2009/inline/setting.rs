@@ -1,0 +1,161 @@
+//! The settings in which the measurement is laid beside the truth.
+
+use super::super::series::{goodput_mbps, samples};
+use super::super::{INLINE, parse};
+use equipoise_lab::result::{Run, TcpSample};
+use equipoise_lab::scenario::Scenario;
+
+/// The connection, in every scenario of this part.
+pub(super) const OWN: usize = 0;
+/// Bits of an IP packet of 1500 bytes.
+const PACKET_BITS: f64 = 12_000.0;
+
+/// A path and a capacity in Mbit/s.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Path {
+    pub(super) capacity: u64,
+    pub(super) round_trip_ms: u64,
+    pub(super) duration_s: u64,
+}
+
+const PATHS: [Path; 3] = [
+    Path { capacity: 10, round_trip_ms: 120, duration_s: 120 },
+    Path { capacity: 100, round_trip_ms: 120, duration_s: 60 },
+    Path { capacity: 1000, round_trip_ms: 20, duration_s: 8 },
+];
+const TRAFFIC: [&str; 2] = ["constant", "poisson"];
+/// Others' share of the capacity, in per cent.
+const LOADS: [u64; 2] = [30, 70];
+pub(super) const ACKS: [&str; 2] = ["on", "off"];
+
+/// What limits the connection.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Own {
+    /// The receiver, to a part of what is available, in per cent.
+    Limited(u64),
+    Symbiosis,
+}
+
+const OWNS: [Own; 3] = [Own::Limited(50), Own::Limited(100), Own::Symbiosis];
+
+/// One setting of the experiment.
+#[derive(Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) path: Path,
+    pub(super) traffic: &'static str,
+    pub(super) load: u64,
+    acks: &'static str,
+    pub(super) own: Own,
+}
+
+/// What a run of a setting found; parts of the capacity in per cent.
+pub(super) struct Outcome {
+    pub(super) capacity_bias: f64,
+    pub(super) available_bias: f64,
+    pub(super) spread: f64,
+    pub(super) round_trips: f64,
+    /// In Mbit/s.
+    pub(super) goodput: f64,
+}
+
+impl Setting {
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        PATHS.into_iter().flat_map(|path| {
+            TRAFFIC.into_iter().flat_map(move |traffic| {
+                LOADS.into_iter().flat_map(move |load| {
+                    OWNS.into_iter()
+                        .flat_map(move |own| ACKS.into_iter().map(move |acks| Self { path, traffic, load, acks, own }))
+                })
+            })
+        })
+    }
+
+    const fn available(&self) -> u64 {
+        self.path.capacity * (100 - self.load) / 100
+    }
+
+    /// What the connection's window may be, in segments.
+    fn window(&self, part: u64) -> u64 {
+        let rate = self.available() as f64 * 1e6 * part as f64 / 100.0;
+        (rate * self.path.round_trip_ms as f64 / 1e3 / PACKET_BITS) as u64
+    }
+
+    pub(super) fn scenario(&self, measures: bool, more: &[(&str, &str)]) -> Scenario {
+        let Self { path, traffic, load, acks, own } = *self;
+        let law = if own == Own::Symbiosis {
+            "{ name = \"symbiosis\", noise_aware = \"off\" }"
+        } else {
+            "{ name = \"reno\" }"
+        };
+        let limit = match own {
+            Own::Limited(part) => format!("receive_window = {}, ", self.window(part).max(1)),
+            Own::Symbiosis => String::new(),
+        };
+        let changes = [
+            ("duration = \"60 s\"", format!("duration = \"{} s\"", path.duration_s)),
+            ("warm_up = \"6 s\"", format!("warm_up = \"{} s\"", path.duration_s as f64 / 5.0)),
+            ("interval = \"60 ms\"", format!("interval = \"{} ms\"", path.round_trip_ms / 2)),
+            // The bottleneck before the wire: either's old rate may be the other's new one.
+            ("\"100 Mbit/s\"", format!("\"{} Mbit/s\"", path.capacity)),
+            ("\"1000 Mbit/s\"", format!("\"{} Mbit/s\"", 10 * path.capacity)),
+            ("delay = \"10 ms\"", format!("delay = \"{:.3} ms\"", path.round_trip_ms as f64 / 12.0)),
+            ("delay = \"50 ms\"", format!("delay = \"{:.3} ms\"", path.round_trip_ms as f64 * 5.0 / 12.0)),
+            ("{ name = \"reno\" }", law.to_owned()),
+            ("receive_window = 291, ", limit),
+            ("delayed_acks = \"on\"", format!("delayed_acks = \"{acks}\"")),
+            ("kind = \"constant\"", format!("kind = \"{traffic}\"")),
+            ("\"30 Mbit/s\"", format!("\"{} Mbit/s\"", path.capacity * load / 100)),
+        ];
+        let measured = if measures { "bandwidth = { kind = \"inline\" }" } else { "" };
+        let text = changes.iter().fold(INLINE.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
+        let text = text.replacen("bandwidth = { kind = \"inline\" }", measured, 1);
+        parse(&more.iter().fold(text, |text, (from, to)| text.replacen(from, to, 1)))
+    }
+
+    pub(super) fn name(&self) -> String {
+        let own = match self.own {
+            Own::Limited(part) => format!("{part} % of what is available"),
+            Own::Symbiosis => "Symbiosis".to_owned(),
+        };
+        format!("{} Mbit/s, others {} at {} %, {own}", self.path.capacity, self.traffic, self.load)
+    }
+
+    /// A result of the measurement, in per cent of the capacity: the capacity's error and the available bandwidth.
+    pub(super) fn result(&self, sample: &TcpSample) -> Option<(f64, f64)> {
+        let part = |bps: f64| bps / (self.path.capacity as f64 * 1e6) * 100.0;
+        Some((part(sample.capacity_bps?) - 100.0, part(sample.available_bps?)))
+    }
+
+    pub(super) fn outcome(&self, run: &Run) -> Outcome {
+        let from = self.path.duration_s as f64 / 5.0;
+        let results: Vec<_> = samples(run, OWN)
+            .iter()
+            .filter(|sample| sample.at_s > from)
+            .filter_map(|sample| self.result(sample))
+            .collect();
+        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| results.iter().map(of).sum::<f64>() / results.len() as f64;
+        let available = mean(&|result| result.1);
+        // A result that repeats the one before to the last bit is the same one.
+        let new = results.windows(2).filter(|pair| matches!(pair, [one, two] if one != two)).count();
+        let round_trips = (self.path.duration_s as f64 - from) * 1e3 / self.path.round_trip_ms as f64;
+        Outcome {
+            capacity_bias: mean(&|result| result.0),
+            available_bias: available - (100 - self.load) as f64,
+            spread: mean(&|result| (result.1 - available).powi(2)).sqrt(),
+            round_trips: round_trips / new as f64,
+            goodput: goodput_mbps(run, OWN, (from, self.path.duration_s as f64)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_a_scenario_and_differs_from_the_others() {
+        let texts: std::collections::BTreeSet<_> =
+            Setting::all().map(|setting| format!("{:?}", setting.scenario(true, &[]))).collect();
+        assert_eq!(texts.len(), Setting::all().count());
+    }
+}

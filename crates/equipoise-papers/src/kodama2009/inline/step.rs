@@ -1,0 +1,48 @@
+//! A step of the others: how soon the measurement finds it.
+
+use super::super::series::samples;
+use super::super::{Lab, drafts};
+use super::setting::{OWN, Own, Setting};
+use super::{SECTION, runs};
+use crate::Claim;
+use equipoise_lab::result::TcpSample;
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::mean_95;
+
+/// A step is found when the result is so near to the new truth, in per cent of the capacity (ours).
+const NEAR: f64 = 15.0;
+
+/// Where a step of the others is looked for: in a window that is within the smaller of both available bandwidths.
+pub(super) fn is_stepped(setting: &Setting) -> bool {
+    setting.path.capacity >= 100 && setting.own == Own::Limited(100) && setting.load == 70
+}
+
+/// The others' rate steps from 70 to 30 % in the middle of the run.
+pub(super) fn steps(lab: &Lab<'_>) -> Result<Claim, SimError> {
+    let mut times = Vec::new();
+    let mut missed = 0;
+    for setting in Setting::all().filter(is_stepped) {
+        let (capacity, middle) = (setting.path.capacity, setting.path.duration_s as f64 / 2.0);
+        let before = format!("rate = \"{} Mbit/s\" }}", capacity * 70 / 100);
+        let step = format!("steps = [{{ at = \"{middle} s\", rate = \"{} Mbit/s\" }}]", capacity * 30 / 100);
+        let after = format!("rate = \"{} Mbit/s\", {step} }}", capacity * 70 / 100);
+        let scenario = setting.scenario(true, &[(&before, &after)]);
+        let found = lab.runs(&scenario, runs(lab), |run| {
+            let near = |sample: &&TcpSample| {
+                sample.at_s > middle && setting.result(sample).is_some_and(|result| (result.1 - 70.0).abs() < NEAR)
+            };
+            let at = samples(run, OWN).iter().find(near)?.at_s;
+            Some((at - middle) * 1e3 / setting.path.round_trip_ms as f64)
+        })?;
+        missed += found.iter().filter(|time| time.is_none()).count();
+        times.extend(found.into_iter().flatten());
+    }
+    let statement = "A step of the others from 70 to 30 % is found in a few measurements. Rule: within 15 % of the capacity \
+                     after less than 24 round trips on the mean, six measurements of four each, and in every run.";
+    let most = times.iter().copied().fold(0.0, f64::max);
+    Ok(drafts(SECTION, runs(lab))("inline.step_rtts", statement, None, "round trips").decide(
+        mean_95(&times),
+        |ours| ours.ci95[1] < 24.0 && missed == 0,
+        format!("The longest took {most:.0} round trips; {missed} runs did not find it."),
+    ))
+}

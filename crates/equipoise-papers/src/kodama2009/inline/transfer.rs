@@ -1,0 +1,39 @@
+//! Finite transfers: what the measurement adds to them.
+
+use super::super::series::{samples, tcp};
+use super::super::{Lab, drafts};
+use super::setting::{OWN, Own, Setting};
+use super::{SECTION, runs};
+use crate::Claim;
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::Estimate;
+
+/// Bytes of data in a packet, without the headers of IP and TCP.
+const PAYLOAD: u64 = 1460;
+/// Length of a transfer in segments (ours).
+const SEGMENTS: u64 = 5000;
+
+/// Paths and acknowledgements of the finite transfers.
+pub(super) fn transfers() -> impl Iterator<Item = Setting> {
+    Setting::all()
+        .filter(|setting| setting.own == Own::Limited(100) && setting.load == 30 && setting.traffic == "poisson")
+}
+
+/// Packets sent beyond data over segment size and what was sent again.
+pub(super) fn extra_packets(lab: &Lab<'_>) -> Result<Claim, SimError> {
+    let transfer = format!("{{ transfer = \"{} B\", receive_window", SEGMENTS * PAYLOAD);
+    let scenarios = transfers().map(|setting| setting.scenario(true, &[("{ receive_window", &transfer)]));
+    let extra = lab.each(scenarios.zip(0..), |run| {
+        let (flow, tcp) = (run.flows.get(OWN)?, tcp(run, OWN)?);
+        tcp.finished_s?;
+        let measured = samples(run, OWN).iter().any(|sample| sample.available_bps.is_some());
+        let again = tcp.retransmissions;
+        measured.then(|| flow.packets_sent as f64 - (SEGMENTS + again) as f64)
+    })?;
+    let complete = extra.iter().all(Option::is_some);
+    let most = extra.iter().flatten().copied().map(f64::abs).fold(0.0, f64::max);
+    let statement = "The measurement sends no packet of its own. Rule: a transfer sends as many as its data have segments, in \
+                     every setting.";
+    Ok(drafts(SECTION, runs(lab))("inline.no_extra_packets", statement, Some(0.0), "packets, the most of any run")
+        .decide(complete.then_some(Estimate { value: most, ci95: [most, most] }), |ours| ours.ci95[1] < 0.5, ""))
+}

@@ -1,0 +1,132 @@
+//! Kodama 2009: every experiment of Sec. 2.2.3, 3 and 4, and what we found beyond them.
+
+mod beyond;
+mod fig10;
+mod fig11;
+mod fig12;
+mod fig15;
+mod fig16;
+mod fig3;
+mod fig5;
+#[cfg(feature = "live")]
+mod fig5_live;
+mod fig6;
+mod inline;
+mod sensitivity;
+mod series;
+
+use super::Results;
+use super::experiment::{
+    Experiment, Found, Lab, Options, drafts, parse, ratio, run_parts, scaled, variant, with_interval,
+};
+use equipoise_lab::sim::SimError;
+
+#[cfg(feature = "live")]
+pub use fig5_live::{CONGESTION_CONTROLS, run as run_live};
+
+/// What can be run live, too.
+pub const LIVE: &[Part] = &[Part::Fig5];
+
+/// A part of the thesis that can be run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Fig. 3: two connections, the second joins.
+    Fig3,
+    /// Fig. 5: Symbiosis and Reno where the available bandwidth changes, over a short and a long path.
+    Fig5,
+    /// Fig. 6 to 8: noise in the measurement, and a γ that heeds it.
+    Fig6,
+    /// Fig. 10 and 14: a drop and a rise of the available bandwidth, without and with oscillation.
+    Fig10,
+    /// Fig. 11 and 17: fairness of one to ten connections, without and with oscillation.
+    Fig11,
+    /// Fig. 12 and 13: what oscillation costs.
+    Fig12,
+    /// Fig. 15 and 16: how often a drop ends in a timeout, over m and over the buffer.
+    Fig15,
+    /// Sec. 2.2.1: the measurement by the connection's own segments, and Fig. 3 with it.
+    Inline,
+    /// Beyond the thesis: its mechanisms on other laws, other laws in its scenarios, and other laws beside its own.
+    Beyond,
+}
+
+impl Part {
+    /// All of it.
+    pub const ALL: [Self; 9] = [
+        Self::Fig3,
+        Self::Fig5,
+        Self::Fig6,
+        Self::Fig10,
+        Self::Fig11,
+        Self::Fig12,
+        Self::Fig15,
+        Self::Inline,
+        Self::Beyond,
+    ];
+}
+
+impl Part {
+    fn experiment(self) -> Experiment {
+        match self {
+            Self::Fig3 => (fig3::planned, fig3::run),
+            Self::Fig5 => (fig5::planned, fig5::run),
+            Self::Fig6 => (fig6::planned, fig6::run),
+            Self::Fig10 => (fig10::planned, fig10::run),
+            Self::Fig11 => (fig11::planned, fig11::run),
+            Self::Fig12 => (fig12::planned, fig12::run),
+            Self::Fig15 => (fig15::planned, fig15::run),
+            Self::Inline => (inline::planned, inline::run),
+            Self::Beyond => (beyond::planned, beyond::run),
+        }
+    }
+}
+
+/// Runs parts of the thesis. `progress` is told the share that is done.
+///
+/// # Errors
+/// [`SimError`] where a scenario cannot be run, which is a fault of ours.
+pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
+    let found = run_parts(parts, Part::experiment, options, progress)?;
+    Ok(found.results("Kodama 2009", options, ASSUMPTIONS))
+}
+
+const ASSUMPTIONS: &[&str] = &[
+    "A packet is 1500 bytes on every link, by which 100 Mbit/s over 120 ms are the 1000 packets that the thesis reads off; \
+     drop-tail queues of 1000 packets.",
+    "ε is 1.95 per second; the thesis does not give its own. γ is 0.95 where nothing else is said.",
+    "In Fig. 3 to 8 and beyond, TCP hosts acknowledge every second segment and recover by SACK. From Fig. 10 on they are as ns-2, which the \
+     thesis used, had them by default in 2009: NewReno in its impatient variant, every segment acknowledged, a least timeout \
+     of 200 ms. The thesis does not say which TCP of ns-2 it built on.",
+    "UDP traffic in flows of 10 Mbit/s is taken together as one Poisson stream, by which runs with different seeds differ. Its \
+     packets are of 1400 bytes: were they as large as TCP's, each segment would come to the full queue just when an \
+     acknowledged one had left it, and the queue would drop hardly any of TCP's (phase effects, Floyd 1992).",
+    "A timeout takes all measurements away; the next result, within 420 ms, ends slow start, as the thesis has it.",
+    "The thesis' first noise is not printed: 2.5 % of what others use, doubled every 100 s to 40 %.",
+    "The Dummynet router of Fig. 5 has its default queue of 50 packets; the thesis does not print it.",
+    "Where nothing else is said, a connection knows the true available bandwidth of the last 420 ms every 420 ms, one result \
+     per three to four round trips, as the thesis says of inline measurement.",
+];
+
+macro_rules! scenario {
+    ($name:literal) => {
+        include_str!(concat!("../../../../scenarios/kodama2009/", $name, ".toml"))
+    };
+}
+
+const FIG3: &str = scenario!("fig3");
+const FIG5: &str = scenario!("fig5");
+const FIG6: &str = scenario!("fig6");
+const FIG10: &str = scenario!("fig10");
+const FIG11: &str = scenario!("fig11");
+const FIG12: &str = scenario!("fig12");
+const FIG15: &str = scenario!("fig15");
+const INLINE: &str = scenario!("inline");
+const BEYOND_STEP: &str = scenario!("beyond-step");
+const BEYOND_NOISE: &str = scenario!("beyond-noise");
+const BEYOND_RIVALS: &str = scenario!("beyond-rivals");
+
+/// m in Fig. 12 to 16.
+const STRENGTHS: [f64; 5] = [0.0, 0.05, 0.1, 0.3, 0.5];
+
+#[cfg(test)]
+mod tests;

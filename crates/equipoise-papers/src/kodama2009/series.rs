@@ -1,0 +1,85 @@
+//! What the thesis reads off a run: means over a stretch of time, and what was dropped.
+
+use equipoise_lab::result::{LinkSample, Run, TcpResult, TcpSample};
+
+/// A stretch of a run, in seconds: behind the first moment and up to the second.
+pub(super) type Stretch = (f64, f64);
+
+/// The samples of a connection; none for a flow of another kind.
+pub(super) fn samples(run: &Run, flow: usize) -> &[TcpSample] {
+    tcp(run, flow).map(|tcp| tcp.samples.as_slice()).unwrap_or_default()
+}
+
+/// What a connection did.
+pub(super) fn tcp(run: &Run, flow: usize) -> Option<&TcpResult> {
+    run.flows.get(flow)?.tcp.as_ref()
+}
+
+/// Mean of a quantity of a connection's samples; not a number without any.
+pub(super) fn mean_of(run: &Run, flow: usize, stretch: Stretch, of: impl Fn(&TcpSample) -> Option<f64>) -> f64 {
+    mean(samples(run, flow).iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
+}
+
+/// Mean rate of new data at the receiver, in Mbit/s.
+pub(super) fn goodput_mbps(run: &Run, flow: usize, stretch: Stretch) -> f64 {
+    mean_of(run, flow, stretch, |sample| sample.goodput_bps) / 1e6
+}
+
+/// Mean of a quantity of the samples of the link called `name`; not a number without any.
+pub(super) fn mean_of_link(run: &Run, name: &str, stretch: Stretch, of: impl Fn(&LinkSample) -> Option<f64>) -> f64 {
+    let link = run.links.iter().find(|link| link.name == name);
+    let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
+    mean(samples.iter().filter(|sample| within(sample.at_s, stretch)).filter_map(of))
+}
+
+/// How often a connection's timer ran out within a stretch.
+pub(super) fn timeouts_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
+    grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.timeouts.unwrap_or(0))), stretch)
+}
+
+/// Segments that a connection sent again within a stretch.
+pub(super) fn resent_within(run: &Run, flow: usize, stretch: Stretch) -> u64 {
+    grown(samples(run, flow).iter().map(|sample| (sample.at_s, sample.retransmissions)), stretch)
+}
+
+/// Packets that the queue of the link called `name` dropped within a stretch.
+pub(super) fn dropped_within(run: &Run, name: &str, stretch: Stretch) -> u64 {
+    let link = run.links.iter().find(|link| link.name == name);
+    let samples = link.map(|link| link.samples.as_slice()).unwrap_or_default();
+    grown(samples.iter().map(|sample| (sample.at_s, sample.packets_dropped)), stretch)
+}
+
+/// How much a counter that never falls has grown within a stretch.
+fn grown(counter: impl Iterator<Item = (f64, u64)>, stretch: Stretch) -> u64 {
+    let (before, at_end) = counter
+        .filter(|(at_s, _)| *at_s <= stretch.1 + 1e-6)
+        .fold((0, 0), |(before, _), (at_s, count)| (if within(at_s, stretch) { before } else { count }, count));
+    at_end - before
+}
+
+/// Packets that the queues of all links dropped.
+pub(super) fn dropped(run: &Run) -> u64 {
+    run.links.iter().map(|link| link.packets_dropped).sum()
+}
+
+fn within(at_s: f64, (from_s, to_s): Stretch) -> bool {
+    // Samples lie on round times, which floating point meets only nearly.
+    at_s > from_s + 1e-6 && at_s <= to_s + 1e-6
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    sum / f64::from(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_has_grown_by_what_came_behind_the_beginning_and_up_to_the_end() {
+        let counter = [(1.0, 2), (2.0, 2), (3.0, 5), (4.0, 9)];
+        let within = |stretch| grown(counter.into_iter(), stretch);
+        assert_eq!([within((0.0, 4.0)), within((2.0, 3.0)), within((3.0, 9.0)), within((4.0, 9.0))], [9, 3, 4, 0]);
+    }
+}

@@ -1,0 +1,101 @@
+use super::*;
+use crate::Verdict;
+use equipoise_lab::scenario::Scenario;
+
+const SCENARIOS: [&str; 10] = [FIG10, FIG11, FIG12, FIG15, FIG3, FIG5, FIG6, BEYOND_STEP, BEYOND_NOISE, BEYOND_RIVALS];
+
+#[test]
+fn every_scenario_of_the_program_parses_and_has_what_is_replaced() {
+    for text in SCENARIOS {
+        assert!(Scenario::parse(text).is_ok(), "{:?}", Scenario::parse(text).err());
+    }
+    for text in &SCENARIOS[..4] {
+        assert!(text.contains("oscillation = 0 }") && text.contains("\"newreno\"") && text.contains("\"200 ms\""));
+    }
+    assert!(FIG10.contains("start = \"0 ms\"") && FIG15.contains("start = \"0 ms\""));
+    assert!(FIG11.contains("start = \"200 s\"") && FIG11.matches("oscillation = 0 }").count() == 10);
+    assert!(FIG15.contains("\"80 Mbit/s\"") && FIG15.contains("\"1000 packets\""));
+}
+
+/// As many runs of a part as a quick look takes.
+fn quick(part: Part) -> Results {
+    let options = Options { runs: None, quick: true, seed: 1, threads: Some(2) };
+    run(&[part], &options, &|_| {}).expect("scenarios of the program")
+}
+
+/// Were the seeds one, the same background would be drawn in each run, and intervals would be too narrow.
+#[test]
+fn spread_runs_have_seeds_and_places_of_their_own() {
+    let options = Options { runs: None, quick: true, seed: 7, threads: Some(2) };
+    let lab = Lab::new(&options, 4, &|_| {});
+    let places = std::cell::RefCell::new(Vec::new());
+    let scenario = |place| {
+        places.borrow_mut().push(place);
+        variant(FIG12, &[("duration = \"60 s\"", "duration = \"1 s\""), ("warm_up = \"10 s\"", "warm_up = \"0 s\"")])
+    };
+    let seeds = lab.spread(4, scenario, |run| run.seed);
+    assert_eq!(seeds.expect("a scenario of the program"), [7, 8, 9, 10]);
+    assert_eq!(places.into_inner(), [0.0, 0.25, 0.5, 0.75]);
+}
+
+/// The buffer holds 120 ms: 810 packets of a connection with 20 Mbit/s need twice as much.
+#[test]
+fn the_drop_to_20_mbit_overfills_the_queue_without_oscillation() {
+    let results = quick(Part::Fig10);
+    let ids: Vec<_> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        ["fig10.timeout_without_oscillation", "fig14.no_timeout_with_oscillation", "fig14.faster_recovery"]
+    );
+    let table = &results.figures[0].tables[0];
+    assert!(table.rows.iter().filter(|row| row[1] == "0").all(|row| row[2].starts_with("1.00")), "{:?}", table.rows);
+}
+
+#[track_caller]
+fn verdict(results: &Results, id: &str) -> Verdict {
+    results.claims.iter().find(|claim| claim.id == id).map(|claim| claim.verdict).expect("a claim of this part")
+}
+
+/// Reno's growth does not depend on what is available, and Symbiosis' does not depend on the path's length alone.
+#[test]
+#[ignore = "long simulations"]
+fn symbiosis_has_more_than_reno_over_the_long_path() {
+    let results = quick(Part::Fig5);
+    assert_eq!(verdict(&results, "fig5.rtt150_gain_over_reno"), Verdict::Reproduced);
+    let figure = results.figures.last().expect("a figure");
+    assert_eq!((figure.charts.len(), figure.tables.len()), (2, 1));
+    assert!(figure.charts.iter().all(|chart| chart.layers.len() == 3));
+}
+
+/// Of two connections under γ, (1 - γ) K τ packets are in the queue (from Eq. 9): 250 with γ = 0.5, 25 with γ = 0.95.
+#[test]
+#[ignore = "long simulations"]
+fn the_queue_under_noise_is_that_of_the_equation() {
+    let results = quick(Part::Fig6);
+    assert_eq!(results.claims.len(), 10);
+    let queue = results.claims.iter().find(|claim| claim.id == "fig7.gamma50_queue").and_then(|claim| claim.ours);
+    assert!((queue.expect("an estimate") / 10.0 - 1.0).abs() < 0.4, "{queue:?}");
+}
+
+#[test]
+#[ignore = "long simulations"]
+fn what_is_beyond_the_thesis_has_numbers_and_no_verdict() {
+    let results = quick(Part::Beyond);
+    assert_eq!(results.claims.len(), 11);
+    for claim in &results.claims {
+        assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
+        assert_eq!(claim.verdict, Verdict::NotComparable);
+    }
+    // An equal law has an equal share: whoever fills the buffer has more than one who yields.
+    let share =
+        results.claims.iter().find(|claim| claim.id == "beyond.share_against_cubic").and_then(|claim| claim.ours);
+    assert!(share.is_some_and(|share| (0.5..50.0).contains(&share)), "{share:?}");
+    assert!(results.figures.iter().all(|figure| figure.tables.len() == 1));
+    assert!(
+        results
+            .figures
+            .iter()
+            .flat_map(|figure| &figure.tables)
+            .all(|table| { table.rows.iter().all(|row| row.len() == table.columns.len()) })
+    );
+}

@@ -1,0 +1,187 @@
+//! The page of a paper's results, with its claims and verdicts first, then its figures; and that of a capture.
+
+mod capture;
+#[cfg(test)]
+mod tests;
+
+use crate::{Claim, Figure, Plot, PlotData, Results, Table, Verdict, four_digits as number};
+pub use capture::capture_html;
+use equipoise_lab::report::chart::{Axis, Chart, Layer, Mark, Shape, Style};
+use equipoise_lab::report::{NOTHING, escape, head};
+use equipoise_lab::result::World;
+
+/// Colour and dashes of the layers, in their order; dashes tell apart what colours do not.
+const STYLES: [(&str, &str); 8] = [
+    ("var(--series-1)", ""),
+    ("var(--series-2)", "6 3"),
+    ("var(--series-3)", "2 3"),
+    ("var(--series-4)", "9 3 2 3"),
+    ("var(--series-5)", "4 2"),
+    ("var(--series-6)", ""),
+    ("var(--series-7)", "6 3"),
+    ("var(--series-8)", "2 3"),
+];
+const LINE_WIDTH: f64 = 1.8;
+/// Room beyond the data, as a share of their range.
+const ROOM: f64 = 0.05;
+
+/// The results as a page.
+pub fn paper_html(results: &Results) -> String {
+    let title = escape(&results.paper);
+    let mut page = head(&format!("{} reproduced", results.paper));
+    page.push_str(&format!(
+        "<h1>{title}: the paper's experiments, run again</h1>\n\
+         <p class=\"meta\">Equipoise {} · {} · first seed {}</p>\n",
+        escape(&results.version),
+        match results.world {
+            World::Sim => "simulated",
+            World::Live => "live",
+        },
+        results.seed
+    ));
+    page.push_str(&summary(&results.claims));
+    page.push_str(&claims(&results.claims));
+    for (index, figure) in results.figures.iter().enumerate() {
+        page.push_str(&section(index, figure));
+    }
+    page.push_str("<h2>What is assumed</h2>\n<ul>\n");
+    page.extend(results.assumptions.iter().map(|text| format!("<li>{}</li>\n", escape(text))));
+    page.push_str("</ul>\n</body>\n</html>\n");
+    page
+}
+
+fn summary(claims: &[Claim]) -> String {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    format!(
+        "<p>{} reproduced, {} not reproduced, {} not comparable. A verdict follows from our 95 % interval by the rule in the \
+         statement; nothing is decided by hand.</p>\n",
+        count(Verdict::Reproduced),
+        count(Verdict::NotReproduced),
+        count(Verdict::NotComparable)
+    )
+}
+
+fn claims(claims: &[Claim]) -> String {
+    let heads = ["claim", "paper", "ours", "95 % interval", "unit", "runs", "verdict"];
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
+    let rows: String = claims.iter().map(claim).collect();
+    format!(
+        "<h2>Claims</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Claims\">\
+         <table class=\"claims\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+    )
+}
+
+fn claim(claim: &Claim) -> String {
+    let class = match claim.verdict {
+        Verdict::Reproduced => "reproduced",
+        Verdict::NotReproduced => "not-reproduced",
+        Verdict::NotComparable => "not-comparable",
+    };
+    let interval = claim.ci95.map_or(NOTHING.to_owned(), |[low, high]| format!("{} to {}", number(low), number(high)));
+    format!(
+        "<tr><th scope=\"row\"><code>{}</code> ({})<br><span>{}</span><br><span class=\"note\">{}</span></th>\
+         <td>{}</td><td>{}</td><td>{interval}</td><td class=\"text\">{}</td><td>{}</td>\
+         <td class=\"text\"><span class=\"badge {class}\">{}</span></td></tr>\n",
+        escape(&claim.id),
+        escape(&claim.figure),
+        escape(&claim.statement),
+        escape(&claim.note),
+        claim.paper.map_or(NOTHING.to_owned(), number),
+        claim.ours.map_or(NOTHING.to_owned(), number),
+        escape(&claim.unit),
+        claim.runs,
+        claim.verdict.words(),
+    )
+}
+
+fn section(index: usize, figure: &Figure) -> String {
+    let mut text =
+        format!("<h2>{}: {}</h2>\n<p>{}</p>\n", escape(&figure.name), escape(&figure.title), escape(&figure.text));
+    for (number, plot) in figure.charts.iter().enumerate() {
+        let chart = chart(format!("{index}-{number}"), plot);
+        text.push_str(&format!("<figure>\n<h3>{}</h3>\n{}</figure>\n", escape(&plot.title), chart.to_html()));
+    }
+    text.extend(figure.tables.iter().map(table));
+    text
+}
+
+fn chart(id: String, plot: &Plot) -> Chart {
+    let boxes = plot.layers.iter().filter(|layer| matches!(layer.data, PlotData::Box { .. })).count();
+    let categories: Vec<_> = plot.layers.iter().take(boxes).map(|layer| layer.name.clone()).collect();
+    let layers = plot.layers.iter().enumerate().map(|(index, layer)| {
+        let (color, dash) = STYLES[index % STYLES.len()];
+        let shape = match &layer.data {
+            PlotData::Line(points) => Shape::Line(points.clone()),
+            PlotData::Points(points) => Shape::Points(points.clone()),
+            PlotData::Box { five, mean } => Shape::Box(index as f64 + 1.0, *five, *mean),
+        };
+        Layer { name: layer.name.clone(), style: Style { color, dash, width: LINE_WIDTH }, shape }
+    });
+    let x = if boxes > 0 {
+        Axis::new(plot.x, 0.5, boxes as f64 + 0.5)
+    } else {
+        let (min, max) = limits(plot.layers.iter().flat_map(|layer| layer.data.places()));
+        Axis::new(plot.x, min, max)
+    };
+    let (min, max) =
+        plot.y_limits.unwrap_or_else(|| with_room(plot.layers.iter().flat_map(|layer| layer.data.values())));
+    let mark = |(at, name): &(f64, String)| Mark { at: *at, label: number(*at), name: name.clone(), dash: "5 3" };
+    Chart {
+        id,
+        title: plot.title.clone(),
+        x,
+        y: Axis::new(plot.y, min, max),
+        categories,
+        layers: layers.collect(),
+        horizontals: plot.marks.iter().map(mark).collect(),
+        verticals: Vec::new(),
+        shades: Vec::new(),
+    }
+}
+
+impl PlotData {
+    fn places(&self) -> Vec<f64> {
+        match self {
+            Self::Line(points) | Self::Points(points) => points.iter().map(|point| point.0).collect(),
+            Self::Box { .. } => Vec::new(),
+        }
+    }
+
+    fn values(&self) -> Vec<f64> {
+        match self {
+            Self::Line(points) | Self::Points(points) => points.iter().map(|point| point.1).collect(),
+            Self::Box { five, .. } => five.to_vec(),
+        }
+    }
+}
+
+/// Least and largest of the numbers that are finite.
+fn limits(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+}
+
+fn with_room(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = limits(values);
+    let room = (high - low) * ROOM;
+    // What counts from zero is drawn from zero.
+    (if low >= 0.0 && low - room < 0.0 { 0.0 } else { low - room }, high + room)
+}
+
+fn table(table: &Table) -> String {
+    let heads: String = table.columns.iter().map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
+    let row = |cells: &Vec<String>| {
+        let cells = cells.iter().enumerate().map(|(index, cell)| match index {
+            0 => format!("<th scope=\"row\">{}</th>", escape(cell)),
+            _ => format!("<td>{}</td>", escape(cell)),
+        });
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let rows: String = table.rows.iter().map(row).collect();
+    let caption = escape(&table.caption);
+    format!(
+        "<h3>{caption}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\n\
+         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+    )
+}

@@ -1,0 +1,137 @@
+//! Cases I and II live: TQ over real sockets, and beside it the kernel's TCP with the same content.
+
+use std::sync::atomic::AtomicBool;
+
+use super::cases::{Printed, claims, over_time, table};
+use super::outcome::{Outcome, Row};
+use super::{CASE1, CASE2, Found, METHODS, Options, Part, table1, table4, variant};
+use crate::experiment::live::LiveLab;
+use crate::{ExperimentError, Figure, Results};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim;
+
+/// What can be run live, too.
+pub const LIVE: &[Part] = &[Part::Table1, Part::Table4];
+
+const RUNS: u32 = 3;
+
+const ASSUMPTIONS: &[&str] = &[
+    "The hosts are network namespaces of this machine, and the routers are the emulator of `equipoise live`; the paper has a \
+     simulation only. What the machine does besides shows.",
+    "Scenarios, content and TQ's parameters are those of the simulated runs; see there. A run ends some time behind the last \
+     transmission.",
+    "TQ's egress buffer, the queue in front of Link0, is the receiver's, which serves it at that link's rate; the emulator has \
+     the links before it. In the simulation it is the same.",
+    "NewReno is the kernel's reno, which has selective acknowledgements, delayed acknowledgements and its own timers; the \
+     application writes the content to a socket as it comes to be. The simulated NewReno is as ns-2 had it.",
+    "Packet loss ratio: what the emulator's links and the egress buffer dropped, over packets sent; of the kernel's, segments.",
+];
+
+/// A case, and what is known of it.
+struct Case {
+    texts: [&'static str; 2],
+    /// What takes the place of the simulated run's length, in which there is time for every sensitivity.
+    duration: (&'static str, &'static str),
+    printed: Printed,
+    figure: &'static str,
+    title: &'static str,
+    least_delay: f64,
+    marks: &'static [(f64, &'static str)],
+}
+
+impl Case {
+    /// The case of a part; `None` where it is simulated only.
+    fn of(part: Part) -> Option<Self> {
+        match part {
+            Part::Table1 => Some(Self {
+                texts: CASE1,
+                duration: ("duration = \"120 s\"", "duration = \"85 s\""),
+                printed: Printed { ids: ["table1.live_plr", "table1.live_td", "table1.live_power"], ..table1::PAPER },
+                figure: "Table 1, live",
+                title: "Case I: one source, the bottleneck cut to a quarter at 15 s",
+                least_delay: table1::LEAST_DELAY,
+                marks: &[(10.0, "buffer"), (5.0, "x_d")],
+            }),
+            Part::Table4 => Some(Self {
+                texts: CASE2,
+                duration: ("duration = \"120 s\"", "duration = \"60 s\""),
+                printed: Printed { ids: ["table4.live_plr", "table4.live_td", "table4.live_power"], ..table4::PAPER },
+                figure: "Table 4, live",
+                title: "Case II: six sources over one bottleneck",
+                least_delay: table4::LEAST_DELAY,
+                marks: &[(60.0, "buffer"), (30.0, "sum of all x_d")],
+            }),
+            Part::Table6 | Part::Fig6 => None,
+        }
+    }
+
+    fn scenario(&self, method: usize) -> Scenario {
+        variant(self.texts[method], &[self.duration])
+    }
+}
+
+/// Runs cases I and II across network namespaces, in real time: 3 minutes for each of the runs of case I, 2 of case II.
+/// `progress` is told the share that is done; where `stop` is set, what was run by then is given.
+///
+/// # Errors
+/// [`ExperimentError`] where the system refuses namespaces, sockets or threads.
+pub fn run(
+    parts: &[Part],
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &dyn Fn(f64),
+) -> Result<Results, ExperimentError> {
+    let runs = options.runs(RUNS, 1);
+    let mut parts = parts.to_vec();
+    parts.sort_unstable();
+    parts.dedup();
+    let cases: Vec<_> = parts.into_iter().filter_map(Case::of).collect();
+    let lab = LiveLab::new(options, cases.len() as u32 * 2 * runs, stop, progress);
+    let mut found = Found::default();
+    for case in &cases {
+        one_case(&lab, case, runs, &mut found)?;
+    }
+    Ok(found.live_results("Subramanya 2003", options, ASSUMPTIONS))
+}
+
+/// Both methods in rotation, so that what the machine does meanwhile meets both.
+fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Result<(), ExperimentError> {
+    let scenarios = [case.scenario(0), case.scenario(1)];
+    let (mut live, mut simulated) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for number in 0..runs {
+        for (method, scenario) in scenarios.iter().enumerate() {
+            live[method].extend(lab.run(scenario, number)?.map(|run| Outcome::of(&run, 0.0, "Link0")));
+        }
+    }
+    for number in 0..runs {
+        let seed = lab.options.seed.wrapping_add(number.into());
+        for (method, scenario) in scenarios.iter().enumerate() {
+            simulated[method].push(Outcome::of(&sim::simulate(scenario, seed, &mut |_| {})?, 0.0, "Link0"));
+        }
+    }
+    let row = |method: usize, world: &str, outcomes: Vec<Outcome>| {
+        Row::new(&format!("{}, {world}", METHODS[method]), &scenarios[method], outcomes)
+    };
+    let [tq, newreno] = live;
+    let live = [row(0, "live", tq), row(1, "live", newreno)];
+    let [tq, newreno] = simulated;
+    let simulated = [row(0, "simulated", tq), row(1, "simulated", newreno)];
+    found.claims.extend(claims(&case.printed, &live, runs));
+    let all = [&live[0], &live[1], &simulated[0], &simulated[1]];
+    let marks = case.marks.iter().map(|&(at, name)| (at, name.to_owned())).collect();
+    found.figures.push(Figure {
+        name: case.figure.to_owned(),
+        title: case.title.to_owned(),
+        text: format!(
+            "Live, and simulated beside it; the first run of each. The cuts alone cost a transmission delay of {:.3}.",
+            case.least_delay
+        ),
+        charts: vec![
+            over_time(("Cumulative packet loss", "packets"), &all, |outcome| &outcome.losses, Vec::new()),
+            over_time(("Packets waiting in front of Link0", "packets"), &all, |outcome| &outcome.queue, marks),
+            over_time(("Utilisation of Link0", "share"), &all, |outcome| &outcome.utilisation, Vec::new()),
+        ],
+        tables: vec![table(&case.printed, &live, &simulated)],
+    });
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Subramanya 2003: its three cases, TQ beside `NewReno` with the same content, and what TQ hangs on.
+
+mod cases;
+mod fig6;
+#[cfg(feature = "live")]
+mod live;
+mod outcome;
+mod sensitivity;
+mod table1;
+mod table4;
+mod table6;
+
+use super::Results;
+use super::experiment::{
+    Experiment, Found, Lab, Mean, Options, difference, drafts, parse, run_parts, variant, with_interval,
+};
+use equipoise_lab::sim::SimError;
+
+#[cfg(feature = "live")]
+pub use live::{LIVE, run as run_live};
+
+/// A part of the paper that can be run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Table 1, Fig. 3 and 4: one source.
+    Table1,
+    /// Table 4 and Fig. 5: six sources over one bottleneck.
+    Table4,
+    /// Table 6 and Fig. 10: four bottlenecks in a row.
+    Table6,
+    /// Fig. 6 to 8: the buffer's size.
+    Fig6,
+}
+
+impl Part {
+    /// All of it.
+    pub const ALL: [Self; 4] = [Self::Table1, Self::Table4, Self::Table6, Self::Fig6];
+
+    fn experiment(self) -> Experiment {
+        match self {
+            Self::Table1 => (table1::planned, table1::run),
+            Self::Table4 => (table4::planned, table4::run),
+            Self::Table6 => (table6::planned, table6::run),
+            Self::Fig6 => (fig6::planned, fig6::run),
+        }
+    }
+}
+
+/// Runs parts of the paper. `progress` is told the share that is done.
+///
+/// # Errors
+/// [`SimError`] where a scenario cannot be run, which is a fault of ours.
+pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
+    let found = run_parts(parts, Part::experiment, options, progress)?;
+    Ok(found.results("Subramanya 2003", options, ASSUMPTIONS))
+}
+
+const ASSUMPTIONS: &[&str] = &[
+    "Where TQ measures: in cases I and II the egress buffer is the queue in front of Link0, as Fig. 3 has it (\"observed in the \
+     Link0\") and the abstract (\"arrival and service rate at the outgoing link\"). TQ's receiver stands there; what it counts, \
+     the buffer's arrivals, services and packets, goes back from there. In case III the bottlenecks are several, so that \
+     none of them can be the egress: it is the last link of each path, and the bottlenecks show in q alone.",
+    "T = 100 ms, k_v = 0.5, x_d = 5 packets for each source: half of the buffer in cases I and II. The paper prints none of them.",
+    "Each source is controlled by the report on its own packets, the components of the paper's vectors. Changes of all add up to \
+     that of their sum, as the law is linear; a first-come buffer shares its service by what each has in it.",
+    "A transmission is complete when all packets have arrived. TQ's sources send again what the reports say was lost, as new \
+     packets; without that, loss would shorten a transmission below its lower bound.",
+    "Content comes to be in real time, for 30 s; what waits may be sent as fast as TQ or TCP allow, up to the access link's rate, \
+     which is taken for the peak packet rate. T_o is 30 s. T_c is the time at which the last of the sources is complete.",
+    "Power is the content's rate over the transmission delay: so do the paper's own numbers come out (power times delay is 2.00 \
+     in Table 1, and 4.61 in Tables 4 and 6), though a transmission that takes longer has a lower throughput.",
+    "From these 4.61 Mbit/s the three videos have 1.11. They are synthetic: 25 frames/s, groups of twelve, peak over mean and \
+     variation of the high-quality traces of Star Wars IV (6.81, 0.66), Jurassic Park I (4.37, 0.59) and Soccer (3.24, 0.41), and \
+     their rates in the same proportion (142, 396 and 572 kbit/s). The paper does not say which quality it used.",
+    "NewReno is as ns-2 had it: RFC 6582, every segment acknowledged, least timeout 200 ms; its receive window limits nobody; ns-2's \
+     default of 20 segments, which the paper may have had, stands beside (found after the first runs). \
+     Packets are of 1000 bytes with all headers, and the content is the same number of packets for both.",
+    "Packet loss ratio: packets that any buffer on the way dropped over packets sent, those sent again among them.",
+    "In case I each run begins at another moment of the first 100 ms, by which reports and cut meet differently, and the cut comes \
+     by as much earlier in the content; this alone adds 0.005 to the transmission delay in the mean.",
+    "Case III: which source goes where is not printed. Here the constant ones go over all four links, and each video over one of \
+     the first three. The cuts are taken to last, as the text has it (10 → 4 Mbit/s and so on).",
+];
+
+macro_rules! scenario {
+    ($name:literal) => {
+        include_str!(concat!("../../../../scenarios/subramanya2003/", $name, ".toml"))
+    };
+}
+
+const CASE1: [&str; 2] = [scenario!("case1-tq"), scenario!("case1-newreno")];
+const CASE2: [&str; 2] = [scenario!("case2-tq"), scenario!("case2-newreno")];
+const CASE3: [&str; 2] = [scenario!("case3-tq"), scenario!("case3-newreno")];
+
+/// `NewReno` with the receive window that ns-2 has where nothing is said.
+const NS2_WINDOW: (&str, &str, &str) = ("NewReno TCP, window of 20", "tcp = { ", "tcp = { receive_window = 20, ");
+
+/// Names of the two, in this order everywhere.
+const METHODS: [&str; 2] = ["TQ", "NewReno TCP"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! What the paper reads off the rates: fairness and the three deviations of its Sec. 6.2.
+
+use equipoise_pair::tpba::Period;
+
+use super::setting::Trace;
+use equipoise_lab::statistics::jain;
+
+/// From one second to another.
+pub(super) type Stretch = (f64, f64);
+
+/// Mean rate of a flow within a stretch of seconds, in bit/s.
+pub(super) fn mean_rate(trace: &Trace, flow: usize, (from, to): Stretch) -> f64 {
+    let rates = trace.rates.get(flow).map(Vec::as_slice).unwrap_or_default();
+    let to = (to as usize).min(rates.len());
+    let within = rates.get((from as usize).min(to)..to).unwrap_or_default();
+    within.iter().sum::<f64>() / within.len() as f64
+}
+
+/// Fairness of these flows in every second of a stretch, on average.
+pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch) -> f64 {
+    let seconds = from.ceil() as usize..to.floor() as usize;
+    let at = |second: usize| -> Vec<f64> {
+        flows.iter().filter_map(|flow| trace.rates[*flow].get(second).copied()).collect()
+    };
+    let values: Vec<_> = seconds.map(|second| jain(&at(second))).filter(|value| value.is_finite()).collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Running periods that the flow pair has been through, or is in: from when to when.
+pub(super) fn running_periods(trace: &Trace, end: f64) -> Vec<Stretch> {
+    let starts = trace.began.iter().enumerate().filter(|(_, began)| began.1 == Period::Running);
+    starts.map(|(place, began)| (began.0, trace.began.get(place + 1).map_or(end, |next| next.0))).collect()
+}
+
+/// Inter-arrival times of ADUs: at switches, within probing and within running periods, in s.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Gaps {
+    pub(super) at_switches: Vec<f64>,
+    pub(super) probing: Vec<f64>,
+    pub(super) running: Vec<f64>,
+}
+
+/// Gaps between the ADUs given out from `from` on. The one before a period's first ADU is at a switch.
+pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
+    let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.2).collect();
+    let mut gaps = Gaps::default();
+    for pair in trace.adus.windows(2).filter(|pair| pair[0].0 >= from) {
+        let [(before, ..), (at, number, over)] = pair else { continue };
+        let place = match over {
+            _ if firsts.contains(number) => &mut gaps.at_switches,
+            Period::Probing => &mut gaps.probing,
+            Period::Running => &mut gaps.running,
+        };
+        place.push(at - before);
+    }
+    gaps
+}
+
+/// The paper's three deviations, in bit/s (Tobe 1999, Sec. 6.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Deviations {
+    /// Largest range of one flow's rate in the steady state: `δR_intra`.
+    pub(super) intra: f64,
+    /// Largest difference of two flows' mean rates in the steady state: `δR_ave1`.
+    pub(super) average: f64,
+    /// The same of four flows after the change: `δR_ave2`.
+    pub(super) average_after: f64,
+}
+
+/// Rates move by less than this over ten seconds, in bit/s: how a steady state is known where flow 3 never reaches the
+/// others (Tobe 1999, Sec. 6.2).
+const STEADY_BPS: f64 = 20_000.0;
+const STEADY_S: usize = 10;
+
+/// The deviations of flows 1 to 4 (here 0 to 3), of which flow 4 begins at second `change`; `None` without a steady state.
+pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations> {
+    let [first, second, third, fourth] = rates else { return None };
+    let reaches = |flow: &[f64], from: usize, to: usize| {
+        (from..to).find(|&second_| flow[second_] >= first[second_] || flow[second_] >= second[second_])
+    };
+    let cross = reaches(third, 0, change).or_else(|| steady(third, change))?;
+    let join = reaches(fourth, change, fourth.len())?;
+    let mean = |flow: &[f64], from: usize, to: usize| flow[from..to].iter().sum::<f64>() / (to - from) as f64;
+    let spread = |values: &[f64]| {
+        values.iter().copied().fold(f64::MIN, f64::max) - values.iter().copied().fold(f64::MAX, f64::min)
+    };
+    let three = [first, second, third];
+    let before: Vec<_> = three.iter().map(|flow| mean(flow, cross, change)).collect();
+    let after: Vec<_> = rates.iter().map(|flow| mean(flow, join, flow.len())).collect();
+    Some(Deviations {
+        intra: three.iter().map(|flow| spread(&flow[cross..change])).fold(0.0, f64::max),
+        average: spread(&before),
+        average_after: spread(&after),
+    })
+}
+
+/// The first second behind ten in which the rate hardly moved.
+fn steady(rates: &[f64], end: usize) -> Option<usize> {
+    (STEADY_S..end).find(|&second| {
+        let ten = &rates[second - STEADY_S..=second];
+        let (low, high) = ten.iter().fold((f64::MAX, f64::MIN), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+        high - low < STEADY_BPS
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flow 3 climbs by 100 a second and reaches flow 2 in second 3; flow 4 joins in second 8 and reaches it in second 9.
+    #[test]
+    fn the_deviations_of_a_small_example() {
+        let first = vec![500.0, 500.0, 500.0, 400.0, 500.0, 450.0, 450.0, 450.0, 300.0, 300.0];
+        let second = vec![300.0; 10];
+        let third = vec![0.0, 100.0, 200.0, 300.0, 350.0, 350.0, 350.0, 350.0, 350.0, 350.0];
+        let fourth = vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 250.0, 310.0];
+        let found = deviations(&[first, second, third, fourth], 8).expect("a steady state");
+        // Flow 1 ranges over 100, flow 3 over 50; means from second 3 to 7: 450, 300, 340; in second 9: 300 to 350.
+        assert!((found.intra - 100.0).abs() < 1e-9 && (found.average - 150.0).abs() < 1e-9, "{found:?}");
+        assert!((found.average_after - 50.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn a_flow_that_never_reaches_the_others_is_steady_where_it_stays() {
+        let climbing: Vec<_> =
+            (0..40).map(|second| if second < 15 { 10_000.0 * f64::from(second) } else { 150_000.0 }).collect();
+        // From 14 on: ten seconds from 14 to 24 differ by 10 000; from 13 on by 20 000, which is not less.
+        assert_eq!(steady(&climbing, 40), Some(24));
+        let others = vec![500_000.0; 40];
+        let late: Vec<_> = (0..40).map(|second| if second < 30 { 0.0 } else { 600_000.0 }).collect();
+        let found = deviations(&[others.clone(), others, climbing, late], 30).expect("a steady state");
+        assert!((found.average - 350_000.0).abs() < 2000.0, "{found:?}");
+    }
+}

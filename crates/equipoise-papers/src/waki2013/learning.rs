@@ -1,0 +1,243 @@
+use equipoise::control::ap::md1;
+use equipoise::units::{Size, Span};
+
+use super::{AP_LEARN, Found, Lab, Options, drafts, parse, ratio, with_interval};
+use crate::{Claim, Figure, Table};
+use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim::SimError;
+use equipoise_lab::statistics::{Estimate, jain, median_95};
+
+/// Runs of each setting.
+const RUNS: u32 = 30;
+/// How b is found, as the parameter `learn` has it.
+const FORMS: [&str; 3] = ["never", "probe", "adapt"];
+/// Capacities of the bottleneck, in Mbit/s.
+const CAPACITIES: [f64; 5] = [2.0, 5.0, 15.0, 50.0, 100.0];
+/// Report intervals, in seconds.
+const INTERVALS: [f64; 3] = [0.2, 1.0, 10.0];
+/// Given where b is known: the paper's.
+const PAPER: f64 = 300.0;
+/// Given where it is not: four times too small and too large.
+const WRONG: [f64; 2] = [75.0, 1200.0];
+/// The settings that claims are made of: report interval and given b.
+const JUDGED: [(f64, f64); 2] = [(1.0, WRONG[0]), (1.0, WRONG[1])];
+/// Numbers of sessions that share the bottleneck.
+const SESSIONS: [u32; 4] = [1, 2, 4, 8];
+/// Load of the bottleneck that the target is the delay of.
+const LOAD: f64 = 0.8;
+/// Propagation delay of the path, in seconds.
+const PROPAGATION_S: f64 = 7e-3;
+
+/// One setting of the comparison.
+#[derive(Clone, Copy)]
+struct Setting {
+    capacity_mbps: f64,
+    interval_s: f64,
+    given: f64,
+    sessions: u32,
+    learn: &'static str,
+}
+
+/// What one run of a setting gives.
+struct Outcome {
+    /// Settled delay beyond the target, as a share of the waiting that the target allows.
+    error: f64,
+    /// Root of the mean squared error of the intervals' delays, as a share of the same.
+    deviation: f64,
+    /// Rate of all sessions together, as a share of the capacity.
+    rate: f64,
+    /// Jain's index of the sessions' rates.
+    jain: f64,
+    /// The first session's b at the end.
+    response: f64,
+}
+
+impl Setting {
+    fn target_s(&self) -> f64 {
+        let mu = self.capacity_mbps * 125.0;
+        PROPAGATION_S + md1::mean_time(LOAD * mu, mu)
+    }
+
+    /// The scenario file, its numbers replaced and its session repeated.
+    fn scenario(&self) -> Scenario {
+        let capacity = self.capacity_mbps;
+        let target = format!("target = \"{:.4} ms\"", self.target_s() * 1e3);
+        let limits = format!("min_rate = \"{:.4} Mbit/s\", max_rate = \"{capacity} Mbit/s\"", capacity / 150.0);
+        let learn = format!("b = {}, {limits}, learn = \"{}\"", self.given, self.learn);
+        // Long reports want a long run: forty after the warm-up, or 100 s.
+        let (warm_up, lasts) = if self.interval_s > 5.0 { ("200 s", "600 s") } else { ("100 s", "200 s") };
+        let text = [
+            ("200 s", lasts.to_owned()),
+            ("\"100 s\"", format!("\"{warm_up}\"")),
+            ("rate = \"15 Mbit/s\"", format!("rate = \"{capacity} Mbit/s\"")),
+            ("rate = \"9 Mbit/s\"", format!("rate = \"{:.4} Mbit/s\"", capacity * 0.6)),
+            ("report_interval = \"1 s\"", format!("report_interval = \"{} s\"", self.interval_s)),
+            ("target = \"8.6 ms\"", target),
+            ("learn = \"adapt\"", learn),
+        ]
+        .iter()
+        .fold(AP_LEARN.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
+        let mut scenario = parse(&text);
+        if let Some(session) = scenario.flows.last().cloned() {
+            for further in 1..self.sessions {
+                let mut session = session.clone();
+                session.name = format!("media {}", further + 1);
+                // Not all at once: everyone would find the same empty path.
+                session.start = Span::from_nanos((self.interval_s * 1e9 / 3.0) as i64) * i64::from(further);
+                scenario.flows.push(session);
+            }
+        }
+        scenario
+    }
+
+    fn run(&self, lab: &Lab<'_>) -> Result<Vec<Outcome>, SimError> {
+        let waiting_s = self.target_s() - PROPAGATION_S - 8e-3 / self.capacity_mbps;
+        lab.runs(&self.scenario(), lab.options.runs(RUNS, 4), |run| Outcome::of(run, waiting_s, self.capacity_mbps))
+    }
+}
+
+impl Outcome {
+    fn of(run: &Run, waiting_s: f64, capacity_mbps: f64) -> Self {
+        let sessions: Vec<_> = run.flows.iter().filter(|flow| flow.controller.is_some()).collect();
+        let rates: Vec<_> = sessions.iter().map(|session| session.mean_rate_bps.unwrap_or(0.0)).collect();
+        let first = sessions.first();
+        let number = |of: Option<f64>| of.unwrap_or(f64::NAN);
+        let target_s = number(first.and_then(|session| session.target_s));
+        Self {
+            error: (number(first.and_then(|session| session.settled_delay_s)) - target_s) / waiting_s,
+            deviation: number(first.and_then(|session| session.mse_s2)).sqrt() / waiting_s,
+            rate: rates.iter().sum::<f64>() / 1e6 / capacity_mbps,
+            jain: jain(&rates),
+            response: number(first.and_then(|session| session.response)),
+        }
+    }
+}
+
+fn grid() -> impl Iterator<Item = (f64, f64, f64)> {
+    let all = INTERVALS.into_iter().flat_map(|interval| CAPACITIES.map(|capacity| (interval, capacity, PAPER)));
+    let wrong = WRONG.into_iter().flat_map(|given| INTERVALS.map(|interval| (interval, 15.0, given)));
+    all.chain(wrong)
+}
+
+pub(super) fn planned(options: &Options) -> u32 {
+    let settings = grid().count() + SESSIONS.len() * 2;
+    options.runs(RUNS, 4) * (settings * FORMS.len()) as u32
+}
+
+/// b learned by a probing phase and during the whole session, beside b given.
+pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
+    let mut rows = Vec::new();
+    for (interval_s, capacity_mbps, given) in grid() {
+        let mut cells = vec![format!("{interval_s} s"), format!("{capacity_mbps}"), format!("{given}")];
+        let mut by_form = Vec::new();
+        for learn in FORMS {
+            let outcomes = Setting { capacity_mbps, interval_s, given, sessions: 1, learn }.run(lab)?;
+            let number = |number: fn(&Outcome) -> f64, decimals: usize| {
+                middle(&outcomes, number).map_or("–".to_owned(), |of| format!("{:.decimals$}", of.value))
+            };
+            let error = number(|outcome| outcome.error * 100.0, 0);
+            cells.push(format!("{error}; {}", number(|outcome| outcome.deviation * 100.0, 0)));
+            cells.push(number(|outcome| outcome.rate, 3));
+            if learn != FORMS[0] {
+                cells.push(with_interval(middle(&outcomes, |outcome| outcome.response), 0));
+            }
+            by_form.push(outcomes);
+        }
+        if let ([never, .., adapt], true) = (by_form.as_slice(), JUDGED.contains(&(interval_s, given))) {
+            found.claims.extend(claims(given, never, adapt));
+        }
+        rows.push(cells);
+    }
+    let tables = vec![
+        Table {
+            caption: "One session: medians of the runs, for b given, learned by probing, and adapted".to_owned(),
+            columns: heads(
+                &["report every", "capacity (Mbit/s)", "b given"],
+                &["error; deviation (%)", "rate", "b in the end"],
+                &["b in the end"],
+            ),
+            rows,
+        },
+        Table {
+            caption: "Several sessions at 15 Mbit/s, b = 300 given".to_owned(),
+            columns: heads(&["report every", "sessions"], &["error (%)", "rate together", "Jain's index"], &[]),
+            rows: shared(lab)?,
+        },
+    ];
+    found.figures.push(Figure {
+        name: "b learned".to_owned(),
+        title: "b given, learned by a probing phase, and adapted during the session".to_owned(),
+        text: "The robust law beside a Poisson load of 0.6, its target the delay of an M/D/1 queue at load 0.8; b(0.8) is 293 \
+               there. Error: settled delay beyond the target; deviation: root of the mean squared error of the intervals' \
+               means; both as a share of the waiting that the target allows. Rate: as a share of the capacity."
+            .to_owned(),
+        charts: Vec::new(),
+        tables,
+    });
+    Ok(())
+}
+
+fn shared(lab: &Lab<'_>) -> Result<Vec<Vec<String>>, SimError> {
+    let mut rows = Vec::new();
+    for interval_s in [1.0, 10.0] {
+        for sessions in SESSIONS {
+            let mut cells = vec![format!("{interval_s} s"), sessions.to_string()];
+            for learn in FORMS {
+                let outcomes = Setting { capacity_mbps: 15.0, interval_s, given: PAPER, sessions, learn }.run(lab)?;
+                let error = middle(&outcomes, |outcome| outcome.error * 100.0);
+                cells.extend([
+                    error.map_or("–".to_owned(), |error| format!("{:.0}", error.value)),
+                    with_interval(middle(&outcomes, |outcome| outcome.rate), 3),
+                    with_interval(middle(&outcomes, |outcome| outcome.jain), 2),
+                ]);
+            }
+            rows.push(cells);
+        }
+    }
+    Ok(rows)
+}
+
+/// The heads of the columns: `first`, and `each` once for every form, without `learned` where nothing is learned.
+fn heads(first: &[&str], each: &[&str], learned: &[&str]) -> Vec<String> {
+    let forms = FORMS.iter().flat_map(|form| {
+        let heads = each.iter().filter(move |head| *form != FORMS[0] || !learned.contains(head));
+        heads.map(move |head| format!("{form}: {head}"))
+    });
+    first.iter().map(|&head| head.to_owned()).chain(forms).collect()
+}
+
+fn middle(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Estimate> {
+    median_95(&outcomes.iter().map(number).collect::<Vec<_>>())
+}
+
+/// That a wrong b is put right, and what the delay gains by it.
+fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
+    let (id, gain) = if given < PAPER {
+        ("learned.from_below", "learned.gain_below")
+    } else {
+        ("learned.from_above", "learned.gain_above")
+    };
+    let right = md1::response(LOAD, Size::from_bytes(1000));
+    let draft = |id, statement: &str| drafts("Sec. 8", adapt.len() as u32)(id, statement, None, "ratio");
+    let statement = format!(
+        "From b = {given}, adapting leads to the b of an M/D/1 queue at the target's load, {right:.0}, with a report every \
+         second. Rule: the median b of the runs lies between half and twice of it."
+    );
+    let learned = middle(adapt, |outcome| outcome.response / right);
+    let found = draft(id, &statement).decide(
+        learned,
+        |ours| ours.ci95[0] > 0.5 && ours.ci95[1] < 2.0,
+        "What was given counts for as much as an answer that is known to half of itself.",
+    );
+    let statement = format!(
+        "From b = {given}, adapting holds the delay closer than the wrong b does. Rule: the ratio of the median deviations \
+         lies below 1."
+    );
+    let deviation = |outcome: &Outcome| outcome.deviation;
+    let gained =
+        middle(adapt, deviation).zip(middle(never, deviation)).and_then(|(with, without)| ratio(with, without));
+    let note =
+        "Pushing has a price: the rate that teaches is not the rate that is right. Too large a b costs less than that.";
+    [found, draft(gain, &statement).decide(gained, |ours| ours.ci95[1] < 1.0, note)]
+}

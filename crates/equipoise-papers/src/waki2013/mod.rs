@@ -1,0 +1,123 @@
+//! Waki 2013: every analysis and experiment of Sec. 4 and 7, and what we found beyond them.
+
+mod criteria;
+mod fig10;
+mod fig12;
+mod fig13;
+mod fig5;
+mod fig7;
+mod learning;
+mod robust;
+mod runaway;
+
+use super::Results;
+use super::experiment::{Found, Lab, Options, drafts, parse, ratio, scaled, variant, with_interval};
+use equipoise_lab::sim::SimError;
+
+/// A part of the paper that can be run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Fig. 5: b over the load, from the closed form.
+    Fig5,
+    /// Fig. 7: the linear relation of variance and response, 45 rates and ten patterns.
+    Fig7,
+    /// Fig. 10 and 11: one run of each controller over time.
+    Fig10,
+    /// Fig. 12: criteria of AP and CBR, thirty runs.
+    Fig12,
+    /// Fig. 13: criteria of AP and AIMD, a hundred runs.
+    Fig13,
+    /// Fig. 14: sending rates of AP and AIMD, a hundred runs.
+    Fig14,
+    /// Beyond the paper: how often the printed law runs away, what triggers it, and the robust law beside it.
+    Runaway,
+    /// The paper's future work: b learned instead of given.
+    Learning,
+}
+
+impl Part {
+    /// All of it.
+    pub const ALL: [Self; 8] =
+        [Self::Fig5, Self::Fig7, Self::Fig10, Self::Fig12, Self::Fig13, Self::Fig14, Self::Runaway, Self::Learning];
+}
+
+/// Runs parts of the paper. `progress` is told the share that is done.
+///
+/// # Errors
+/// [`SimError`] where a scenario cannot be run, which is a fault of ours.
+pub fn run(parts: &[Part], options: &Options, progress: &(dyn Fn(f64) + Sync)) -> Result<Results, SimError> {
+    let mut parts = parts.to_vec();
+    parts.sort_unstable();
+    parts.dedup();
+    let has = |part: Part| parts.contains(&part);
+    let criteria = has(Part::Fig13) || has(Part::Fig14);
+    let planned = [
+        (has(Part::Fig7), fig7::planned(options)),
+        (has(Part::Fig10), fig10::planned(options)),
+        (has(Part::Fig12), fig12::planned(options)),
+        (criteria, fig13::planned(options)),
+        (has(Part::Runaway), runaway::planned(options) + robust::planned(options)),
+        (has(Part::Learning), learning::planned(options)),
+    ];
+    let total = planned.iter().filter(|(wanted, _)| *wanted).map(|(_, runs)| runs).sum();
+    let lab = Lab::new(options, total, progress);
+    let mut found = Found::default();
+    if has(Part::Fig5) {
+        fig5::run(&mut found);
+    }
+    if has(Part::Fig7) {
+        fig7::run(&lab, &mut found)?;
+    }
+    if has(Part::Fig10) {
+        fig10::run(&lab, &mut found)?;
+    }
+    if has(Part::Fig12) {
+        fig12::run(&lab, &mut found)?;
+    }
+    if criteria {
+        fig13::run(&lab, (has(Part::Fig13), has(Part::Fig14)), &mut found)?;
+    }
+    if has(Part::Runaway) {
+        let printed = runaway::run(&lab, &mut found)?;
+        robust::run(&lab, &printed, &mut found)?;
+    }
+    if has(Part::Learning) {
+        learning::run(&lab, &mut found)?;
+    }
+    Ok(found.results("Waki 2013", options, ASSUMPTIONS))
+}
+
+const ASSUMPTIONS: &[&str] = &[
+    "All links are drop-tail queues of 1000 packets; a packet is 1000 bytes on every link, as in the paper's ns-2.",
+    "The initial transient of AP and CBR is taken to last 50 s; the paper does not state it.",
+    "AIMD runs for 600 s before the paper's 400 s, so that it is in its steady state, which the paper looks at.",
+    "An interval's delay T_i is the mean over the packets sent in it, intervals of 10 s, whatever the report interval.",
+    "A run has run away where three intervals in a row, 30 s, have a mean delay above twice the target.",
+    "Medians are compared rather than means: a few runs that have run away ruin every mean. Both are in the tables.",
+];
+
+macro_rules! scenario {
+    ($name:literal) => {
+        include_str!(concat!("../../../../scenarios/waki2013/", $name, ".toml"))
+    };
+}
+
+const FIG7: &str = scenario!("fig7");
+const AP_300: &str = scenario!("ap-300");
+const AP_407: &str = scenario!("ap-407");
+const AP_LOAD: &str = scenario!("ap-load");
+const AP_ROBUST: &str = scenario!("ap-robust");
+const AP_LEARN: &str = scenario!("ap-learn");
+const CBR_3: &str = scenario!("cbr-3");
+const CBR_08: &str = scenario!("cbr-0.8");
+/// With A in Mbit/s, as the paper names them.
+const AIMD: [(&str, &str); 5] = [
+    ("1", scenario!("aimd-1")),
+    ("0.8", scenario!("aimd-0.8")),
+    ("0.4", scenario!("aimd-0.4")),
+    ("0.2", scenario!("aimd-0.2")),
+    ("0.1", scenario!("aimd-0.1")),
+];
+
+#[cfg(test)]
+mod tests;

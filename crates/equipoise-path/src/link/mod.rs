@@ -1,0 +1,122 @@
+//! A bottleneck: what happens to packets between the ends.
+//!
+//! Neither end knows it; the two worlds share it. The simulator offers packets in virtual time, the emulator offers
+//! them at the arrival times that the kernel stamped, and both get the same answer from the same recursion.
+//!
+//! [`FifoLink`] is the bottleneck of the models: drop-tail, exact, no randomness. [`Pipe`] is one direction of a path
+//! with all that may happen on it: the same link, one that follows a trace or one with CoDel, and loss, duplication,
+//! jitter and reordering.
+
+mod codel;
+mod fifo;
+mod impairment;
+mod pipe;
+mod service;
+mod trace;
+
+use core::fmt;
+use core::str::FromStr;
+
+use alloc::string::{String, ToString};
+use thiserror::Error;
+
+pub use codel::Codel;
+pub use fifo::{FifoLink, LinkStats, Verdict};
+pub use impairment::{GilbertElliott, Jitter, Loss, Reordering};
+pub use pipe::{Capacity, Discipline, Pipe, PipeConfig, PipeError, PipeStats};
+pub use trace::{DeliveryTrace, TraceError, TraceErrorKind, rate_steps};
+
+use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
+
+/// How much may wait for service; what would exceed it is dropped (drop-tail).
+///
+/// The packet in service does not count, as in ns-2 and in Linux's `pfifo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// At most so many waiting packets.
+    Packets(u32),
+    /// At most so many waiting bytes of IP packets.
+    Bytes(Size),
+    /// Nobody waits longer than this: who would is dropped on arrival.
+    Time(Span),
+}
+
+/// Reads `"1000 packets"`, a size such as `"64 kB"` or a time such as `"50 ms"`.
+impl FromStr for QueueLimit {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let trimmed = text.trim();
+        match trimmed.strip_suffix("packets").or_else(|| trimmed.strip_suffix("packet")) {
+            Some(count) => count.trim().parse().map(Self::Packets).map_err(|_| UnitError::NoNumber {
+                text: text.to_string(),
+                kind: "a queue limit",
+                example: "1000 packets",
+            }),
+            None => match trimmed.parse::<Span>() {
+                Ok(time) if time < Span::ZERO => {
+                    Err(UnitError::OutOfRange { text: text.to_string(), kind: "a queue limit" })
+                }
+                Ok(time) => Ok(Self::Time(time)),
+                Err(_) => trimmed.parse().map(Self::Bytes),
+            },
+        }
+    }
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(count) => write!(f, "{count} packets"),
+            Self::Bytes(size) => write!(f, "{size}"),
+            Self::Time(time) => write!(f, "{time}"),
+        }
+    }
+}
+
+/// What a link is: rate over time, propagation delay, queue.
+///
+/// Rates count IP packets, header included and link-layer framing left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// Capacity; may be zero for a while (an outage), not for ever.
+    pub rate: Schedule<Rate>,
+    /// Time from the end of a packet's service to its arrival at the far end; not negative.
+    pub propagation_delay: Span,
+    /// Room for waiting packets.
+    pub queue: QueueLimit,
+}
+
+/// Why a link cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LinkError {
+    /// The last rate of the schedule is zero, so that a waiting packet would never leave.
+    #[error("the link's rate ends at zero; its last step must be above zero")]
+    RateEndsAtZero,
+    /// Time does not run backwards on a link.
+    #[error("the propagation delay {found} is negative; it must be zero or more")]
+    NegativeDelay {
+        /// The delay that was asked for.
+        found: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_limit_reads_as_packets_bytes_or_time_and_prints_what_reads_back() {
+        let limits = [
+            ("1000 packets", QueueLimit::Packets(1000)),
+            ("64 kB", QueueLimit::Bytes(Size::from_bytes(64_000))),
+            ("50ms", QueueLimit::Time(Span::from_millis(50))),
+        ];
+        for (text, limit) in limits {
+            assert_eq!(text.parse(), Ok(limit));
+            assert_eq!(limit.to_string().parse(), Ok(limit));
+        }
+        for wrong in ["", "1000", "-5 ms", "-1 packets", "5 Mbit/s", "many packets"] {
+            assert!(wrong.parse::<QueueLimit>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+use alloc::string::{String, ToString};
+
+use thiserror::Error;
+
+use crate::link::{Codel, DeliveryTrace, Jitter, LinkError, Loss, QueueLimit, Reordering};
+use equipoise::units::{Rate, Schedule, Share, Span};
+
+/// How much the bottleneck carries. All counts are of IP packets: header included, link-layer framing left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Capacity {
+    /// Everything at once: no queue.
+    #[default]
+    Unlimited,
+    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), not for ever.
+    Rate(Schedule<Rate>),
+    /// The opportunities of a recorded trace.
+    Trace(DeliveryTrace),
+}
+
+/// Which packets a queue drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// Those that come when it is full.
+    #[default]
+    DropTail,
+    /// Those too, and at its head those that keep the delay standing.
+    Codel(Codel),
+}
+
+/// One direction of a path: what happens to packets, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PipeConfig {
+    /// Loss on the way to the bottleneck: what is lost takes no room there.
+    pub loss: Loss,
+    /// Share of the packets that come twice, one behind the other.
+    pub duplication: Share,
+    /// Room before the bottleneck.
+    pub queue: QueueLimit,
+    /// What the queue drops.
+    pub discipline: Discipline,
+    /// What the bottleneck carries.
+    pub capacity: Capacity,
+    /// Time from the end of a packet's service to its arrival; not negative.
+    pub delay: Span,
+    /// How that time varies.
+    pub jitter: Jitter,
+    /// Who leaves the order; `None` for nobody.
+    pub reordering: Option<Reordering>,
+}
+
+/// Ours: as long as the default of Linux's interfaces.
+const DEFAULT_QUEUE: QueueLimit = QueueLimit::Packets(1000);
+
+/// A path on which nothing happens.
+impl Default for PipeConfig {
+    fn default() -> Self {
+        Self {
+            loss: Loss::None,
+            duplication: Share::NONE,
+            queue: DEFAULT_QUEUE,
+            discipline: Discipline::DropTail,
+            capacity: Capacity::Unlimited,
+            delay: Span::ZERO,
+            jitter: Jitter::None,
+            reordering: None,
+        }
+    }
+}
+
+/// Why there can be no such path.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PipeError {
+    /// The bottleneck cannot be built.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A time is negative that cannot be.
+    #[error("the {what} {found} is negative; it must be zero or more")]
+    Negative {
+        /// Which time.
+        what: &'static str,
+        /// What was asked for.
+        found: String,
+    },
+    /// A parameter of CoDel's is zero or negative.
+    #[error("CoDel's {what} {found} is not above zero")]
+    Codel {
+        /// Which parameter.
+        what: &'static str,
+        /// What was asked for.
+        found: String,
+    },
+    /// Under CoDel nobody can say on arrival how long a packet will wait.
+    #[error("the queue's limit of {found} is a time, which CoDel cannot keep; give packets or bytes")]
+    TimeUnderCodel {
+        /// What was asked for.
+        found: String,
+    },
+}
+
+impl PipeConfig {
+    /// The shortest time in which a packet can come through.
+    pub fn least_delay(&self) -> Span {
+        let jitter = match self.jitter {
+            Jitter::None => Span::ZERO,
+            Jitter::Uniform(most) => most,
+            Jitter::Normal(_) => return Span::ZERO,
+        };
+        let ahead = self.reordering.map_or(Span::ZERO, |reordering| -reordering.by).max(Span::ZERO);
+        (self.delay - jitter - ahead).max(Span::ZERO)
+    }
+
+    /// Refuses what cannot be.
+    pub(super) fn check(&self) -> Result<(), PipeError> {
+        let jitter = match self.jitter {
+            Jitter::None => Span::ZERO,
+            Jitter::Uniform(span) | Jitter::Normal(span) => span,
+        };
+        let limit = match self.queue {
+            QueueLimit::Time(limit) => limit,
+            QueueLimit::Packets(_) | QueueLimit::Bytes(_) => Span::ZERO,
+        };
+        for (what, span) in [("delay", self.delay), ("jitter", jitter), ("queue's limit", limit)] {
+            if span < Span::ZERO {
+                return Err(PipeError::Negative { what, found: span.to_string() });
+            }
+        }
+        let Discipline::Codel(Codel { target, interval }) = self.discipline else { return Ok(()) };
+        for (what, span) in [("target", target), ("interval", interval)] {
+            if span <= Span::ZERO {
+                return Err(PipeError::Codel { what, found: span.to_string() });
+            }
+        }
+        match self.queue {
+            QueueLimit::Time(limit) => Err(PipeError::TimeUnderCodel { found: limit.to_string() }),
+            QueueLimit::Packets(_) | QueueLimit::Bytes(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64Mcg;
+
+use equipoise::random::generator;
+use equipoise::units::{Instant, Rate, Schedule, Size, Span};
+
+/// A model of background traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// Exponential gaps between packets.
+    Poisson,
+    /// Even gaps.
+    Constant,
+    /// Even gaps during exponentially long bursts, silence of exponential length between them.
+    ///
+    /// The source's rate is the rate within a burst; its mean is `rate · on / (on + off)`.
+    OnOff {
+        /// Mean length of a burst; above zero.
+        on: Span,
+        /// Mean length of a silence; above zero.
+        off: Span,
+    },
+}
+
+/// When the packets of a background stream leave, drawn from its own seeded random numbers.
+///
+/// The same seed and stream number give the same departures in every world and on every machine: exponential gaps
+/// are drawn by the ziggurat of Marsaglia 2000, which needs a logarithm for few of them only.
+#[derive(Clone, Debug)]
+pub struct Source<C> {
+    traffic: Traffic,
+    rate: Schedule<Rate>,
+    segment: Segment,
+    packet: Size,
+    origin: Instant<C>,
+    random: Pcg64Mcg,
+    /// Exact time of the next departure since the origin, in nanoseconds.
+    next_ns: f64,
+    /// The same, rounded; `None` when no packet will leave any more.
+    next: Option<Instant<C>>,
+    /// End of the running burst (on-off only).
+    burst_end_ns: f64,
+}
+
+/// A stretch of time in which the rate stays.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// Infinite where nothing is sent.
+    ns_per_bit: f64,
+    until_ns: f64,
+}
+
+impl<C> Source<C> {
+    /// A source of `packet`-sized packets that starts at `origin`, where its schedule of rates starts too.
+    ///
+    /// `seed` is the run's, `stream` tells this source's random numbers from every other's.
+    pub fn new(
+        traffic: Traffic,
+        rate: Schedule<Rate>,
+        packet: Size,
+        origin: Instant<C>,
+        (seed, stream): (u64, u64),
+    ) -> Self {
+        let random = generator(seed, stream.wrapping_mul(2));
+        let segment = Segment::at(&rate, 0.0);
+        let mut source =
+            Self { traffic, rate, segment, packet, origin, random, next_ns: 0.0, next: None, burst_end_ns: 0.0 };
+        source.advance();
+        source
+    }
+
+    /// When the next packet leaves; `None` when no more will.
+    pub const fn next_departure(&self) -> Option<Instant<C>> {
+        self.next
+    }
+
+    /// The next packet has left: draws the one behind it.
+    pub fn advance(&mut self) {
+        self.draw_next();
+        self.round_next();
+    }
+
+    /// The machine stood still: the next packet leaves at `at`, and those behind it follow from there.
+    ///
+    /// Nothing is caught up. Steps of the rate stay at their times.
+    pub fn postpone(&mut self, at: Instant<C>) {
+        let late_ns = (at - self.origin).as_nanos() as f64 - self.next_ns;
+        if late_ns > 0.0 {
+            self.next_ns += late_ns;
+            self.burst_end_ns += late_ns;
+            self.round_next();
+        }
+    }
+
+    /// The size of every packet, IP header included.
+    pub const fn packet_size(&self) -> Size {
+        self.packet
+    }
+
+    fn round_next(&mut self) {
+        // Never negative, so that cutting off rounds to the nearest.
+        self.next = self.next_ns.is_finite().then(|| self.origin + Span::from_nanos((self.next_ns + 0.5) as i64));
+    }
+
+    fn draw_next(&mut self) {
+        // A gap is a span of work: it is used up at the rate of the moment, so a step takes hold in mid-gap.
+        let mut work = match self.traffic {
+            Traffic::Poisson => self.exponential(self.packet.as_bits() as f64),
+            Traffic::Constant | Traffic::OnOff { .. } => self.packet.as_bits() as f64,
+        };
+        loop {
+            if self.next_ns >= self.segment.until_ns {
+                self.segment = Segment::at(&self.rate, self.next_ns);
+            }
+            let Segment { ns_per_bit, until_ns } = self.segment;
+            let next_ns = self.next_ns + work * ns_per_bit;
+            if next_ns <= until_ns && next_ns.is_finite() {
+                self.next_ns = next_ns;
+                break;
+            }
+            if until_ns.is_infinite() {
+                self.next_ns = f64::INFINITY;
+                return;
+            }
+            work -= (until_ns - self.next_ns) / ns_per_bit;
+            self.next_ns = until_ns;
+        }
+        if let Traffic::OnOff { on, off } = self.traffic {
+            while self.next_ns > self.burst_end_ns {
+                let silence = self.exponential(off.as_nanos() as f64);
+                let burst = self.exponential(on.as_nanos() as f64);
+                self.next_ns = self.next_ns.max(self.burst_end_ns) + silence;
+                self.burst_end_ns = self.next_ns + burst;
+            }
+        }
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        let standard: f64 = Exp1.sample(&mut self.random);
+        standard * mean
+    }
+}
+
+impl Segment {
+    fn at(rate: &Schedule<Rate>, elapsed_ns: f64) -> Self {
+        let elapsed = Span::from_nanos(elapsed_ns as i64);
+        Self {
+            ns_per_bit: 1e9 / rate.at(elapsed).as_bps_f64(),
+            until_ns: rate.next_step(elapsed).map_or(f64::INFINITY, |step| step.as_nanos() as f64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use equipoise::measure::Moments;
+    use equipoise::units::SenderClock;
+
+    const PACKET: Size = Size::from_bytes(1000);
+
+    fn source(traffic: Traffic, rate: Schedule<Rate>, stream: u64) -> Source<SenderClock> {
+        Source::new(traffic, rate, PACKET, Instant::ZERO, (1, stream))
+    }
+
+    fn departures(source: &mut Source<SenderClock>, until: Span) -> Vec<u64> {
+        let mut times = Vec::new();
+        while let Some(at) = source.next_departure().filter(|at| *at < Instant::ZERO + until) {
+            times.push(at.as_nanos());
+            source.advance();
+        }
+        times
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_an_exponential() {
+        let times = departures(
+            &mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(9_000_000)), 1),
+            Span::from_secs(200),
+        );
+        let gaps: Moments = times.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e9).collect();
+        let mean = gaps.mean().unwrap();
+        assert!((mean * 1125.0 - 1.0).abs() < 0.01, "225 000 gaps: one per cent is five standard errors");
+        assert!((gaps.standard_deviation().unwrap() / mean - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn constant_gaps_are_even_and_follow_a_step_in_mid_gap() {
+        let rate = Schedule::new(Rate::from_bps(8_000_000), vec![(Span::from_micros(2500), Rate::from_bps(4_000_000))]);
+        let times = departures(&mut source(Traffic::Constant, rate, 1), Span::from_millis(8));
+        assert_eq!(times, [1_000_000, 2_000_000, 3_500_000, 5_500_000, 7_500_000]);
+    }
+
+    #[test]
+    fn on_off_reaches_its_mean_rate() {
+        let traffic = Traffic::OnOff { on: Span::from_millis(50), off: Span::from_millis(150) };
+        let times =
+            departures(&mut source(traffic, Schedule::constant(Rate::from_bps(8_000_000)), 3), Span::from_secs(400));
+        let rate = times.len() as f64 / 400.0;
+        assert!((rate / 250.0 - 1.0).abs() < 0.06, "a quarter of 1000 packets/s, found {rate}");
+    }
+
+    #[test]
+    fn a_postponed_source_catches_nothing_up_and_keeps_the_times_of_its_steps() {
+        let rate = Schedule::new(Rate::from_bps(8_000_000), vec![(Span::from_millis(10), Rate::from_bps(4_000_000))]);
+        let mut source = source(Traffic::Constant, rate, 1);
+        source.postpone(Instant::from_nanos(8_500_000));
+        assert_eq!(departures(&mut source, Span::from_millis(14)), [8_500_000, 9_500_000, 11_000_000, 13_000_000]);
+    }
+
+    #[test]
+    fn a_source_whose_rate_falls_to_zero_ends() {
+        let rate = Schedule::new(Rate::from_bps(8_000_000), vec![(Span::from_millis(10), Rate::ZERO)]);
+        let mut source = source(Traffic::Constant, rate, 1);
+        assert_eq!(departures(&mut source, Span::from_secs(1)).len(), 10);
+        assert_eq!(source.next_departure(), None);
+    }
+
+    #[test]
+    fn seeds_and_streams_give_the_same_or_unrelated_departures() {
+        let draw = |stream| {
+            departures(
+                &mut source(Traffic::Poisson, Schedule::constant(Rate::from_bps(1_000_000)), stream),
+                Span::from_secs(1),
+            )
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        assert_eq!(draw(1).first(), Some(&GOLDEN_FIRST_DEPARTURE), "other numbers would change every published result");
+    }
+
+    const GOLDEN_FIRST_DEPARTURE: u64 = 1_996_598;
+}

@@ -1,0 +1,233 @@
+//! Video from moments and a seed, for whom the traces are not there.
+
+use alloc::vec::Vec;
+
+use rand_distr::{Distribution, StandardNormal};
+use thiserror::Error;
+
+use super::{Frame, FrameKind, Video};
+use equipoise::measure::Moments;
+use equipoise::random::generator;
+use equipoise::units::{Size, Span};
+
+/// What a synthetic video is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Synthetic {
+    /// Time between two frames; above zero.
+    pub interval: Span,
+    /// How many frames; two at least.
+    pub frames: usize,
+    /// Mean size of a frame.
+    pub mean: Size,
+    /// Size of the largest frame.
+    pub peak: Size,
+    /// Standard deviation of the sizes over their mean.
+    pub cv: f64,
+    /// Kinds of a group of pictures in coding order, which is repeated.
+    pub pattern: Vec<FrameKind>,
+}
+
+/// Why there is no such video.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SyntheticError {
+    /// No time would pass between its frames, or there would be hardly any frames, or no pattern.
+    #[error("a video needs two frames, {most} at most, a time between them and a pattern of frames such as IPBBPBB")]
+    Shape {
+        /// The most frames.
+        most: usize,
+    },
+    /// No sizes between nothing and the peak have such moments.
+    #[error("no frames of {mean} in the mean and at most {peak} vary by {cv}; they can by {least:.3} to {most:.3}")]
+    Moments {
+        /// The mean asked for.
+        mean: Size,
+        /// The peak asked for.
+        peak: Size,
+        /// The coefficient of variation asked for.
+        cv: f64,
+        /// The smallest there could be, with one frame at the peak.
+        least: f64,
+        /// The largest there could be with frames that are not all empty or at the peak.
+        most: f64,
+    },
+}
+
+/// Sizes of I, P and B frames to each other before they are fitted: about the means of three films (ours).
+const KINDS: [f64; 3] = [2.4, 1.4, 1.0];
+/// Logarithmic deviation of a group of pictures from the mean, and of a frame from its group. Ours: films vary by scenes,
+/// more than within one.
+const GROUP_SPREAD: f64 = 0.4;
+const FRAME_SPREAD: f64 = 0.2;
+/// How much of a group's deviation the next one keeps: scenes last some ten groups, five seconds (ours).
+const SCENE: f64 = 0.9;
+/// Share of the largest variation possible, that of frames which are empty or at the peak, that can be fitted.
+const REACHABLE: f64 = 0.8;
+const MOST_FRAMES: usize = 1 << 22;
+/// Halvings of an interval by which numbers are fitted to the last digit.
+const HALVINGS: usize = 60;
+/// The largest power that sizes are raised to.
+const STEEPEST: f64 = 64.0;
+
+impl Synthetic {
+    /// The video of a seed: the same on every machine.
+    ///
+    /// Kinds give each frame a level, groups of pictures and frames move it by log-normal noise; the groups' is
+    /// correlated, as scenes are. The levels are raised to the power, and brought to the scale, at which this very list
+    /// has the mean and the coefficient of variation, with its largest frame at the peak and what lies beyond it cut off.
+    ///
+    /// # Errors
+    /// [`SyntheticError`] where no video is like that.
+    pub fn generate(&self, (seed, stream): (u64, u64)) -> Result<Video, SyntheticError> {
+        if self.interval <= Span::ZERO || !(2..=MOST_FRAMES).contains(&self.frames) || self.pattern.is_empty() {
+            return Err(SyntheticError::Shape { most: MOST_FRAMES });
+        }
+        let (mean, peak) = (self.mean.as_bytes() as f64, self.peak.as_bytes() as f64);
+        let above = if mean > 0.0 { (peak / mean - 1.0).max(0.0) } else { 0.0 };
+        let (least, most) = (above / libm::sqrt(self.frames as f64), REACHABLE * libm::sqrt(above));
+        if !(self.cv > least && self.cv <= most) {
+            let (mean, peak, cv) = (self.mean, self.peak, self.cv);
+            return Err(SyntheticError::Moments { mean, peak, cv, least, most });
+        }
+        let levels = self.levels(seed, stream);
+        let (mut low, mut high) = (0.0, STEEPEST);
+        for _ in 0..HALVINGS {
+            let power = f64::midpoint(low, high);
+            let spread = variation(&fitted(&levels, power, mean, peak));
+            if spread < self.cv { low = power } else { high = power }
+        }
+        let sizes = fitted(&levels, low, mean, peak);
+        let kinds = self.pattern.iter().cycle();
+        let frame = |(size, kind): (&f64, &FrameKind)| Frame {
+            kind: Some(*kind),
+            size: Size::from_bytes(libm::round(*size) as u64),
+        };
+        Ok(Video::new(self.interval, sizes.iter().zip(kinds).map(frame).collect()))
+    }
+
+    /// Logarithms of the frames' sizes, in no particular scale.
+    fn levels(&self, seed: u64, stream: u64) -> Vec<f64> {
+        let mut random = generator(seed, stream.wrapping_mul(2));
+        let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
+        let mut group = normal();
+        let mut levels = Vec::with_capacity(self.frames);
+        for number in 0..self.frames {
+            let place = number % self.pattern.len();
+            if place == 0 && number > 0 {
+                group = SCENE * group + libm::sqrt(1.0 - SCENE * SCENE) * normal();
+            }
+            let kind = match self.pattern.get(place) {
+                Some(FrameKind::I) => KINDS[0],
+                Some(FrameKind::P) => KINDS[1],
+                Some(FrameKind::B) | None => KINDS[2],
+            };
+            levels.push(libm::log(kind) + GROUP_SPREAD * group + FRAME_SPREAD * normal());
+        }
+        levels
+    }
+}
+
+/// Sizes from levels raised to a power: at the scale at which they have this mean, the largest at the peak and none beyond.
+fn fitted(levels: &[f64], power: f64, mean: f64, peak: f64) -> Vec<f64> {
+    let top = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let bottom = levels.iter().copied().fold(top, f64::min);
+    // The largest is 1, so that no power overflows.
+    let shapes: Vec<f64> = levels.iter().map(|level| libm::exp(power * (level - top))).collect();
+    let largest = shapes.iter().position(|shape| *shape >= 1.0);
+    let at = |scale: f64| {
+        let size = move |(place, shape): (usize, &f64)| {
+            if Some(place) == largest { peak } else { (shape * libm::exp(scale)).min(peak) }
+        };
+        shapes.iter().enumerate().map(size)
+    };
+    // From where none but the largest is anything to where the smallest is beyond the mean.
+    let (mut low, mut high) = (libm::log(mean) - STEEPEST, libm::log(mean) + power * (top - bottom) + 1.0);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        let found: f64 = at(middle).sum::<f64>() / levels.len() as f64;
+        if found < mean { low = middle } else { high = middle }
+    }
+    at(low).collect()
+}
+
+/// Standard deviation over mean.
+fn variation(sizes: &[f64]) -> f64 {
+    let moments: Moments = sizes.iter().copied().collect();
+    moments.standard_deviation().zip(moments.mean()).map_or(0.0, |(deviation, mean)| deviation / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Star Wars IV in high quality, as published: 1376 bytes, 9370 at most, variation 0.66, 25 frames/s, 12 in a group.
+    fn star_wars(frames: usize) -> Synthetic {
+        use FrameKind::{B, I, P};
+        Synthetic {
+            interval: Span::from_millis(40),
+            frames,
+            mean: Size::from_bytes(1376),
+            peak: Size::from_bytes(9370),
+            cv: 0.66,
+            pattern: [I, P, B, B, P, B, B, P, B, B, B, B].into(),
+        }
+    }
+
+    #[test]
+    fn it_meets_its_moments_and_its_pattern() {
+        let (like, seconds) = (star_wars(9000), 360);
+        let video = like.generate((1, 7)).expect("a video");
+        let moments = video.moments();
+        let (mean, deviation) = moments.mean().zip(moments.standard_deviation()).expect("frames");
+        assert!((mean / 1376.0 - 1.0).abs() < 0.005, "{mean}");
+        assert!((deviation / mean / 0.66 - 1.0).abs() < 0.02, "{}", deviation / mean);
+        assert_eq!((video.peak(), video.length()), (like.peak, Span::from_secs(seconds)));
+        let mean_of = |kind| {
+            let sizes = video.frames().iter().filter(|frame| frame.kind == Some(kind));
+            sizes.map(|frame| frame.size.as_bytes() as f64).collect::<Moments>().mean().expect("frames")
+        };
+        let [i, p, b] = [FrameKind::I, FrameKind::P, FrameKind::B].map(mean_of);
+        assert!(i > 1.3 * p && p > 1.1 * b, "{i} {p} {b}");
+        assert!(video.frames().chunks(12).all(|group| group[0].kind == Some(FrameKind::I)));
+    }
+
+    #[test]
+    fn seeds_and_streams_give_the_same_or_unrelated_videos() {
+        let like = star_wars(100);
+        assert_eq!(like.generate((1, 1)), like.generate((1, 1)));
+        assert_ne!(like.generate((1, 1)), like.generate((2, 1)));
+        assert_ne!(like.generate((1, 1)), like.generate((1, 2)));
+    }
+
+    #[test]
+    fn what_no_video_can_be_is_refused() {
+        let wild = Synthetic { cv: 3.0, ..star_wars(100) }.generate((1, 1)).expect_err("beyond the peak");
+        assert!(wild.to_string().contains("to 1.9"), "{wild}");
+        for cv in [0.0, -1.0, f64::NAN] {
+            assert!(Synthetic { cv, ..star_wars(100) }.generate((1, 1)).is_err());
+        }
+        assert!(Synthetic { pattern: Vec::new(), ..star_wars(100) }.generate((1, 1)).is_err());
+        assert!(Synthetic { mean: Size::ZERO, ..star_wars(100) }.generate((1, 1)).is_err());
+        assert!(Synthetic { frames: 1, ..star_wars(1) }.generate((1, 1)).is_err());
+    }
+
+    proptest! {
+        // A video is a tenth of a second's work.
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Within what is accepted the moments are met: mean by 2 %, and the variation by 10 %.
+        #[test]
+        fn moments_are_met_within_their_range(seed: u64, cv in 0.35f64..0.9, peak in 5u64..12, mean in 200u64..20_000) {
+            let like = Synthetic {
+                mean: Size::from_bytes(mean), peak: Size::from_bytes(mean * peak), cv, ..star_wars(1500)
+            };
+            let moments = like.generate((seed, 1)).expect("a video").moments();
+            let (found, deviation) = moments.mean().zip(moments.standard_deviation()).expect("frames");
+            prop_assert!((found / mean as f64 - 1.0).abs() < 0.02, "{found} for {mean}");
+            prop_assert!((deviation / found / cv - 1.0).abs() < 0.1, "{} for {cv}", deviation / found);
+        }
+    }
+}

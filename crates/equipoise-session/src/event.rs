@@ -1,0 +1,154 @@
+use equipoise::control::Snapshot;
+use equipoise::measure::{DelaySummary, Drift, Offset};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// What an endpoint did or saw; the trace that both worlds record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// A media packet leaves.
+    MediaSent {
+        /// Sequence number, counted on over the wraps of the 16 bits.
+        sequence: u64,
+        /// Size of the IP packet.
+        size: Size,
+    },
+    /// A media packet arrived, for the first time.
+    MediaReceived {
+        /// Sequence number, counted on over the wraps of the 16 bits.
+        sequence: u64,
+        /// When it left.
+        sent: Instant<SenderClock>,
+        /// One-way delay.
+        delay: Span,
+        /// Size of the IP packet.
+        size: Size,
+    },
+    /// The sender has so much to send and no more, but for what is lost.
+    ContentKnown {
+        /// Packets.
+        packets: u64,
+    },
+    /// A media packet was taken into the egress buffer.
+    Buffered {
+        /// Sequence number, counted on over the wraps of the 16 bits.
+        sequence: u64,
+        /// How long it will have been there when it has been served.
+        wait: Span,
+    },
+    /// A media packet found the egress buffer full.
+    Discarded {
+        /// Sequence number, counted on over the wraps of the 16 bits.
+        sequence: u64,
+    },
+    /// A sender report asks for the statistics of the interval that it ends.
+    ReportRequested {
+        /// Number of the request, from 0.
+        number: u64,
+    },
+    /// The receiver answered with these statistics; `None` for too few samples.
+    ReportSent {
+        /// The interval's one-way delay.
+        delay: Option<DelaySummary>,
+    },
+    /// The sender has applied a report.
+    ReportApplied {
+        /// Number of the request that it answers.
+        number: u64,
+        /// The interval's one-way delay; `None` for too few samples.
+        delay: Option<DelaySummary>,
+        /// From the sender report to the receiver report, less the time the receiver held it (RFC 3550, Sec. 6.4.1).
+        round_trip: Span,
+        /// Share of the interval's packets that were lost, 0 to 1.
+        fraction_lost: f64,
+        /// Packets lost since the session began; fewer than none where some came twice (RFC 3550, Sec. 6.4.1).
+        lost: i32,
+    },
+    /// None of the last three reports came: the controller was told, and a request skipped.
+    ReportsMissing,
+    /// The rate was decided anew, be it the same as before.
+    RateDecided {
+        /// The rate from now on.
+        rate: Rate,
+        /// What the controller says of it.
+        snapshot: Snapshot,
+    },
+    /// One of the two clocks was set: the receiver's on, or the sender's back, by so much, or the other way round.
+    ClockStepped {
+        /// By how much the shown delays jumped.
+        by: Span,
+    },
+    /// How the clocks compare, by all reports so far.
+    ClocksCompared {
+        /// Delay of the empty path as the two clocks show it.
+        base: Span,
+        /// Receiver's clock less sender's.
+        offset: Option<Offset>,
+        /// How fast that grows.
+        drift: Option<Drift>,
+    },
+    /// No report came for so long that the sender stopped sending media, and goes on asking (RFC 8083, Sec. 4).
+    CircuitBroken,
+    /// A report came: the sender sends media again, at the controller's rate.
+    CircuitClosed,
+    /// The sender was late by more than a gap and began a new schedule rather than a burst.
+    PacingReset {
+        /// How late.
+        late: Span,
+    },
+    /// A datagram was counted and dropped.
+    Ignored(Ignored),
+    /// The session is over.
+    Ended {
+        /// The peer said goodbye; otherwise this end did.
+        by_peer: bool,
+    },
+}
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ignored {
+    /// It does not parse.
+    Malformed,
+    /// It comes from, or speaks of, a source that is not this session's.
+    Foreign,
+    /// A packet or report that was taken before.
+    Duplicate,
+    /// A report or request that a newer one has overtaken.
+    Late,
+    /// A report on a request that was never sent.
+    Stray,
+    /// A sequence number or time that no honest sender would have got to.
+    Implausible,
+    /// There was no room for it.
+    Full,
+    /// It is not authentic.
+    Forged,
+}
+
+impl Ignored {
+    /// Every reason, in the order of their report.
+    pub const ALL: [Self; 8] = [
+        Self::Malformed,
+        Self::Foreign,
+        Self::Duplicate,
+        Self::Late,
+        Self::Stray,
+        Self::Implausible,
+        Self::Full,
+        Self::Forged,
+    ];
+
+    /// The reason in one lower-case word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Foreign => "foreign",
+            Self::Duplicate => "duplicate",
+            Self::Late => "late",
+            Self::Stray => "stray",
+            Self::Implausible => "implausible",
+            Self::Full => "full",
+            Self::Forged => "forged",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The loop closed over a protocol: state machines that take datagrams and time, and give datagrams and events.
+//!
+//! A world drives an [`Endpoint`]: it calls [`handle`](Endpoint::handle) with what happened and when, then
+//! [`poll`](Endpoint::poll) until that gives `None`, then waits for the next datagram or for [`wake`](Endpoint::wake).
+//! Calls may come in any order; a state machine never reads a clock and never blocks.
+//!
+//! [`rtp`] is a session over one path, [`multipath`] one over several, whose ends have a path beside what happens.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod event;
+pub mod multipath;
+pub mod rtp;
+pub mod wire;
+
+use equipoise::units::Instant;
+
+pub use event::{Event, Ignored};
+
+/// One end of a session.
+pub trait Endpoint {
+    /// The clock this end lives by.
+    type Clock;
+
+    /// Something happened at `now`.
+    fn handle(&mut self, now: Instant<Self::Clock>, input: Input<'_>);
+
+    /// The next thing to do or to know, in order; `None` when all is said.
+    fn poll(&mut self) -> Option<Output<'_>>;
+
+    /// When to call [`handle`](Self::handle) with [`Input::Timer`] if nothing arrives before; `None` for never.
+    ///
+    /// Once `poll` has given `None`, it lies after the `now` that was handled last.
+    fn wake(&self) -> Option<Wake<Self::Clock>>;
+
+    /// Bytes of payload that it would take now ([`Input::Payload`]); what does not fit is dropped.
+    fn room(&self) -> usize {
+        0
+    }
+
+    /// Bytes of payload that wait to be sent.
+    fn waiting(&self) -> usize {
+        0
+    }
+}
+
+/// What can happen to an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Input<'a> {
+    /// A whole UDP payload arrived; it need not be ours, nor well formed.
+    Datagram(&'a [u8]),
+    /// The time asked for has come; too early or without need does no harm.
+    Timer,
+    /// Offered load of the bottleneck as a share of its capacity, from a world that knows it; 0 or more.
+    PathLoad(f64),
+    /// Payload from the application: the next bytes of its stream, or one RTP packet, as the session was set up for.
+    Payload(&'a [u8]),
+    /// The application wants to end the session.
+    Stop,
+}
+
+/// What an endpoint asks of its world or tells it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Output<'a> {
+    /// Send this datagram to the peer now.
+    Transmit(Transmit<'a>),
+    /// Payload for the application, in the order in which it was sent.
+    Payload {
+        /// Packets that are missing before it.
+        missing: u64,
+        /// Bytes of the stream, or one RTP packet.
+        payload: &'a [u8],
+    },
+    /// Something a person or a report may want to know.
+    Event(Event),
+}
+
+/// A UDP payload to send: the encoded part, followed by generated media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit<'a> {
+    /// The first bytes of the payload: all of it where it carries what an application gave, and otherwise never more than
+    /// [`Transmit::MAX_HEAD`].
+    pub head: &'a [u8],
+    /// How many bytes of generated media follow, which are zeros.
+    pub media: usize,
+}
+
+impl Transmit<'_> {
+    /// The longest head before generated media and of a report, in bytes.
+    pub const MAX_HEAD: usize = 128;
+
+    /// Length of the UDP payload in bytes.
+    pub const fn len(&self) -> usize {
+        self.head.len() + self.media
+    }
+
+    /// Whether there is nothing to send; never so for what a session gives out.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A moment to be woken at, and what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake<C> {
+    /// When.
+    pub at: Instant<C>,
+    /// What for.
+    pub reason: WakeReason,
+}
+
+/// What an endpoint waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakeReason {
+    /// The pacer lets the next media packet go; worth being punctual.
+    Media,
+    /// A report is due.
+    Report,
+}

@@ -1,0 +1,208 @@
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::PathId;
+use crate::rtp::SenderConfig;
+use crate::rtp::exchange::Exchange;
+use crate::rtp::stream::{Counts, Sent};
+use crate::wire::rtp::Subflow;
+use equipoise::control::IntervalSummary;
+use equipoise::control::split::{PathView, PeriodDelay};
+use equipoise::pace::{Pacer, Readiness};
+use equipoise::units::{Instant, Rate, SenderClock, Span};
+
+/// One path of a session, as its sending end sees it.
+#[derive(Debug)]
+pub(super) struct Path {
+    id: PathId,
+    pub(super) exchange: Exchange,
+    pub(super) pacer: Pacer<SenderClock>,
+    /// The world lets it be used.
+    pub(super) is_up: bool,
+    /// It answers, or is too young to have been asked.
+    pub(super) is_alive: bool,
+    /// When it was last heard of, or came up.
+    heard: Instant<SenderClock>,
+    /// Since when it has its rate: what was asked before that tells of another one.
+    begun: Instant<SenderClock>,
+    /// It has told of the period that is being closed.
+    pub(super) has_told: bool,
+    /// How long what it has sent since the last split takes at its rate.
+    served: Span,
+    next_sequence: u16,
+    pub(super) counts: Counts,
+    /// Its delay in this period, the share of its packets that were lost, and the longest round trip.
+    pool: PeriodDelay,
+    lost: f64,
+    round_trip: Option<Span>,
+    copies: VecDeque<Waiting>,
+    /// Buffers to use again.
+    spare: Vec<Vec<u8>>,
+}
+
+/// A packet that left on another path, and is to leave here too.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) sequence: u64,
+    pub(super) plain: Vec<u8>,
+}
+
+impl Path {
+    /// Copies that wait for their turn at the most; the oldest gives way. Ours: later ones would come too late to help.
+    const COPIES: usize = 32;
+
+    pub(super) fn new(id: PathId, config: &SenderConfig, now: Instant<SenderClock>, first: u16) -> Self {
+        let start = now.max(config.start);
+        Self {
+            id,
+            exchange: Exchange::new(config.delays, config.report_interval, start),
+            pacer: Pacer::new(Rate::ZERO),
+            is_up: true,
+            is_alive: true,
+            heard: start,
+            begun: start,
+            has_told: false,
+            served: Span::ZERO,
+            next_sequence: first,
+            counts: Counts::default(),
+            pool: PeriodDelay::default(),
+            lost: 0.0,
+            round_trip: None,
+            copies: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    pub(super) const fn id(&self) -> PathId {
+        self.id
+    }
+
+    /// It can be used again; what was known of it says nothing any more.
+    pub(super) fn comes_up(&mut self, now: Instant<SenderClock>) {
+        (self.is_up, self.is_alive, self.heard) = (true, true, now);
+        self.pacer.rested_until(now);
+        self.begin(now);
+    }
+
+    /// Only what is asked from now on, about what is sent from now on, counts.
+    fn begin(&mut self, now: Instant<SenderClock>) {
+        self.begun = now;
+        self.pool = PeriodDelay::default();
+        self.exchange.begin(now);
+    }
+
+    /// It has this rate from now on.
+    pub(super) fn set_rate(&mut self, now: Instant<SenderClock>, rate: Rate) {
+        self.served = Span::ZERO;
+        if rate != self.pacer.rate() {
+            self.pacer.set_rate(rate);
+            self.begin(now);
+        }
+    }
+
+    /// It cannot be used.
+    pub(super) fn goes_down(&mut self) {
+        self.is_up = false;
+        while let Some(copy) = self.copies.pop_front() {
+            self.recycle(copy.plain);
+        }
+    }
+
+    /// It answered. Gives whether it was dead.
+    pub(super) fn on_heard(&mut self, now: Instant<SenderClock>) -> bool {
+        self.heard = now;
+        let was_dead = !self.is_alive;
+        if was_dead {
+            self.is_alive = true;
+            self.begin(now);
+        }
+        was_dead
+    }
+
+    /// It told of an interval that it was asked about at `asked`; of a period that is being closed since `closing`.
+    pub(super) fn on_interval(
+        &mut self,
+        asked: Instant<SenderClock>,
+        interval: &IntervalSummary,
+        closing: Option<Instant<SenderClock>>,
+    ) {
+        if asked <= self.begun || !self.is_alive {
+            return;
+        }
+        if let Some(delay) = &interval.delay {
+            self.pool.push(delay);
+        }
+        self.lost = interval.fraction_lost;
+        self.round_trip = self.round_trip.max(interval.round_trip);
+        self.has_told |= closing.is_some_and(|closing| asked >= closing);
+    }
+
+    /// Dies where it has been silent for three intervals (Waki 2013, Sec. 5.1); gives whether it did.
+    ///
+    /// Counted by time and not by requests: behind a long queue answers are late, and come all the same.
+    pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
+        let limit = report_interval * Exchange::MISSING as i64;
+        let dies = self.is_up && self.is_alive && now - self.heard > limit;
+        self.is_alive &= !dies;
+        dies
+    }
+
+    /// What the splitter gets to see; with the delay, a period ends.
+    pub(super) fn view(&mut self, ends: bool) -> PathView {
+        let delay = if ends { self.pool.take() } else { None };
+        PathView { path: self.id, alive: self.is_alive, rate: self.pacer.rate(), delay }
+    }
+
+    /// Share of the packets that were lost in the last interval, and the longest round trip of the period that ends.
+    pub(super) const fn losses(&mut self) -> (f64, Option<Span>) {
+        (core::mem::replace(&mut self.lost, 0.0), self.round_trip.take())
+    }
+
+    /// Whether a packet may leave at `now`.
+    pub(super) fn is_ready(&self, now: Instant<SenderClock>) -> bool {
+        self.is_up && self.pacer.poll(now) == Readiness::Now
+    }
+
+    /// How much of its share it has sent: the path that has sent least is next.
+    pub(super) const fn served(&self) -> Span {
+        self.served
+    }
+
+    /// A packet left on it. Gives how late it was, where that made the schedule start anew.
+    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sent: Sent) -> Option<Span> {
+        self.counts.add(sent);
+        self.served = self.served + self.pacer.rate().time_to_send(sent.size).unwrap_or(Span::ZERO);
+        self.pacer.on_departure(now, sent.size)
+    }
+
+    /// The place of its next packet.
+    pub(super) const fn next_subflow(&mut self) -> Subflow {
+        let sequence = self.next_sequence;
+        self.next_sequence = sequence.wrapping_add(1);
+        Subflow { id: self.id.0, sequence }
+    }
+
+    /// Keeps a copy of a packet until the path's turn comes.
+    pub(super) fn keep(&mut self, sequence: u64, plain: &[u8]) {
+        let oldest = if self.copies.len() >= Self::COPIES { self.copies.pop_front() } else { None };
+        let mut buffer = oldest.map(|copy| copy.plain).or_else(|| self.spare.pop()).unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(plain);
+        self.copies.push_back(Waiting { sequence, plain: buffer });
+    }
+
+    pub(super) fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
+    }
+
+    pub(super) fn take_copy(&mut self) -> Option<Waiting> {
+        self.copies.pop_front()
+    }
+
+    /// Takes a buffer back.
+    pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < Self::COPIES {
+            self.spare.push(buffer);
+        }
+    }
+}

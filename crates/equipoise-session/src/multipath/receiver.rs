@@ -1,0 +1,330 @@
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::{MAX_PATHS, MultipathEndpoint, MultipathInput, MultipathOutput, PathId};
+use crate::rtp::compound::CompoundTimer;
+use crate::rtp::outbox::Outbox;
+use crate::rtp::playout::{Came, Playout};
+use crate::rtp::reception::{Cut, Reception, Timed, Timeline};
+use crate::rtp::stream::check_cname;
+use crate::rtp::{ReceiverConfig, SessionError};
+use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
+use crate::wire::rtp::RtpPacket;
+use crate::wire::{NtpTime, is_rtcp};
+use crate::{Event, Ignored, Wake, WakeReason};
+use equipoise::measure::{Arrival, SequenceTracker};
+use equipoise::units::{Instant, ReceiverClock, Size, Span};
+
+/// The receiving end of a session over several paths: measures each, answers its requests, and gives out what comes in the
+/// order in which it was sent, each packet once.
+///
+/// A packet that comes twice counts for both of its paths, and is otherwise a duplicate. What a slower path brings waits
+/// for no longer than [`PlayoutConfig::hold`](crate::rtp::PlayoutConfig::hold), which should therefore be longer
+/// than the paths' delays lie apart.
+///
+/// Behind each answer it tells which of the other paths have brought something since, so that the sender does not take a
+/// path for dead on which only reports are lost.
+///
+/// Reports count the packets that left after the time that a request carries, as the sender knows when its rates took
+/// hold. What a compound reports of all paths together is for foreign tools: its jitter is that of the path on which a
+/// plain sender report came first.
+pub struct Receiver {
+    config: ReceiverConfig,
+    timeline: Timeline,
+    subflows: BTreeMap<PathId, Subflow>,
+    /// All paths together: their order, and what plain sender reports say.
+    order: Option<SequenceTracker>,
+    whole: Reception,
+    compound: CompoundTimer<ReceiverClock>,
+    playout: Playout,
+    /// What is being given out.
+    given: Vec<u8>,
+    /// The path on which the sender was last heard of: what is not an answer goes back there.
+    heard_on: PathId,
+    /// When the sender said goodbye: packets that it overtook are still waited for.
+    goodbye: Option<Instant<ReceiverClock>>,
+    handled: Instant<ReceiverClock>,
+    ended: bool,
+    outbox: Outbox,
+}
+
+#[derive(Debug)]
+struct Subflow {
+    reception: Reception,
+    heard: Instant<ReceiverClock>,
+    /// Something came on it since the sender was told so.
+    is_news: bool,
+}
+
+impl Subflow {
+    const fn hears(&mut self, now: Instant<ReceiverClock>) {
+        (self.heard, self.is_news) = (now, true);
+    }
+}
+
+/// A sub-flow that was silent for so long makes room for a new one, where there is none. Ours: longer than a path that may
+/// come back is away, as a rule.
+const FORGOTTEN: Span = Span::from_secs(60);
+
+impl Receiver {
+    /// A receiver that waits for its sender.
+    ///
+    /// # Errors
+    /// [`SessionError::Cname`] where the canonical name is too long.
+    pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
+        check_cname(&config.cname)?;
+        Ok(Self {
+            timeline: Timeline::new(config.clocks),
+            subflows: BTreeMap::new(),
+            order: None,
+            whole: Reception::new(),
+            compound: CompoundTimer::new(config.seed),
+            playout: Playout::new(config.playout),
+            given: Vec::new(),
+            heard_on: PathId::default(),
+            goodbye: None,
+            handled: Instant::ZERO,
+            ended: false,
+            outbox: Outbox::default(),
+            config,
+        })
+    }
+
+    /// The source of its reports.
+    pub const fn ssrc(&self) -> u32 {
+        self.config.ssrc
+    }
+
+    fn on_datagram(&mut self, now: Instant<ReceiverClock>, path: PathId, datagram: &[u8]) {
+        self.outbox.about(Some(path));
+        if is_rtcp(datagram) {
+            self.on_rtcp(now, path, datagram);
+        } else if let Err(reason) = self.on_media(now, datagram) {
+            self.outbox.ignore(reason);
+        }
+    }
+
+    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
+        let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| Ignored::Malformed)?;
+        if header.ssrc != self.config.sender_ssrc {
+            return Err(Ignored::Foreign);
+        }
+        // Packets of this session carry their sending time and their place; one that does not is not of this session.
+        let (ntp, place) = header.send_time.zip(header.subflow).ok_or(Ignored::Foreign)?;
+        let Timed { sent, delay, .. } = self.timed(now, ntp)?;
+        let id = PathId(place.id);
+        let subflow = self.subflow(now, id)?;
+        let (_, follows) = subflow.reception.count(place.sequence)?;
+        subflow.hears(now);
+        subflow.reception.measure(sent, delay);
+        self.outbox.about(Some(id));
+        let sequence = self.ordered(header.sequence, follows)?;
+        let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
+        self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
+        self.playout.play(now, self.config.payload, Came { sequence, payload, datagram })
+    }
+
+    /// A packet's number in the whole stream, counted on over the wraps. `follows` says that it goes on where its path was.
+    fn ordered(&mut self, sequence: u16, follows: bool) -> Result<u64, Ignored> {
+        let Some(order) = &mut self.order else {
+            return Ok(self.order.insert(SequenceTracker::of_paths(sequence)).highest());
+        };
+        let far = (sequence.wrapping_sub(order.highest() as u16) as i16).unsigned_abs();
+        if !follows && u64::from(far) >= SequenceTracker::WINDOW {
+            // The sender began anew, and this is the first path to say so.
+            order.restart(sequence);
+            return Ok(order.highest());
+        }
+        match order.push(sequence) {
+            Arrival::New(sequence) | Arrival::Restarted(sequence) => Ok(sequence),
+            Arrival::Duplicate => Err(Ignored::Duplicate),
+            Arrival::Invalid => Err(Ignored::Implausible),
+        }
+    }
+
+    /// The sub-flow of this number, which may be new.
+    fn subflow(&mut self, now: Instant<ReceiverClock>, id: PathId) -> Result<&mut Subflow, Ignored> {
+        if !self.subflows.contains_key(&id) && self.subflows.len() >= MAX_PATHS {
+            let silent = self.subflows.iter().filter(|(_, subflow)| now - subflow.heard > FORGOTTEN);
+            let oldest = silent.min_by_key(|(_, subflow)| subflow.heard).map(|(id, _)| *id).ok_or(Ignored::Full)?;
+            self.subflows.remove(&oldest);
+        }
+        Ok(self.subflows.entry(id).or_insert_with(|| Subflow {
+            reception: Reception::new(),
+            heard: now,
+            is_news: false,
+        }))
+    }
+
+    fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, Ignored> {
+        let timed = self.timeline.time(now, ntp)?;
+        if timed.anew {
+            self.subflows.values_mut().for_each(|subflow| subflow.reception.forget());
+        }
+        Ok(timed)
+    }
+
+    fn on_rtcp(&mut self, now: Instant<ReceiverClock>, path: PathId, datagram: &[u8]) {
+        let Ok(packets) = rtcp::parse_compound(datagram) else {
+            return self.outbox.ignore(Ignored::Malformed);
+        };
+        for packet in packets {
+            let taken = match packet {
+                RtcpPacket::Subflows(reports) => reports.packets().try_for_each(|(id, packet)| match packet {
+                    RtcpPacket::SenderReport(report) => self.on_request(now, path, PathId(id), &report),
+                    _ => Ok(()),
+                }),
+                RtcpPacket::SenderReport(report) => self.on_plain_report(now, &report),
+                RtcpPacket::Goodbye(goodbye) if goodbye.ssrcs().any(|ssrc| ssrc == self.config.sender_ssrc) => {
+                    self.goodbye.get_or_insert(now);
+                    Ok(())
+                }
+                _ => Ok(()),
+            };
+            if let Err(reason) = taken {
+                self.outbox.ignore(reason);
+            }
+        }
+    }
+
+    /// A request on the sub-flow `id` came by `path`, and is answered there.
+    fn on_request(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        path: PathId,
+        id: PathId,
+        report: &SenderReport<'_>,
+    ) -> Result<(), Ignored> {
+        let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
+        if report.ssrc != sender_ssrc {
+            return Err(Ignored::Foreign);
+        }
+        let timed = self.timed(now, report.ntp)?;
+        self.subflow(now, id)?.hears(now);
+        let Some(subflow) = self.subflows.get_mut(&id) else { return Ok(()) };
+        let answer = subflow.reception.on_sender_report(now, report, timed, (&self.timeline, Cut::AsAsked))?;
+        self.heard_on = path;
+        if self.compound.due().is_none() {
+            self.compound.restart(now);
+        }
+        if let Some(answer) = answer {
+            let extension = answer.report.to_bytes();
+            self.outbox.whole(|out| {
+                rtcp::encode_subflow(ssrc, sender_ssrc, id.0, out, |out| {
+                    rtcp::encode_receiver_report(ssrc, &[answer.block], &extension, out);
+                });
+            });
+            self.outbox.about(Some(id));
+            self.outbox.event(Event::ReportSent { delay: answer.report.delay });
+            self.outbox.about(Some(path));
+            self.tell_of_others(now, id);
+        }
+        Ok(())
+    }
+
+    /// Tells, behind the answer on one sub-flow, of the others on which something came: a path whose requests or answers
+    /// are lost is not dead while its media arrives.
+    fn tell_of_others(&mut self, now: Instant<ReceiverClock>, answered: PathId) {
+        let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
+        for (id, subflow) in &mut self.subflows {
+            let is_news = core::mem::take(&mut subflow.is_news);
+            if is_news && *id != answered {
+                let block = subflow.reception.regular_block(sender_ssrc, now);
+                self.outbox.whole(|out| {
+                    rtcp::encode_subflow(ssrc, sender_ssrc, id.0, out, |out| {
+                        rtcp::encode_receiver_report(ssrc, &[block], &[], out);
+                    });
+                });
+            }
+        }
+    }
+
+    /// The sender report of a regular compound speaks of all paths together.
+    fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), Ignored> {
+        if report.ssrc != self.config.sender_ssrc || !report.extension.is_empty() {
+            return Err(Ignored::Foreign);
+        }
+        let timed = self.timed(now, report.ntp)?;
+        self.whole.on_sender_report(now, report, timed, (&self.timeline, Cut::AsAsked)).map(|_| ())
+    }
+
+    /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
+    fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
+        let config = &self.config;
+        let mut block = self.whole.regular_block(config.sender_ssrc, now);
+        if let Some(mut order) = self.order.clone() {
+            let loss = order.report();
+            block.cumulative_lost = loss.cumulative_lost;
+            block.extended_highest = loss.extended_highest;
+        }
+        self.outbox.about(Some(self.heard_on));
+        self.outbox.whole(|out| {
+            rtcp::encode_receiver_report(config.ssrc, &[block], &[], out);
+            rtcp::encode_cname(config.ssrc, &config.cname, out);
+            if goodbye {
+                rtcp::encode_goodbye(config.ssrc, out);
+            }
+        });
+    }
+
+    /// Ends the session, once nothing more can come.
+    fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
+        if self.goodbye.is_some_and(|said| now - said >= self.config.playout.hold) {
+            self.end(true);
+        }
+    }
+
+    fn end(&mut self, by_peer: bool) {
+        self.playout.flush();
+        self.ended = true;
+        self.outbox.about(None);
+        self.outbox.event(Event::Ended { by_peer });
+    }
+}
+
+impl MultipathEndpoint for Receiver {
+    type Clock = ReceiverClock;
+
+    fn handle(&mut self, now: Instant<ReceiverClock>, input: MultipathInput<'_>) {
+        if self.ended {
+            return;
+        }
+        self.handled = self.handled.max(now);
+        match input {
+            MultipathInput::Datagram { path, datagram } => self.on_datagram(now, path, datagram),
+            MultipathInput::Stop => {
+                self.send_compound(now, true);
+                return self.end(false);
+            }
+            // What becomes of a path shows in what comes in.
+            MultipathInput::Timer | MultipathInput::Path { .. } => {}
+            MultipathInput::Payload { .. } => {
+                self.outbox.about(None);
+                self.outbox.ignore(Ignored::Stray);
+            }
+        }
+        self.playout.release(self.handled);
+        self.end_if_due(self.handled);
+        if !self.ended && self.compound.fires(self.handled) {
+            self.send_compound(self.handled, false);
+        }
+    }
+
+    fn poll(&mut self) -> Option<MultipathOutput<'_>> {
+        if let Some((missing, payload)) = self.playout.pop() {
+            let before = core::mem::replace(&mut self.given, payload);
+            self.playout.recycle(before);
+            return Some(MultipathOutput::Payload { missing, payload: &self.given });
+        }
+        let (path, output) = self.outbox.poll_path()?;
+        Some(MultipathOutput::of(path, output))
+    }
+
+    fn wake(&self) -> Option<Wake<ReceiverClock>> {
+        let goodbye = self.goodbye.map(|said| said + self.config.playout.hold);
+        let at = [self.compound.due(), self.playout.due(), goodbye].into_iter().flatten().min();
+        // Once `poll` has given all, it lies ahead.
+        let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
+        Some(Wake { at, reason: WakeReason::Report })
+    }
+}

@@ -1,0 +1,480 @@
+use alloc::vec::Vec;
+
+use rand_core::Rng;
+
+use super::path::Path;
+use super::{MAX_PATHS, MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId};
+use crate::rtp::compound::CompoundTimer;
+use crate::rtp::exchange::{Application, Circuit, Told};
+use crate::rtp::outbox::Outbox;
+use crate::rtp::payload::PayloadQueue;
+use crate::rtp::stream::{Packetiser, Plain};
+use crate::rtp::{Payload, SenderConfig, SessionError};
+use crate::wire::is_rtcp;
+use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
+use crate::wire::rtp::Subflow;
+use crate::{Event, Ignored, Wake, WakeReason};
+use equipoise::control::split::{BoxedSplitter, PathView, pooled};
+use equipoise::control::{BoxedController, Feedback, IntervalSummary};
+use equipoise::pace::Readiness;
+use equipoise::units::{Instant, SenderClock, Span};
+
+/// The sending end of a session over several paths.
+///
+/// Each path is asked for a report at the session's report interval, and the intervals of a period add up; at its end the
+/// controller decides on the total and the splitter on its division (Asvarujanon 2014, Sec. 4.3). Reports are more
+/// frequent than periods so that a path that dies is missed early.
+///
+/// A path of which nothing was heard for three report intervals, on it or on another one, is dead: its traffic moves to the
+/// others at once. It is asked on,
+/// and with the first answer it is alive again, at the rate that the splitter begins with. Where all paths are dead, all
+/// are treated as alive, as none is better than another; after [`Sender::CIRCUIT_S`] the media stops.
+///
+/// The total is held to a target, where the controller has one, by the delay of all paths taken together as one path's:
+/// mean `Σ w_i x_i` and variance `Σ w_i² σ_i²` with the shares `w_i` of the rate, for which the same law holds.
+pub struct Sender {
+    config: SenderConfig,
+    period: Span,
+    packetiser: Packetiser,
+    queue: PayloadQueue,
+    /// The packet that is being sent.
+    plain: Vec<u8>,
+    application: Application,
+    controller: BoxedController,
+    splitter: BoxedSplitter,
+    /// In the order of their numbers.
+    paths: Vec<Path>,
+    period_ends: Instant<SenderClock>,
+    /// When the last period ended, while the paths are asked about it.
+    closing: Option<Instant<SenderClock>>,
+    compound: CompoundTimer<SenderClock>,
+    circuit: Circuit,
+    handled: Instant<SenderClock>,
+    ended: bool,
+    outbox: Outbox,
+}
+
+impl Sender {
+    /// Time between two splits in the paper (Asvarujanon 2014, Sec. 4.3).
+    pub const PERIOD: Span = Span::from_secs(5);
+    /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4).
+    pub const CIRCUIT_S: i64 = Circuit::SECONDS;
+
+    /// A sender without a path so far, which starts at `config.start`, at the total that `controller` says, and divides it
+    /// anew after each `period`.
+    ///
+    /// # Errors
+    /// [`SessionError`] where the configuration cannot be carried by RTP; [`SessionError::Period`] where the period is shorter
+    /// than a report interval.
+    pub fn new(
+        config: SenderConfig,
+        period: Span,
+        controller: BoxedController,
+        splitter: BoxedSplitter,
+    ) -> Result<Self, SessionError> {
+        config.check()?;
+        if period < config.report_interval {
+            return Err(SessionError::Period { found: period, min: config.report_interval });
+        }
+        let like = Some(Subflow::default());
+        let mut compound = CompoundTimer::new(config.seed);
+        let packetiser = Packetiser::new(config.stream.clone(), like, compound.random())?;
+        compound.restart(config.start);
+        Ok(Self {
+            packetiser,
+            queue: PayloadQueue::new(like),
+            plain: Vec::new(),
+            application: Application::default(),
+            controller,
+            splitter,
+            paths: Vec::new(),
+            period_ends: config.start + period,
+            closing: None,
+            compound,
+            circuit: Circuit::new(config.report_interval, config.start),
+            handled: Instant::ZERO,
+            ended: false,
+            outbox: Outbox::default(),
+            period,
+            config,
+        })
+    }
+
+    /// Does what is due at `now`.
+    fn run(&mut self, now: Instant<SenderClock>) {
+        if now < self.config.start {
+            return;
+        }
+        let ends = now >= self.period_ends;
+        if ends {
+            self.close_period(now);
+        }
+        let mut has_died = false;
+        for at in 0..self.paths.len() {
+            has_died |= self.ask_if_due(now, at, ends);
+        }
+        self.outbox.about(None);
+        if self.has_closed(now) {
+            self.closing = None;
+            self.split(now, true);
+        } else if has_died {
+            self.split(now, false);
+        }
+        if self.compound.fires(now) {
+            self.send_compound(now, false);
+        }
+        self.circuit.check(now, &mut self.outbox);
+        self.send_media(now);
+    }
+
+    /// A period ends: all paths are asked about it, and the split follows their answers.
+    fn close_period(&mut self, now: Instant<SenderClock>) {
+        self.closing = Some(now);
+        self.period_ends = self.period_ends + self.period;
+        if self.period_ends <= now {
+            self.period_ends = now + self.period;
+        }
+        self.paths.iter_mut().for_each(|path| path.has_told = false);
+    }
+
+    /// Whether a period is to be closed and all paths that live have told of it, or have had a report interval's time to.
+    fn has_closed(&self, now: Instant<SenderClock>) -> bool {
+        let have_told = self.paths.iter().filter(|path| path.is_up && path.is_alive).all(|path| path.has_told);
+        self.closing.is_some() && (have_told || self.closes_by().is_some_and(|by| now >= by))
+    }
+
+    /// By when the split of a period that has ended comes in any case.
+    fn closes_by(&self) -> Option<Instant<SenderClock>> {
+        self.closing.map(|closing| closing + self.config.report_interval)
+    }
+
+    /// Asks path number `at` for a report, where that is due or `ends` says so. Gives whether it has died.
+    fn ask_if_due(&mut self, now: Instant<SenderClock>, at: usize, ends: bool) -> bool {
+        let interval = self.config.report_interval;
+        let is_due = |path: &&mut Path| path.is_up && (ends || now >= path.exchange.due());
+        let Some(path) = self.paths.get_mut(at).filter(is_due) else {
+            return false;
+        };
+        self.outbox.about(Some(path.id()));
+        match path.exchange.turn(now, || false) {
+            None => self.outbox.event(Event::ReportsMissing),
+            Some((number, extension)) => {
+                let info = SenderInfo {
+                    packet_count: path.counts.packets,
+                    octet_count: path.counts.octets,
+                    ..self.packetiser.sender_info(now)
+                };
+                let id = path.id().0;
+                self.outbox.whole(|out| {
+                    rtcp::encode_subflow(info.ssrc, info.ssrc, id, out, |out| info.encode(&[], &extension, out));
+                });
+                self.outbox.event(Event::ReportRequested { number });
+            }
+        }
+        path.dies(now, interval)
+    }
+
+    /// Divides the total anew; `ends` says that a period does, with its statistics.
+    fn split(&mut self, now: Instant<SenderClock>, ends: bool) {
+        let mut views: Vec<PathView> =
+            self.paths.iter_mut().filter(|path| path.is_up).map(|path| path.view(ends)).collect();
+        if views.is_empty() {
+            return;
+        }
+        let none_alive = views.iter().all(|view| !view.alive);
+        if none_alive {
+            for view in &mut views {
+                view.alive = true;
+            }
+        }
+        self.outbox.about(None);
+        if ends && none_alive {
+            self.controller.on_timeout(now);
+        } else if ends {
+            let summary = self.summary(now, &views);
+            self.controller.on_feedback(now, &Feedback::Interval(summary));
+        }
+        let total = self.controller.allowance().rate;
+        self.outbox.event(Event::RateDecided { rate: total, snapshot: self.controller.snapshot() });
+        let shares = self.splitter.split(total, &views);
+        for (path, share) in self.paths.iter_mut().filter(|path| path.is_up).zip(shares) {
+            path.set_rate(now, share.rate);
+            self.outbox.about(Some(path.id()));
+            self.outbox.event(Event::RateDecided { rate: share.rate, snapshot: share.snapshot });
+        }
+        self.outbox.about(None);
+    }
+
+    /// The period of all paths as one path's.
+    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> IntervalSummary {
+        let (mut fraction_lost, mut round_trip) = (0.0, None);
+        let total: f64 = views.iter().map(|view| view.rate.as_bps_f64()).sum();
+        for (path, view) in self.paths.iter_mut().filter(|path| path.is_up).zip(views) {
+            let (lost, longest) = path.losses();
+            fraction_lost += if total > 0.0 { lost * view.rate.as_bps_f64() / total } else { 0.0 };
+            round_trip = round_trip.max(longest);
+        }
+        let application_limited = self.application.ends(now, self.period);
+        let delay = pooled(views);
+        IntervalSummary { delay, fraction_lost, round_trip, application_limited, ..IntervalSummary::default() }
+    }
+
+    /// Sends what the paths' pacers let go: of those whose turn has come, the one that has sent least of its share first.
+    fn send_media(&mut self, now: Instant<SenderClock>) {
+        // Two for each path at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
+        for _ in 0..2 * self.paths.len() {
+            if self.circuit.is_broken() {
+                break;
+            }
+            let has_payload = self.has_payload();
+            let ready = self.paths.iter().enumerate();
+            let ready = ready.filter(|(_, path)| path.is_ready(now) && (has_payload || path.has_copies()));
+            let Some((at, _)) = ready.min_by_key(|(_, path)| path.served()) else { break };
+            self.send(now, at);
+        }
+        self.outbox.about(None);
+        if !self.has_payload() {
+            // From the moment on at which the first path would have sent.
+            let dues = self.paths.iter().filter(|path| path.is_up).map(|path| path.pacer.poll(now));
+            let dues = dues.filter_map(|readiness| match readiness {
+                Readiness::Now => Some(now),
+                Readiness::At(due) => Some(due),
+                Readiness::Never => None,
+            });
+            if let Some(due) = dues.min() {
+                self.application.waits(due);
+            }
+        }
+    }
+
+    /// Sends a packet on path number `at`: a copy that waits for it, or the next one.
+    fn send(&mut self, now: Instant<SenderClock>, at: usize) {
+        let Self { packetiser, queue, plain, outbox, paths, .. } = self;
+        let Some(path) = paths.get_mut(at) else { return };
+        outbox.about(Some(path.id()));
+        let subflow = Some(path.next_subflow());
+        let is_twice = queue.is_twice();
+        let sent = if let Some(copy) = path.take_copy() {
+            let sent = packetiser.stamp(now, Plain { sequence: copy.sequence, bytes: &copy.plain }, subflow, outbox);
+            path.recycle(copy.plain);
+            sent
+        } else if self.config.payload == Payload::Generated {
+            packetiser.send(now, subflow, outbox)
+        } else {
+            let Some(sequence) = packetiser.number(now, self.config.payload, queue, plain) else { return };
+            let sent = packetiser.stamp(now, Plain { sequence, bytes: plain }, subflow, outbox);
+            if is_twice {
+                self.keep_copy(at, sequence);
+            }
+            sent
+        };
+        let Some(path) = self.paths.get_mut(at) else { return };
+        if let Some(late) = path.on_sent(now, sent) {
+            self.outbox.event(Event::PacingReset { late });
+        }
+    }
+
+    /// Keeps a copy of the packet that was sent for the best of the other paths.
+    fn keep_copy(&mut self, sent_on: usize, sequence: u64) {
+        let others =
+            self.paths.iter_mut().enumerate().filter(|(at, path)| *at != sent_on && path.is_up && path.is_alive);
+        let best = others.max_by_key(|(at, path)| (path.pacer.rate(), core::cmp::Reverse(*at)));
+        if let Some((_, path)) = best {
+            path.keep(sequence, &self.plain);
+        }
+    }
+
+    fn has_payload(&self) -> bool {
+        !self.circuit.is_broken() && (self.config.payload == Payload::Generated || self.queue.waiting() > 0)
+    }
+
+    /// The regular compound goes out on the path that carries most, a goodbye on every one.
+    fn send_compound(&mut self, now: Instant<SenderClock>, goodbye: bool) {
+        let best = self.paths.iter().filter(|path| path.is_up && path.is_alive).max_by_key(|path| path.pacer.rate());
+        let best = best.map(Path::id);
+        for path in self.paths.iter().filter(|path| path.is_up && (goodbye || Some(path.id()) == best)) {
+            self.outbox.about(Some(path.id()));
+            self.packetiser.send_compound(now, goodbye, &mut self.outbox);
+        }
+        self.outbox.about(None);
+    }
+
+    fn on_path(&mut self, now: Instant<SenderClock>, id: PathId, change: PathChange) -> Result<(), Ignored> {
+        let place = self.paths.binary_search_by_key(&id, Path::id);
+        match (change, place) {
+            (PathChange::Up, Ok(at)) => {
+                if let Some(path) = self.paths.get_mut(at).filter(|path| !path.is_up) {
+                    path.comes_up(now);
+                }
+            }
+            (PathChange::Up, Err(_)) if self.paths.len() >= MAX_PATHS => return Err(Ignored::Full),
+            (PathChange::Up, Err(at)) => {
+                // The upper half of the numbers stays free at first, as in the common ones.
+                let first = (self.compound.random().next_u32() & 0x7FFF) as u16;
+                self.paths.insert(at, Path::new(id, &self.config, now, first));
+            }
+            (PathChange::Down, Ok(at)) => {
+                if let Some(path) = self.paths.get_mut(at) {
+                    path.goes_down();
+                }
+            }
+            (PathChange::Removed, Ok(at)) => {
+                self.paths.remove(at);
+            }
+            (PathChange::Down | PathChange::Removed, Err(_)) => return Err(Ignored::Stray),
+        }
+        self.split(now, false);
+        Ok(())
+    }
+
+    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8], twice: bool) -> Result<(), Ignored> {
+        self.queue.offer(payload, twice, self.config.payload, self.packetiser.config().ssrc)?;
+        if self.application.goes_on(now) {
+            self.paths.iter_mut().for_each(|path| path.pacer.rested_until(now));
+        }
+        Ok(())
+    }
+
+    fn on_datagram(&mut self, now: Instant<SenderClock>, id: PathId, datagram: &[u8]) {
+        if !is_rtcp(datagram) {
+            return self.outbox.ignore(Ignored::Foreign);
+        }
+        let Ok(packets) = rtcp::parse_compound(datagram) else {
+            return self.outbox.ignore(Ignored::Malformed);
+        };
+        for packet in packets {
+            match packet {
+                RtcpPacket::Subflows(reports) => {
+                    for (number, packet) in reports.packets() {
+                        let RtcpPacket::ReceiverReport(report) = packet else { continue };
+                        // A report on one path that came on another one is heard all the same.
+                        if let Err(reason) = self.on_report(now, PathId(number), &report) {
+                            self.outbox.ignore(reason);
+                        }
+                    }
+                }
+                RtcpPacket::ReceiverReport(report) => {
+                    // The regular report of a compound speaks of all paths together, and for the one that brought it.
+                    if let Err(reason) = self.on_report(now, id, &report) {
+                        self.outbox.ignore(reason);
+                    }
+                }
+                RtcpPacket::Goodbye(goodbye) => {
+                    let known = |ssrc| self.paths.iter().any(|path| path.exchange.receiver_ssrc() == Some(ssrc));
+                    if goodbye.ssrcs().any(known) {
+                        return self.end(true);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on_report(&mut self, now: Instant<SenderClock>, id: PathId, report: &ReceiverReport<'_>) -> Result<(), Ignored> {
+        let our_ssrc = self.packetiser.config().ssrc;
+        let Some(path) = self.paths.iter_mut().find(|path| path.id() == id && path.is_up) else {
+            return Err(Ignored::Stray);
+        };
+        self.outbox.about(Some(id));
+        let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox)?;
+        if matches!(told, Told::Nothing) {
+            return Ok(());
+        }
+        if let Told::Interval { asked, summary: Some(interval) } = told {
+            path.on_interval(asked, &interval, self.closing);
+        }
+        let was_dead = path.on_heard(now);
+        self.outbox.about(None);
+        if self.circuit.on_heard(now, &mut self.outbox) {
+            self.paths.iter_mut().for_each(|path| path.pacer.rested_until(now));
+        }
+        if was_dead {
+            self.split(now, false);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, by_peer: bool) {
+        self.ended = true;
+        self.outbox.about(None);
+        self.outbox.event(Event::Ended { by_peer });
+    }
+
+    /// When the next request, report or split is due.
+    fn next_report(&self) -> Instant<SenderClock> {
+        let requests = self.paths.iter().filter(|path| path.is_up).map(|path| path.exchange.due());
+        requests.chain(self.compound.due()).chain(self.closes_by()).fold(self.period_ends, Instant::min)
+    }
+
+    /// When the next packet is due; [`Instant::MAX`] where there is none.
+    fn next_media(&self) -> Instant<SenderClock> {
+        let has_payload = self.has_payload();
+        let can_send = |path: &&Path| path.is_up && (has_payload || (path.has_copies() && !self.circuit.is_broken()));
+        let due = |path: &Path| match path.pacer.poll(self.handled) {
+            Readiness::At(due) => due.max(self.config.start),
+            Readiness::Now => self.config.start.max(self.handled + Span::from_nanos(1)),
+            Readiness::Never => Instant::MAX,
+        };
+        self.paths.iter().filter(can_send).map(due).fold(Instant::MAX, Instant::min)
+    }
+}
+
+impl MultipathEndpoint for Sender {
+    type Clock = SenderClock;
+
+    fn handle(&mut self, now: Instant<SenderClock>, input: MultipathInput<'_>) {
+        if self.ended {
+            return;
+        }
+        // A world may report an arrival that the kernel stamped before the last timer: time never runs backwards here.
+        let now = now.max(self.handled);
+        self.handled = now;
+        self.outbox.about(None);
+        let taken = match input {
+            MultipathInput::Datagram { path, datagram } => {
+                self.outbox.about(Some(path));
+                self.on_datagram(now, path, datagram);
+                Ok(())
+            }
+            MultipathInput::Payload { payload, twice } => self.on_payload(now, payload, twice),
+            MultipathInput::Path { path, change } => self.on_path(now, path, change),
+            MultipathInput::Stop => {
+                self.send_compound(now, true);
+                self.end(false);
+                Ok(())
+            }
+            MultipathInput::Timer => Ok(()),
+        };
+        if let Err(reason) = taken {
+            self.outbox.ignore(reason);
+        }
+        if !self.ended {
+            self.run(now);
+        }
+    }
+
+    fn poll(&mut self) -> Option<MultipathOutput<'_>> {
+        let (path, output) = self.outbox.poll_path()?;
+        Some(MultipathOutput::of(path, output))
+    }
+
+    fn room(&self) -> usize {
+        self.queue.room()
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
+    fn wake(&self) -> Option<Wake<SenderClock>> {
+        if self.ended {
+            return None;
+        }
+        let (media, report) = (self.next_media(), self.next_report().max(self.config.start));
+        Some(if media <= report {
+            Wake { at: media, reason: WakeReason::Media }
+        } else {
+            Wake { at: report, reason: WakeReason::Report }
+        })
+    }
+}

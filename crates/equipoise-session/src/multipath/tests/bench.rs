@@ -1,0 +1,185 @@
+//! Both ends and a network that does to each datagram what a test wants.
+
+use alloc::boxed::Box;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::super::{MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId, Receiver, Sender};
+use crate::rtp::{Payload, PlayoutConfig, ReceiverConfig, SenderConfig, StreamConfig};
+use crate::wire::is_rtcp;
+use crate::{Event, Wake};
+use equipoise::control::Cbr;
+use equipoise::control::split::{BoxedSplitter, find};
+use equipoise::measure::ClockMap;
+use equipoise::units::{Instant, Rate, Size, Span};
+
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+pub(super) const MILLI: u64 = 1_000_000;
+pub(super) const SSRC: u32 = 0x0102_0304;
+
+/// A datagram: when it arrives, its place among those of the moment, whether at the sender, on which path, its bytes.
+type UnderWay = (u64, u64, bool, u16, Vec<u8>);
+
+/// What the network does to a datagram: how long each copy takes, in ms.
+pub(super) type Network = Box<dyn FnMut(&Passing) -> Vec<u64>>;
+
+/// A datagram that is being sent.
+pub(super) struct Passing {
+    pub(super) millis: u64,
+    /// Its number, from 1, over both directions and all paths.
+    pub(super) number: u64,
+    pub(super) path: u16,
+    pub(super) to_sender: bool,
+    pub(super) is_rtcp: bool,
+}
+
+pub(super) struct Bench {
+    pub(super) now: u64,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) network: Network,
+    sent: u64,
+    under_way: BinaryHeap<Reverse<UnderWay>>,
+    pub(super) given: Vec<Vec<u8>>,
+    pub(super) missing: u64,
+    pub(super) events: Vec<(u64, Option<PathId>, Event)>,
+}
+
+pub(super) fn splitter(name: &str, given: &[(&str, &str)]) -> BoxedSplitter {
+    let entry = find(name).expect("in the catalogue");
+    entry.build(&entry.parse(given).expect("right"), Size::from_bytes(1000)).expect("right")
+}
+
+impl Bench {
+    /// A session at 4 Mbit/s in all over so many paths, with a report every 200 ms and a period of 1 s.
+    pub(super) fn new(payload: Payload, paths: u16, splitter: BoxedSplitter, network: Network) -> Self {
+        let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
+        let start = Instant::from_nanos(EPOCH);
+        let config = SenderConfig { payload, ..SenderConfig::new(stream, Span::from_millis(200), start, 1) };
+        let total = Box::new(Cbr::new(Rate::from_bps(4_000_000)));
+        let playout = PlayoutConfig { hold: Span::from_millis(400), ..PlayoutConfig::default() };
+        let receiver = ReceiverConfig {
+            payload,
+            playout,
+            ..ReceiverConfig::new(9, "receiver@test", SSRC, ClockMap::SYNCHRONISED, 2)
+        };
+        let mut bench = Self {
+            now: EPOCH,
+            sender: Sender::new(config, Span::from_secs(1), total, splitter).expect("a valid configuration"),
+            receiver: Receiver::new(receiver).expect("a valid configuration"),
+            network,
+            sent: 0,
+            under_way: BinaryHeap::new(),
+            given: Vec::new(),
+            missing: 0,
+            events: Vec::new(),
+        };
+        (0..paths).for_each(|path| bench.change(path, PathChange::Up));
+        bench
+    }
+
+    pub(super) fn millis(&self) -> u64 {
+        (self.now - EPOCH) / MILLI
+    }
+
+    pub(super) fn change(&mut self, path: u16, change: PathChange) {
+        self.tell(true, MultipathInput::Path { path: PathId(path), change });
+    }
+
+    pub(super) fn tell(&mut self, is_sender: bool, input: MultipathInput<'_>) {
+        let now = self.now;
+        if is_sender {
+            self.sender.handle(Instant::from_nanos(now), input);
+        } else {
+            self.receiver.handle(Instant::from_nanos(now), input);
+        }
+        loop {
+            let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
+            match output {
+                None => break,
+                Some(MultipathOutput::Event { path, event }) => self.events.push(((now - EPOCH) / MILLI, path, event)),
+                Some(MultipathOutput::Payload { missing, payload }) => {
+                    self.missing += missing;
+                    self.given.push(payload.to_vec());
+                }
+                Some(MultipathOutput::Transmit { path: PathId(path), transmit }) => {
+                    let mut bytes = transmit.head.to_vec();
+                    bytes.resize(transmit.len(), 0);
+                    self.sent += 1;
+                    let (number, to_sender, is_rtcp) = (self.sent, !is_sender, is_rtcp(&bytes));
+                    let passing = Passing { millis: (now - EPOCH) / MILLI, number, path, to_sender, is_rtcp };
+                    for way in (self.network)(&passing) {
+                        let arrival = (now + way * MILLI, number, to_sender, path, bytes.clone());
+                        self.under_way.push(Reverse(arrival));
+                    }
+                }
+            }
+        }
+        // Neither end asks for a moment that has passed.
+        let ahead = |at: u64| at > now;
+        assert!(self.sender.wake().is_none_or(|wake| !is_sender || ahead(wake.at.as_nanos())));
+        assert!(self.receiver.wake().is_none_or(|wake| is_sender || ahead(wake.at.as_nanos())));
+    }
+
+    pub(super) fn run_until(&mut self, millis: u64) {
+        let end = EPOCH + millis * MILLI;
+        loop {
+            let timers = [(at(self.sender.wake()), true), (at(self.receiver.wake()), false)];
+            let (timer, is_sender) = timers.into_iter().min_by_key(|(at, _)| *at).unwrap_or((u64::MAX, true));
+            let datagram = self.under_way.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
+            let next = timer.min(datagram);
+            if next > end {
+                break;
+            }
+            self.now = self.now.max(next);
+            if datagram <= timer {
+                if let Some(Reverse((_, _, to_sender, path, bytes))) = self.under_way.pop() {
+                    self.tell(to_sender, MultipathInput::Datagram { path: PathId(path), datagram: &bytes });
+                }
+            } else {
+                self.tell(is_sender, MultipathInput::Timer);
+            }
+        }
+        self.now = end;
+    }
+
+    /// Pushes as much of `payload` as there is room for.
+    pub(super) fn feed(&mut self, payload: &[u8], twice: bool) -> usize {
+        let length = payload.len().min(self.sender.room());
+        self.tell(true, MultipathInput::Payload { payload: &payload[..length], twice });
+        length
+    }
+
+    /// Feeds all of `stream` as there is room, lets it arrive, and ends the session. Gives what came out.
+    pub(super) fn carry(&mut self, stream: &[u8], twice: bool) -> Vec<u8> {
+        let mut fed = 0;
+        while fed < stream.len() || self.sender.waiting() > 0 {
+            fed += self.feed(&stream[fed..], twice);
+            self.run_until(self.millis() + 50);
+            assert!(self.millis() < 100_000, "it does not get on");
+        }
+        self.tell(true, MultipathInput::Stop);
+        self.run_until(self.millis() + 2000);
+        self.given.concat()
+    }
+
+    pub(super) fn count(&self, is: impl Fn(Option<u16>, &Event) -> bool) -> usize {
+        self.events.iter().filter(|(_, path, event)| is(path.map(|path| path.0), event)).count()
+    }
+
+    /// Media packets that were sent on a path between two moments in ms.
+    pub(super) fn sent_on(&self, path: u16, from: u64, to: u64) -> usize {
+        let is = |event: &Event| matches!(event, Event::MediaSent { .. });
+        let within = |millis: u64| (from..to).contains(&millis);
+        self.events.iter().filter(|(at, on, event)| within(*at) && *on == Some(PathId(path)) && is(event)).count()
+    }
+}
+
+fn at<C>(wake: Option<Wake<C>>) -> u64 {
+    wake.map_or(u64::MAX, |wake| wake.at.as_nanos())
+}
+
+pub(super) fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at * 31 % 251) as u8).collect()
+}

@@ -1,0 +1,129 @@
+//! Paths that come, die, return and go.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::super::{MAX_PATHS, MultipathEndpoint, MultipathInput, PathChange};
+use super::bench::{Bench, Network, splitter};
+use crate::rtp::Payload;
+use crate::{Event, Ignored};
+use equipoise::units::Rate;
+
+fn constant(ways: [u64; 2]) -> Network {
+    Box::new(move |passing| vec![ways[usize::from(passing.path % 2)]])
+}
+
+/// A dialogue: one request on each path, at the time of the first packet.
+#[test]
+fn paths_begin_alike_and_each_is_asked_and_answers_by_itself() {
+    let mut bench = Bench::new(Payload::Generated, 2, splitter("equal", &[]), constant([10, 40]));
+    bench.run_until(450);
+    let mut rates = bench.events.iter().filter_map(|(_, path, event)| match event {
+        Event::RateDecided { rate, .. } => path.map(|path| (path.0, *rate)),
+        _ => None,
+    });
+    assert_eq!(rates.next_back(), Some((1, Rate::from_bps(2_000_000))));
+    for path in 0..2 {
+        // 2 Mbit/s of 1000 bytes are 250 packets/s; the first leaves at once.
+        assert_eq!(bench.sent_on(path, 0, 400), 100, "path {path}");
+        let applied = bench.count(|on, event| on == Some(path) && matches!(event, Event::ReportApplied { .. }));
+        assert_eq!(applied, 1 + usize::from(path == 0), "the second answer of path 1 is due at 480 ms");
+    }
+    let delays = bench.events.iter().filter_map(|(_, path, event)| match event {
+        Event::ReportApplied { delay, round_trip, .. } => {
+            Some((path.map_or(9, |path| path.0), delay.map(|delay| delay.mean_s), round_trip.as_millis_f64()))
+        }
+        _ => None,
+    });
+    for (path, mean_s, round_trip) in delays {
+        let way = if path == 0 { 10.0 } else { 40.0 };
+        assert!((mean_s.expect("enough samples") - way / 1e3).abs() < 1e-6 && (round_trip - 2.0 * way).abs() < 0.1);
+    }
+}
+
+#[test]
+fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
+    let network = Box::new(|passing: &super::bench::Passing| {
+        let dead = passing.path == 1 && (10_000..20_000).contains(&passing.millis);
+        // It varies, or the law would fill the path that is faster by a rounding error.
+        if dead { vec![] } else { vec![20 + passing.number * 7 % 11] }
+    });
+    let mut bench = Bench::new(Payload::Generated, 2, splitter("ap", &[]), network);
+    bench.run_until(40_000);
+    // Silent since 10.0 s, by three intervals and one more that notices it; the last answer is from about 9.84 s.
+    assert!(bench.sent_on(1, 10_000, 10_850) > 50, "it was used");
+    assert_eq!(bench.sent_on(1, 10_850, 20_000), 0, "it is dead");
+    assert!(bench.sent_on(0, 11_000, 20_000).abs_diff(9 * 500) <= 2, "the other one carries all");
+    assert!(bench.sent_on(1, 20_000, 21_000) > 0, "it is heard of within two intervals");
+    let all = bench.sent_on(0, 21_000, 40_000) + bench.sent_on(1, 21_000, 40_000);
+    assert!(all.abs_diff(19 * 500) <= 4, "{all}: the total stands");
+    assert!(bench.sent_on(1, 30_000, 40_000) > 1000, "and it has its share again");
+}
+
+#[test]
+fn paths_may_be_added_taken_down_and_removed_at_any_time() {
+    let mut bench = Bench::new(Payload::Generated, 1, splitter("equal", &[]), constant([10, 30]));
+    bench.run_until(1000);
+    bench.change(1, PathChange::Up);
+    bench.run_until(2000);
+    bench.change(0, PathChange::Down);
+    bench.run_until(3000);
+    bench.change(0, PathChange::Up);
+    bench.run_until(4000);
+    bench.change(1, PathChange::Removed);
+    bench.run_until(5000);
+    let seconds = |path| (0..5).map(|s| bench.sent_on(path, s * 1000, (s + 1) * 1000)).collect::<Vec<_>>();
+    for (path, expected) in [(0, [500, 250, 0, 250, 500]), (1, [0, 250, 500, 250, 0])] {
+        let found = seconds(path);
+        assert!(found.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) <= 3), "{path}: {found:?}");
+    }
+    let lost = bench.count(|_, event| matches!(event, Event::ReportApplied { lost, .. } if *lost != 0));
+    assert_eq!((lost, bench.count(|_, event| matches!(event, Event::ReportsMissing))), (0, 0));
+    assert_eq!(bench.count(|_, event| matches!(event, Event::Ignored(Ignored::Implausible))), 0);
+}
+
+#[test]
+fn there_are_no_more_paths_than_there_is_room_for() {
+    let mut bench = Bench::new(Payload::Generated, 0, splitter("equal", &[]), constant([10, 10]));
+    bench.run_until(3000);
+    assert_eq!(bench.count(|_, event| matches!(event, Event::MediaSent { .. })), 0, "there is no path yet");
+    (0..=MAX_PATHS as u16).for_each(|path| bench.change(path, PathChange::Up));
+    bench.change(77, PathChange::Down);
+    assert_eq!(bench.count(|_, event| *event == Event::Ignored(Ignored::Full)), 1);
+    assert_eq!(bench.count(|_, event| *event == Event::Ignored(Ignored::Stray)), 1);
+    bench.run_until(6000);
+    assert!(bench.sent_on(15, 3000, 6000) > 90 && bench.sent_on(16, 0, 6000) == 0);
+}
+
+/// No path is better than another then, and the circuit breaker has the last word.
+#[test]
+fn where_all_paths_are_silent_the_media_goes_on_until_the_circuit_breaks() {
+    let network =
+        Box::new(
+            |passing: &super::bench::Passing| {
+                if (5000..40_000).contains(&passing.millis) && passing.to_sender { vec![] } else { vec![10] }
+            },
+        );
+    let mut bench = Bench::new(Payload::Generated, 2, splitter("ap", &[]), network);
+    bench.run_until(60_000);
+    assert!(bench.sent_on(0, 10_000, 15_000) > 0 && bench.sent_on(1, 10_000, 15_000) > 0);
+    let sent = |from, to| bench.sent_on(0, from, to) + bench.sent_on(1, from, to);
+    assert_eq!(sent(20_500, 40_000), 0, "the circuit is broken");
+    assert!(sent(45_000, 60_000).abs_diff(15 * 500) <= 4);
+    assert_eq!(bench.count(|_, event| *event == Event::CircuitBroken), 1);
+    assert_eq!(bench.count(|_, event| *event == Event::CircuitClosed), 1);
+}
+
+#[test]
+fn either_end_may_say_goodbye_and_the_other_ends_too() {
+    for by_sender in [true, false] {
+        let mut bench = Bench::new(Payload::Generated, 2, splitter("equal", &[]), constant([10, 50]));
+        bench.run_until(2000);
+        bench.tell(by_sender, MultipathInput::Stop);
+        bench.run_until(4000);
+        let ended = |by_peer| bench.count(|_, event| *event == Event::Ended { by_peer });
+        assert_eq!((ended(true), ended(false)), (1, 1), "{by_sender}");
+        assert!(bench.sender.wake().is_none() && bench.receiver.wake().is_none());
+    }
+}

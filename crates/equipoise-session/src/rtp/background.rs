@@ -1,0 +1,102 @@
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+use super::outbox::Outbox;
+use super::stream::{Packetiser, SessionError, StreamConfig};
+use crate::{Endpoint, Event, Input, Output, Wake, WakeReason};
+use equipoise::units::{Instant, SenderClock, Span};
+use equipoise_path::source::Source;
+
+/// Sends an RTP stream on the schedule of a traffic model; takes no reports, controls nothing, and says goodbye.
+///
+/// A timer that is late by more than a standstill's length postpones the schedule: it never bursts to catch up.
+#[derive(Clone, Debug)]
+pub struct Background {
+    packetiser: Packetiser,
+    source: Source<SenderClock>,
+    ended: bool,
+    outbox: Outbox,
+}
+
+/// Lateness from which on the machine is taken to have stood still (ours): above what timers do, below what a queue of a
+/// few packets would notice.
+const STANDSTILL: Span = Span::from_millis(5);
+
+impl Background {
+    /// A stream of the source's packets.
+    ///
+    /// # Errors
+    /// [`SessionError`] where the configuration cannot be carried by RTP.
+    pub fn new(stream: StreamConfig, source: Source<SenderClock>) -> Result<Self, SessionError> {
+        let mut random = Pcg64Mcg::seed_from_u64(u64::from(stream.ssrc));
+        let stream = StreamConfig { packet_size: source.packet_size(), ..stream };
+        let packetiser = Packetiser::new(stream, None, &mut random)?;
+        Ok(Self { packetiser, source, ended: false, outbox: Outbox::default() })
+    }
+}
+
+impl Endpoint for Background {
+    type Clock = SenderClock;
+
+    fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
+        if self.ended {
+            return;
+        }
+        if input == Input::Stop {
+            self.ended = true;
+            self.packetiser.send_compound(now, true, &mut self.outbox);
+            self.outbox.event(Event::Ended { by_peer: false });
+            return;
+        }
+        while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
+            // A little lateness is caught up, as the load is to be as planned; a standstill is not, as its burst would
+            // be a load that nobody planned.
+            let late = now - due;
+            if late > STANDSTILL {
+                self.source.postpone(now);
+                self.outbox.event(Event::PacingReset { late });
+            }
+            self.packetiser.send(now, None, &mut self.outbox);
+            self.source.advance();
+        }
+    }
+
+    fn poll(&mut self) -> Option<Output<'_>> {
+        self.outbox.poll()
+    }
+
+    fn wake(&self) -> Option<Wake<SenderClock>> {
+        let at = self.source.next_departure().filter(|_| !self.ended)?;
+        Some(Wake { at, reason: WakeReason::Media })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use equipoise::units::{Rate, Schedule, Size};
+    use equipoise_path::source::Traffic;
+
+    /// Packets and resets that a call of the timer at `millis` gives.
+    fn ring(background: &mut Background, millis: u64) -> (usize, usize) {
+        background.handle(Instant::from_nanos(millis * 1_000_000), Input::Timer);
+        let (mut sent, mut resets) = (0, 0);
+        while let Some(output) = background.poll() {
+            sent += usize::from(matches!(output, Output::Event(Event::MediaSent { .. })));
+            resets += usize::from(matches!(output, Output::Event(Event::PacingReset { .. })));
+        }
+        (sent, resets)
+    }
+
+    #[test]
+    fn a_late_timer_is_made_up_for_and_a_standstill_is_not() {
+        let packet_size = Size::from_bytes(1000);
+        let stream = StreamConfig::new(1, 96, packet_size, "a");
+        let rate = Schedule::constant(Rate::from_bps(8_000_000));
+        let source = Source::new(Traffic::Constant, rate, packet_size, Instant::ZERO, (1, 1));
+        let mut background = Background::new(stream, source).expect("a valid configuration");
+        assert_eq!(ring(&mut background, 4), (4, 0), "those of 1, 2, 3 and 4 ms");
+        assert_eq!(ring(&mut background, 80), (1, 1), "one, not the 76 that were due");
+        assert_eq!(ring(&mut background, 81), (1, 0));
+    }
+}

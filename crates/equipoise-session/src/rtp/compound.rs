@@ -1,0 +1,70 @@
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use equipoise::units::{Instant, Span};
+
+/// When the next full compound packet is due.
+///
+/// Source: RFC 3550, Sec. 6.2 and 6.3.1, for the two members of a session: the minimum of 5 s, spread over 0.5 to 1.5
+/// times and divided by e − 3/2. Reading: 5 % of a session's bandwidth ask for a longer interval only below 1 kbit/s,
+/// which no controller goes to, so that the minimum always holds.
+#[derive(Clone, Debug)]
+pub(crate) struct CompoundTimer<C> {
+    due: Option<Instant<C>>,
+    random: Pcg64Mcg,
+}
+
+impl<C> CompoundTimer<C> {
+    /// Minimum interval (RFC 3550, Sec. 6.2).
+    const MINIMUM_S: f64 = 5.0;
+    /// e − 3/2: makes up for the shortening by reconsideration (RFC 3550, Sec. 6.3.1).
+    const COMPENSATION: f64 = core::f64::consts::E - 1.5;
+
+    /// A timer that is not running yet.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { due: None, random: Pcg64Mcg::seed_from_u64(seed) }
+    }
+
+    /// Sets the timer anew.
+    pub(crate) fn restart(&mut self, now: Instant<C>) {
+        let spread = 0.5 + f64::from(self.random.next_u32()) / f64::from(u32::MAX);
+        let interval = Self::MINIMUM_S * spread / Self::COMPENSATION;
+        self.due = Some(now + Span::from_secs_f64(interval).unwrap_or(Span::from_secs(5)));
+    }
+
+    /// When the next compound is due; `None` while the timer is not running.
+    pub(crate) const fn due(&self) -> Option<Instant<C>> {
+        self.due
+    }
+
+    /// Whether a compound is due at `now`; if so, the timer runs anew.
+    pub(crate) fn fires(&mut self, now: Instant<C>) -> bool {
+        let fires = self.due.is_some_and(|due| due <= now);
+        if fires {
+            self.restart(now);
+        }
+        fires
+    }
+
+    /// Random numbers for whatever else a state machine wants to draw.
+    pub(crate) const fn random(&mut self) -> &mut Pcg64Mcg {
+        &mut self.random
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use equipoise::units::SenderClock;
+
+    #[test]
+    fn intervals_lie_in_the_spread_of_rfc_3550() {
+        let mut timer = CompoundTimer::<SenderClock>::new(7);
+        assert!(!timer.fires(Instant::MAX), "not running yet");
+        for _ in 0..1000 {
+            timer.restart(Instant::ZERO);
+            let interval = timer.due().expect("running") - Instant::ZERO;
+            assert!((2.05..=6.16).contains(&interval.as_secs_f64()), "{interval}");
+        }
+    }
+}

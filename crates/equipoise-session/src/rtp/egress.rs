@@ -1,0 +1,119 @@
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use crate::wire::EgressReport;
+use equipoise::units::{Instant, Rate, ReceiverClock, Size, Span};
+use equipoise_path::link::{FifoLink, Verdict};
+
+/// A buffer behind the network that a session's packets wait in until they are served: played out, or sent on over an
+/// outgoing link.
+///
+/// Several sessions may share one; each counts its own packets.
+pub trait Egress: Send {
+    /// A packet of `size` comes in at `now`: when it will have been served, or `None` where there is no room for it.
+    fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>>;
+}
+
+/// A drop-tail buffer in front of a link, whose propagation delay does not count.
+impl Egress for FifoLink<ReceiverClock> {
+    fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
+        match Self::offer(self, now, size) {
+            Verdict::ArrivesAt(at) => Some(at - self.config().propagation_delay),
+            Verdict::Dropped => None,
+        }
+    }
+}
+
+/// A session's part of an egress buffer.
+pub(super) struct EgressMeter {
+    egress: Box<dyn Egress>,
+    /// When each of the session's packets in the buffer will have been served, and its size.
+    waiting: VecDeque<(Instant<ReceiverClock>, Size)>,
+    /// Since the last report, or the first packet.
+    since: Option<Instant<ReceiverClock>>,
+    arrived: Size,
+    served: Size,
+    discarded: u32,
+}
+
+impl EgressMeter {
+    /// Packets that are kept account of; a buffer that holds more is not a playout buffer.
+    const MOST: usize = 1 << 16;
+
+    pub(super) const fn new(egress: Box<dyn Egress>) -> Self {
+        Self { egress, waiting: VecDeque::new(), since: None, arrived: Size::ZERO, served: Size::ZERO, discarded: 0 }
+    }
+
+    /// A packet came: when it will have been served, or `None` where it was discarded.
+    pub(super) fn on_packet(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
+        self.serve(now);
+        self.since.get_or_insert(now);
+        self.arrived = self.arrived + size;
+        let room = self.waiting.len() < Self::MOST;
+        let served = room.then(|| self.egress.offer(now, size)).flatten();
+        match served {
+            Some(at) => self.waiting.push_back((at, size)),
+            None => self.discarded = self.discarded.wrapping_add(1),
+        }
+        served
+    }
+
+    /// What the report at `now` says.
+    pub(super) fn report(&mut self, now: Instant<ReceiverClock>) -> EgressReport {
+        self.serve(now);
+        let elapsed_s = (now - self.since.unwrap_or(now)).max(Span::ZERO).as_secs_f64();
+        let rate = |size: Size| Rate::from_bps_f64(size.as_bits() as f64 / elapsed_s).filter(|_| elapsed_s > 0.0);
+        let report = EgressReport {
+            occupancy: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
+            arrival: rate(self.arrived).unwrap_or(Rate::ZERO),
+            service: rate(self.served).unwrap_or(Rate::ZERO),
+            discarded: self.discarded,
+        };
+        (self.since, self.arrived, self.served) = (Some(now), Size::ZERO, Size::ZERO);
+        report
+    }
+
+    fn serve(&mut self, now: Instant<ReceiverClock>) {
+        while self.waiting.front().is_some_and(|(at, _)| *at <= now) {
+            self.served = self.served + self.waiting.pop_front().map_or(Size::ZERO, |(_, size)| size);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use equipoise::units::Schedule;
+    use equipoise_path::link::{LinkConfig, QueueLimit};
+
+    const PACKET: Size = Size::from_bytes(1000);
+
+    fn at(millis: i64) -> Instant<ReceiverClock> {
+        Instant::ZERO + Span::from_millis(millis)
+    }
+
+    /// One that serves a packet every 10 ms and holds three beside it.
+    fn meter() -> EgressMeter {
+        let config = LinkConfig {
+            rate: Schedule::constant(Rate::from_bps(800_000)),
+            propagation_delay: Span::from_millis(7),
+            queue: QueueLimit::Packets(3),
+        };
+        EgressMeter::new(Box::new(FifoLink::new(config, Instant::ZERO).expect("a valid link")))
+    }
+
+    #[test]
+    fn it_counts_what_came_what_was_served_what_waits_and_what_was_discarded() {
+        let mut meter = meter();
+        let served = [0, 1, 2, 3, 4, 5].map(|millis| meter.on_packet(at(millis), PACKET));
+        assert_eq!(served, [Some(at(10)), Some(at(20)), Some(at(30)), Some(at(40)), None, None]);
+        let report = meter.report(at(20));
+        // Six packets came and two were served in 20 ms.
+        assert_eq!((report.occupancy, report.discarded), (2, 2));
+        assert_eq!((report.arrival, report.service), (Rate::from_bps(2_400_000), Rate::from_bps(800_000)));
+        let report = meter.report(at(60));
+        assert_eq!((report.occupancy, report.arrival, report.service), (0, Rate::ZERO, Rate::from_bps(400_000)));
+        assert_eq!(report.discarded, 2, "since the start");
+        assert_eq!(meter.report(at(60)).service, Rate::ZERO, "no time, no rate");
+    }
+}

@@ -1,0 +1,80 @@
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::wire::rtp::RtpHeader;
+use crate::{Event, Ignored, Output, Transmit};
+use equipoise::control::split::PathId;
+
+/// What a state machine has decided and not yet handed out, in order.
+///
+/// Media packets are kept as headers and encoded when they are taken, into one buffer that is used again, and so are the
+/// buffers of whole datagrams: no allocation per packet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox {
+    items: VecDeque<(Option<PathId>, Item)>,
+    /// The path that what comes next is about; none in a session of one path.
+    path: Option<PathId>,
+    buffer: Vec<u8>,
+    /// Buffers to use again.
+    spare: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Debug)]
+enum Item {
+    Media { header: RtpHeader, media: usize },
+    Whole(Vec<u8>),
+    Event(Event),
+}
+
+impl Outbox {
+    pub(crate) fn event(&mut self, event: Event) {
+        self.push(Item::Event(event));
+    }
+
+    pub(crate) fn ignore(&mut self, reason: Ignored) {
+        self.event(Event::Ignored(reason));
+    }
+
+    pub(crate) fn media(&mut self, header: RtpHeader, media: usize) {
+        self.push(Item::Media { header, media });
+    }
+
+    /// A whole datagram, encoded by `write` into an empty buffer.
+    pub(crate) fn whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(Transmit::MAX_HEAD));
+        bytes.clear();
+        write(&mut bytes);
+        self.push(Item::Whole(bytes));
+    }
+
+    /// What comes next is about this path.
+    pub(crate) const fn about(&mut self, path: Option<PathId>) {
+        self.path = path;
+    }
+
+    fn push(&mut self, item: Item) {
+        self.items.push_back((self.path, item));
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<Output<'_>> {
+        self.poll_path().map(|(_, output)| output)
+    }
+
+    /// The next thing, and the path that it is about.
+    pub(crate) fn poll_path(&mut self) -> Option<(Option<PathId>, Output<'_>)> {
+        let (path, item) = self.items.pop_front()?;
+        let media = match item {
+            Item::Event(event) => return Some((path, Output::Event(event))),
+            Item::Media { header, media } => {
+                self.buffer.clear();
+                header.encode(&mut self.buffer);
+                media
+            }
+            Item::Whole(bytes) => {
+                self.spare.push(core::mem::replace(&mut self.buffer, bytes));
+                0
+            }
+        };
+        Some((path, Output::Transmit(Transmit { head: &self.buffer, media })))
+    }
+}

@@ -1,0 +1,132 @@
+//! Payload from one application to the other, over a path that loses, doubles and reorders.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::two_ends::{MILLI, TwoEnds, media};
+use super::{Payload, Receiver, ReceiverConfig};
+use crate::{Endpoint, Event, Ignored, Input};
+use equipoise::control::{Reason, find};
+use equipoise::measure::ClockMap;
+use equipoise::units::{Rate, Size};
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn a_stream_comes_out_as_it_went_in_though_the_path_reorders_and_doubles() {
+    // Every seventh packet takes 50 ms longer, every fifth comes twice.
+    let path = media(|number, _| match number {
+        n if n % 7 == 0 => vec![55],
+        n if n % 5 == 0 => vec![5, 9],
+        _ => vec![5],
+    });
+    let mut bench = TwoEnds::cbr(Payload::Stream, path);
+    let (stream, mut fed, mut millis) = (bytes(1_000_000), 0, 0);
+    while fed < stream.len() {
+        fed += bench.feed(&stream[fed..]);
+        millis += 100;
+        bench.run_until(millis);
+    }
+    while bench.sender.waiting() > 0 {
+        millis += 100;
+        bench.run_until(millis);
+    }
+    bench.tell(true, Input::Stop);
+    bench.run_until(millis + 1000);
+    assert_eq!((bench.given.len(), bench.missing), (stream.len(), 0));
+    assert!(bench.given == stream, "the bytes are those that went in");
+    assert_eq!(bench.count(|event| matches!(event, Event::Ended { by_peer: true })), 1);
+}
+
+#[test]
+fn what_the_path_loses_is_missing_and_nothing_else() {
+    let mut bench = TwoEnds::cbr(Payload::Stream, media(|number, _| if number % 10 == 3 { vec![] } else { vec![5] }));
+    let stream = bytes(200_000);
+    bench.feed(&stream);
+    bench.run_until(2000);
+    bench.tell(true, Input::Stop);
+    bench.run_until(3000);
+    let sent = bench.count(|event| matches!(event, Event::MediaSent { .. })) as u64;
+    let received = bench.count(|event| matches!(event, Event::MediaReceived { .. })) as u64;
+    assert_eq!(sent, received + bench.missing, "sent = received + lost");
+    assert_eq!(sent, 200_000u64.div_ceil(1000 - 28 - 28), "all of the stream was sent, in full packets");
+}
+
+#[test]
+fn another_programs_packets_come_out_byte_by_byte() {
+    let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));
+    let packets: Vec<Vec<u8>> = (0..50u16)
+        .map(|number| {
+            let [high, low] = (65_520u16.wrapping_add(number)).to_be_bytes();
+            let mut packet = vec![0x80, 0x60 | 0x80, high, low, 9, 9, 9, number as u8, 1, 2, 3, 4];
+            packet.extend(bytes(usize::from(number) * 20));
+            packet
+        })
+        .collect();
+    for (at, packet) in packets.iter().enumerate() {
+        bench.run_until(at as u64 * 10);
+        bench.tell(true, Input::Payload(packet));
+    }
+    bench.tell(true, Input::Payload(b"no RTP at all"));
+    bench.run_until(2000);
+    assert!(bench.packets == packets, "the sequence number wraps, the lengths differ, and the bytes are the same");
+    assert_eq!(bench.count(|event| *event == Event::Ignored(Ignored::Malformed)), 1);
+}
+
+/// An encoder that sends less than it may would otherwise find its rate at the upper limit when it wants more.
+#[test]
+fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
+    let given = [("target", "50 ms"), ("min_rate", "1 Mbit/s"), ("max_rate", "50 Mbit/s")];
+    let ap = find("ap").expect("in the catalogue");
+    let controller = ap.build(&ap.parse(&given).expect("right"), Size::from_bytes(1000)).expect("right");
+    // The delay varies a little, so that the law has something to go by.
+    let mut bench = TwoEnds::new(Payload::Stream, controller, media(|number, _| vec![5 + number % 3]));
+    // 0.4 Mbit/s, of the 1 Mbit/s that it may.
+    for at in 0..1000 {
+        bench.feed(&bytes(500));
+        bench.run_until((at + 1) * 10);
+    }
+    let rates = bench.events.iter().filter_map(|(_, event)| match event {
+        Event::RateDecided { rate, snapshot } => Some((*rate, snapshot.reason)),
+        _ => None,
+    });
+    let decided: Vec<_> = rates.skip(1).collect();
+    assert!(decided.len() > 15, "a report every half second: {}", decided.len());
+    assert!(decided.iter().all(|(rate, _)| *rate == Rate::from_bps(1_000_000)), "{decided:?}");
+    assert!(decided.iter().any(|(_, reason)| *reason == Some(Reason::ApplicationLimited)), "{decided:?}");
+    assert_eq!(bench.count(|event| matches!(event, Event::PacingReset { .. })), 0, "a pause is not a late timer");
+}
+
+#[test]
+fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
+    let mut bench = TwoEnds::cbr(Payload::Generated, media(|_, _| vec![5]));
+    bench.run_until(3000);
+    // The receiver is gone.
+    let receiver = core::mem::replace(&mut bench.receiver, {
+        let foreign = ReceiverConfig::new(9, "receiver@test", 77, ClockMap::SYNCHRONISED, 2);
+        Receiver::new(foreign).expect("a valid configuration")
+    });
+    bench.run_until(40_000);
+    let media = |bench: &TwoEnds<_>| {
+        bench.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. })).map(|(at, _)| *at).max()
+    };
+    let last = media(&bench).expect("some media") / MILLI;
+    assert!((17_500..18_600).contains(&last), "15 s after the last report, at {last} ms");
+    bench.receiver = receiver;
+    bench.run_until(45_000);
+    assert!(media(&bench).expect("some media") / MILLI > 44_900, "it goes on");
+    assert_eq!(bench.count(|event| *event == Event::CircuitBroken), 1);
+    assert_eq!(bench.count(|event| *event == Event::CircuitClosed), 1);
+}
+
+#[test]
+fn payload_beyond_the_room_is_refused_whole_and_counted() {
+    let mut bench = TwoEnds::cbr(Payload::Stream, media(|_, _| vec![5]));
+    let room = bench.sender.room();
+    bench.tell(true, Input::Payload(&bytes(room + 1)));
+    assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(Ignored::Full))), (0, 1));
+    bench.tell(true, Input::Payload(&bytes(room)));
+    assert!(bench.sender.room() < 2000, "full but for the packets that left at once");
+}

@@ -1,0 +1,290 @@
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::compound::CompoundTimer;
+use super::egress::{Egress, EgressMeter};
+use super::outbox::Outbox;
+use super::payload::Payload;
+use super::playout::{Came, Playout, PlayoutConfig};
+use super::reception::{Cut, Reception, Timed, Timeline};
+use super::stream::{SessionError, check_cname};
+use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
+use crate::wire::rtp::RtpPacket;
+use crate::wire::{NtpTime, is_rtcp};
+use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
+use equipoise::measure::ClockMap;
+use equipoise::units::{Instant, ReceiverClock, Size, Span};
+
+/// What a receiver knows of the two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// They relate like this: reports say the one-way delay.
+    Known(ClockMap),
+    /// Nothing: reports say the delay as the clocks show it, and what it counts from.
+    Apart,
+}
+
+/// What a receiver is made of.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// Its own synchronisation source, for its reports.
+    pub ssrc: u32,
+    /// Canonical name for SDES; at most [`StreamConfig::MAX_CNAME`](super::StreamConfig::MAX_CNAME) bytes.
+    pub cname: String,
+    /// The sender's synchronisation source, as agreed beforehand; packets of any other are foreign.
+    pub sender_ssrc: u32,
+    /// How the two clocks relate.
+    pub clocks: Clocks,
+    /// What the session carries, and how it is given out; generated payload is not.
+    pub payload: Payload,
+    /// How payload is given out.
+    pub playout: PlayoutConfig,
+    /// What the layers below take off each datagram ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
+    pub overhead: Size,
+    /// Seed of the spread of compound packets (RFC 3550, Sec. 6.3.1).
+    pub seed: u64,
+}
+
+impl ReceiverConfig {
+    /// A receiver of generated media over bare UDP and IPv4.
+    pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
+        let clocks = Clocks::Known(clocks);
+        let (payload, playout, overhead) = (Payload::Generated, PlayoutConfig::default(), Size::ZERO);
+        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, playout, overhead, seed }
+    }
+}
+
+/// The receiving end of a session: measures one-way delay and loss, and answers each request with a report.
+///
+/// Source: Waki 2013, Sec. 5.1. The packets that count are those received so far that left after the rate of the
+/// interval took hold, which is when the last report reached the sender: `t + 2(r - t)`, with t the time that the
+/// request carries and r - t the way of the request sent at t (Eq. 13), or, where that was lost, of this one (Eq. 14).
+pub struct Receiver {
+    config: ReceiverConfig,
+    timeline: Timeline,
+    reception: Reception,
+    compound: CompoundTimer<ReceiverClock>,
+    playout: Playout,
+    egress: Option<EgressMeter>,
+    /// Packets in the egress buffer that carry payload: when each will have been served, its number, its bytes.
+    held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
+    /// What is being given out.
+    given: Vec<u8>,
+    /// When the sender said goodbye: packets that it overtook are still waited for.
+    goodbye: Option<Instant<ReceiverClock>>,
+    handled: Instant<ReceiverClock>,
+    ended: bool,
+    outbox: Outbox,
+}
+
+impl Receiver {
+    /// A receiver that waits for its sender.
+    ///
+    /// # Errors
+    /// [`SessionError::Cname`] where the canonical name is too long.
+    pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
+        check_cname(&config.cname)?;
+        Ok(Self {
+            compound: CompoundTimer::new(config.seed),
+            playout: Playout::new(config.playout),
+            egress: None,
+            held: VecDeque::new(),
+            given: Vec::new(),
+            goodbye: None,
+            timeline: Timeline::new(config.clocks),
+            reception: Reception::new(),
+            config,
+            handled: Instant::ZERO,
+            ended: false,
+            outbox: Outbox::default(),
+        })
+    }
+
+    /// The same behind an egress buffer, which is its playout buffer: packets are given out as they are served, those
+    /// that find it full are discarded, and reports say how it is doing.
+    #[must_use]
+    pub fn with_egress(self, egress: Box<dyn Egress>) -> Self {
+        Self { egress: Some(EgressMeter::new(egress)), ..self }
+    }
+
+    /// The source of its reports.
+    pub const fn ssrc(&self) -> u32 {
+        self.config.ssrc
+    }
+
+    fn on_datagram(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
+        if is_rtcp(datagram) {
+            self.on_rtcp(now, datagram);
+        } else if let Err(reason) = self.on_media(now, datagram) {
+            self.outbox.ignore(reason);
+        }
+    }
+
+    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
+        let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| Ignored::Malformed)?;
+        if header.ssrc != self.config.sender_ssrc {
+            return Err(Ignored::Foreign);
+        }
+        // Packets of this session carry their sending time; one that does not is not of this session.
+        let ntp = header.send_time.ok_or(Ignored::Foreign)?;
+        let Timed { sent, delay, .. } = self.timed(now, ntp)?;
+        let (sequence, _) = self.reception.count(header.sequence)?;
+        self.reception.measure(sent, delay);
+        let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
+        self.reception.pair_up(sequence, sent, now, size);
+        self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
+        let served = match &mut self.egress {
+            None => now,
+            Some(egress) => {
+                let Some(served) = egress.on_packet(now, size) else {
+                    self.outbox.event(Event::Discarded { sequence });
+                    return Ok(());
+                };
+                self.outbox.event(Event::Buffered { sequence, wait: served - now });
+                served
+            }
+        };
+        if served > now && self.config.payload != Payload::Generated {
+            self.held.push_back((served, sequence, datagram.to_vec()));
+            return Ok(());
+        }
+        self.playout.play(now, self.config.payload, Came { sequence, payload, datagram })
+    }
+
+    /// Plays out what the egress buffer has served by `now`.
+    fn release_held(&mut self, now: Instant<ReceiverClock>) {
+        while self.held.front().is_some_and(|(at, ..)| *at <= now) {
+            let Some((at, sequence, datagram)) = self.held.pop_front() else { return };
+            // It parsed when it came.
+            let Ok(RtpPacket { payload, .. }) = RtpPacket::parse(&datagram) else { continue };
+            if let Err(reason) =
+                self.playout.play(at, self.config.payload, Came { sequence, payload, datagram: &datagram })
+            {
+                self.outbox.ignore(reason);
+            }
+        }
+    }
+
+    /// Ends the session, once nothing more can come.
+    fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
+        if self.held.is_empty() && self.goodbye.is_some_and(|said| now - said >= self.linger()) {
+            self.playout.flush();
+            self.ended = true;
+            self.outbox.event(Event::Ended { by_peer: true });
+        }
+    }
+
+    /// How long packets may come behind a goodbye.
+    fn linger(&self) -> Span {
+        if self.config.payload == Payload::Generated { Span::ZERO } else { self.config.playout.hold }
+    }
+
+    fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, Ignored> {
+        let timed = self.timeline.time(now, ntp)?;
+        if timed.anew {
+            self.reception.forget();
+        }
+        Ok(timed)
+    }
+
+    fn on_rtcp(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
+        let Ok(packets) = rtcp::parse_compound(datagram) else {
+            return self.outbox.ignore(Ignored::Malformed);
+        };
+        for packet in packets {
+            match packet {
+                RtcpPacket::SenderReport(report) => {
+                    if let Err(reason) = self.on_sender_report(now, &report) {
+                        self.outbox.ignore(reason);
+                    }
+                }
+                RtcpPacket::Goodbye(goodbye) if goodbye.ssrcs().any(|ssrc| ssrc == self.config.sender_ssrc) => {
+                    self.goodbye.get_or_insert(now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on_sender_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), Ignored> {
+        if report.ssrc != self.config.sender_ssrc {
+            return Err(Ignored::Foreign);
+        }
+        let timed = self.timed(now, report.ntp)?;
+        let is_first = !self.reception.has_report();
+        let cut = if matches!(self.config.clocks, Clocks::Known(_)) { Cut::ByWay } else { Cut::AsAsked };
+        let answer = self.reception.on_sender_report(now, report, timed, (&self.timeline, cut));
+        if is_first {
+            self.compound.restart(now);
+        }
+        if let Some(mut answer) = answer? {
+            answer.report.egress = self.egress.as_mut().map(|egress| egress.report(now));
+            let (ssrc, extension) = (self.config.ssrc, answer.report.to_bytes());
+            self.outbox.whole(|out| rtcp::encode_receiver_report(ssrc, &[answer.block], &extension, out));
+            self.outbox.event(Event::ReportSent { delay: answer.report.delay });
+        }
+        Ok(())
+    }
+
+    /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
+    fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
+        let config = &self.config;
+        let block = self.reception.regular_block(config.sender_ssrc, now);
+        self.outbox.whole(|out| {
+            rtcp::encode_receiver_report(config.ssrc, &[block], &[], out);
+            rtcp::encode_cname(config.ssrc, &config.cname, out);
+            if goodbye {
+                rtcp::encode_goodbye(config.ssrc, out);
+            }
+        });
+    }
+}
+
+impl Endpoint for Receiver {
+    type Clock = ReceiverClock;
+
+    fn handle(&mut self, now: Instant<ReceiverClock>, input: Input<'_>) {
+        if self.ended {
+            return;
+        }
+        self.handled = self.handled.max(now);
+        match input {
+            Input::Datagram(datagram) => self.on_datagram(now, datagram),
+            Input::Stop => {
+                self.send_compound(now, true);
+                self.release_held(Instant::MAX);
+                self.playout.flush();
+                self.ended = true;
+                self.outbox.event(Event::Ended { by_peer: false });
+            }
+            Input::Timer | Input::PathLoad(_) => {}
+            Input::Payload(_) => self.outbox.ignore(Ignored::Stray),
+        }
+        self.release_held(self.handled);
+        self.playout.release(self.handled);
+        self.end_if_due(self.handled);
+        if !self.ended && self.compound.fires(self.handled) {
+            self.send_compound(self.handled, false);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Output<'_>> {
+        if let Some((missing, payload)) = self.playout.pop() {
+            let before = core::mem::replace(&mut self.given, payload);
+            self.playout.recycle(before);
+            return Some(Output::Payload { missing, payload: &self.given });
+        }
+        self.outbox.poll()
+    }
+
+    fn wake(&self) -> Option<Wake<ReceiverClock>> {
+        let goodbye = self.goodbye.map(|said| said + self.linger());
+        let served = self.held.front().map(|(at, ..)| *at);
+        let at = [self.compound.due(), self.playout.due(), goodbye, served].into_iter().flatten().min();
+        // Once `poll` has given all, it lies ahead.
+        let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
+        Some(Wake { at, reason: WakeReason::Report })
+    }
+}

@@ -1,0 +1,225 @@
+use super::receiver::Clocks;
+use super::stream::StreamConfig;
+use crate::Ignored;
+use crate::wire::rtcp::{ReportBlock, SenderReport};
+use crate::wire::{DelayOrigin, DelayReport, NtpTime, ReportRequest};
+use equipoise::measure::{
+    Arrival, ClockMap, DelayMeter, DelaySummary, InterarrivalJitter, LossInterval, PacketPairs, SequenceTracker,
+};
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
+
+/// How the clocks of the two ends compare, as a receiver knows it or takes it to be: then the first delay is zero.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    clocks: Clocks,
+    map: Option<ClockMap>,
+    /// By how much the last packet's delay was beyond all that can be, where it was.
+    astray: Option<Span>,
+}
+
+/// When a packet left by its own account, and how long it took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timed {
+    pub(crate) sent: Instant<SenderClock>,
+    pub(crate) delay: Span,
+    /// A clock was set: what was measured so far says nothing any more.
+    pub(crate) anew: bool,
+}
+
+/// No honest packet is further from its sending than a report can say (±128 s); clocks that disagree by more are wrong.
+const PLAUSIBLE_DELAY: Span = Span::from_secs(100);
+/// Two packets whose delays differ by less than this tell of the same clock step.
+const SAME_STEP: Span = Span::from_secs(1);
+
+impl Timeline {
+    pub(crate) const fn new(clocks: Clocks) -> Self {
+        let map = if let Clocks::Known(map) = clocks { Some(map) } else { None };
+        Self { clocks, map, astray: None }
+    }
+
+    /// Times a packet that came at `now` and says that it left at `ntp`.
+    pub(crate) fn time(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, Ignored> {
+        let shown = now.assume_clock() - ntp.to_instant_near(now.assume_clock());
+        let map = *self.map.get_or_insert(ClockMap::receiver_ahead(shown));
+        let sent = ntp.to_instant_near(map.to_sender(now));
+        let delay = map.one_way_delay(sent, now);
+        if delay.abs() <= PLAUSIBLE_DELAY {
+            self.astray = None;
+            return Ok(Timed { sent, delay, anew: false });
+        }
+        let agrees = self.astray.replace(delay).is_some_and(|last| (delay - last).abs() < SAME_STEP);
+        if agrees && self.clocks == Clocks::Apart {
+            // Two packets in a row say so: a clock was set, by minutes or more.
+            self.map = Some(ClockMap::receiver_ahead(shown));
+            self.astray = None;
+            return Ok(Timed { sent: ntp.to_instant_near(now.assume_clock()), delay: Span::ZERO, anew: true });
+        }
+        Err(Ignored::Implausible)
+    }
+
+    /// What reported delays count from; `None` where both ends know.
+    fn origin(&self, least: Option<Span>) -> Option<DelayOrigin> {
+        let origin = self.map.filter(|_| self.clocks == Clocks::Apart)?.ahead();
+        Some(DelayOrigin { origin, least })
+    }
+}
+
+/// What a receiver measures of one path's packets, and answers to its requests.
+#[derive(Debug)]
+pub(crate) struct Reception {
+    tracker: Option<SequenceTracker>,
+    delays: DelayMeter,
+    jitter: InterarrivalJitter,
+    pairs: PacketPairs,
+    /// The newest sender report: when it left and when it came.
+    last_sr: Option<SrTimes>,
+    /// The newest one that was a request.
+    last_request: Option<SrTimes>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SrTimes {
+    ntp: NtpTime,
+    sent: Instant<SenderClock>,
+    arrived: Instant<ReceiverClock>,
+    way: Span,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) block: ReportBlock,
+    pub(crate) report: DelayReport,
+}
+
+/// Which packets an answer counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Those that left after the rate of the interval took hold, as far as the receiver can tell (Waki 2013, Eq. 13, 14).
+    ByWay,
+    /// Those that left after the time that the request carries: the sender knows when its rate took hold.
+    AsAsked,
+}
+
+impl Reception {
+    pub(crate) fn new() -> Self {
+        let (delays, jitter, pairs) = (DelayMeter::new(), InterarrivalJitter::default(), PacketPairs::new());
+        Self { tracker: None, delays, jitter, pairs, last_sr: None, last_request: None }
+    }
+
+    /// A media packet came that carries `sequence`: its number, counted on over the wraps, and whether the numbers
+    /// follow those before.
+    pub(crate) fn count(&mut self, sequence: u16) -> Result<(u64, bool), Ignored> {
+        let Some(tracker) = &mut self.tracker else {
+            let tracker = self.tracker.insert(SequenceTracker::new(sequence));
+            return Ok((tracker.highest(), true));
+        };
+        match tracker.push(sequence) {
+            Arrival::New(sequence) => Ok((sequence, true)),
+            Arrival::Restarted(sequence) => Ok((sequence, false)),
+            Arrival::Duplicate => Err(Ignored::Duplicate),
+            Arrival::Invalid => Err(Ignored::Implausible),
+        }
+    }
+
+    /// It had left at `sent` and took `delay`.
+    pub(crate) fn measure(&mut self, sent: Instant<SenderClock>, delay: Span) {
+        self.delays.push(sent, delay);
+        self.jitter.push(delay);
+    }
+
+    /// Packet `sequence` of `size` came at `now`; it may be half of a pair.
+    pub(crate) fn pair_up(
+        &mut self,
+        sequence: u64,
+        sent: Instant<SenderClock>,
+        now: Instant<ReceiverClock>,
+        size: Size,
+    ) {
+        self.pairs.push(sequence, sent, now, size);
+    }
+
+    /// Forgets the delays: the clocks have changed.
+    pub(crate) fn forget(&mut self) {
+        self.delays.clear();
+    }
+
+    /// Whether a sender report has come.
+    pub(crate) const fn has_report(&self) -> bool {
+        self.last_sr.is_some()
+    }
+
+    /// A sender report came that `timeline` has `timed`. Gives the answer, where it asks for one.
+    pub(crate) fn on_sender_report(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        report: &SenderReport<'_>,
+        timed: Timed,
+        (timeline, cut): (&Timeline, Cut),
+    ) -> Result<Option<Answer>, Ignored> {
+        if let Some(last) = &self.last_sr {
+            if last.ntp == report.ntp {
+                // A compound may go out at the very moment of a request; a request comes once.
+                return if report.extension.is_empty() { Ok(None) } else { Err(Ignored::Duplicate) };
+            }
+            if timed.sent < last.sent {
+                return Err(Ignored::Late);
+            }
+        }
+        let times = SrTimes { ntp: report.ntp, sent: timed.sent, arrived: now, way: timed.delay };
+        self.last_sr = Some(times);
+        if report.extension.is_empty() {
+            return Ok(None);
+        }
+        let request = ReportRequest::parse(report.extension).map_err(|_| Ignored::Malformed)?;
+        let (delay, least) = self.interval(request, times, cut);
+        // The next request will carry this one's time or a later one.
+        self.delays.forget_until(times.sent);
+        self.last_request = Some(times);
+        let loss = self.tracker.as_mut().map(SequenceTracker::report);
+        let block = self.block(report.ssrc, times.arrived, loss);
+        Ok(Some(Answer {
+            block,
+            report: DelayReport {
+                delay,
+                origin: timeline.origin(least),
+                egress: None,
+                bottleneck: self.pairs.bottleneck(),
+            },
+        }))
+    }
+
+    /// The delay of the interval that a request asks about, and the least.
+    fn interval(&self, request: ReportRequest, times: SrTimes, cut: Cut) -> (Option<DelaySummary>, Option<Span>) {
+        let start = NtpTime::from_middle_near(request.interval_start, times.ntp).to_instant_near(times.sent);
+        let cut = if cut == Cut::ByWay {
+            // Eq. 13 where the request that the interval began with did arrive, Eq. 14 otherwise.
+            let previous = self.last_request.filter(|previous| previous.ntp.middle() == request.interval_start);
+            let way = previous.map_or(times.way, |previous| previous.way).max(Span::ZERO);
+            start + way + way
+        } else {
+            start
+        };
+        (self.delays.summary_after(cut), self.delays.least_after(cut))
+    }
+
+    /// A block for a regular report. The losses since the last answer stay for the next one.
+    pub(crate) fn regular_block(&self, sender_ssrc: u32, now: Instant<ReceiverClock>) -> ReportBlock {
+        let loss = self.tracker.clone().map(|mut tracker| tracker.report());
+        self.block(sender_ssrc, now, loss)
+    }
+
+    fn block(&self, ssrc: u32, now: Instant<ReceiverClock>, loss: Option<LossInterval>) -> ReportBlock {
+        let loss = loss.unwrap_or(LossInterval { fraction_lost: 0, cumulative_lost: 0, extended_highest: 0 });
+        let held = self.last_sr.map_or(Span::ZERO, |sr| now - sr.arrived).max(Span::ZERO);
+        ReportBlock {
+            ssrc,
+            fraction_lost: loss.fraction_lost,
+            cumulative_lost: loss.cumulative_lost,
+            extended_highest: loss.extended_highest,
+            jitter: (self.jitter.as_secs_f64() * f64::from(StreamConfig::MEDIA_CLOCK_HZ)) as u32,
+            last_sr: self.last_sr.map_or(0, |sr| sr.ntp.middle()),
+            delay_since_last_sr: (held.as_secs_f64() * 65_536.0) as u32,
+        }
+    }
+}

@@ -1,0 +1,371 @@
+use alloc::vec::Vec;
+
+use super::compound::CompoundTimer;
+use super::delays::Delays;
+use super::exchange::{Application, Circuit, Exchange, Told};
+use super::outbox::Outbox;
+use super::payload::{Payload, PayloadQueue};
+use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
+use super::supply::{Stock, Supply};
+use crate::wire::is_rtcp;
+use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
+use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
+use equipoise::control::{BoxedController, Feedback, IntervalSummary};
+use equipoise::pace::{Pacer, Readiness};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// What a sender is made of, beside its controller.
+#[derive(Clone, Debug)]
+pub struct SenderConfig {
+    /// The stream it sends.
+    pub stream: StreamConfig,
+    /// What it carries.
+    pub payload: Payload,
+    /// Where generated media comes from.
+    pub supply: Supply,
+    /// What the delays are that the controller gets; the receiver has to know whether the clocks agree.
+    pub delays: Delays,
+    /// Time between two requests for a report: I of Waki 2013, Sec. 5.1; at least 1 ms.
+    pub report_interval: Span,
+    /// When the first packet leaves; the first request follows an interval later.
+    pub start: Instant<SenderClock>,
+    /// Seed of the numbers that RFC 3550 wants drawn: first sequence number, timestamp, spread of compound packets.
+    pub seed: u64,
+}
+
+impl SenderConfig {
+    /// A sender of generated media.
+    pub const fn new(stream: StreamConfig, report_interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
+        let (payload, supply, delays) = (Payload::Generated, Supply::Unlimited, Delays::Agreed);
+        Self { stream, payload, supply, delays, report_interval, start, seed }
+    }
+
+    /// Refuses a report interval that no report could keep to.
+    pub(crate) fn check(&self) -> Result<(), SessionError> {
+        let (found, min) = (self.report_interval, Exchange::SHORTEST);
+        if found < min { Err(SessionError::ReportInterval { found, min }) } else { Ok(()) }
+    }
+}
+
+/// The sending end of a session: paces media at the controller's rate, asks for reports and feeds them to it.
+///
+/// Source: Waki 2013, Sec. 5.1. A request carries the time of the one before, so that the receiver can cut out the
+/// packets of the present rate. If none of the last three requests has been answered when the next is due, the
+/// controller is told, the request is skipped, and the one an interval later carries the time of the skipped one, so
+/// that only packets of the lower rate count. (The text's `t_i + 1 + I` is garbled; this is the reading.)
+///
+/// Reading: a report that arrives after a later request went out is applied as long as none newer was; so an interval
+/// may be shorter than the round trip.
+///
+/// Beyond the paper: no report at all for [`Sender::CIRCUIT_S`] or three intervals stops the media (RFC 8083, Sec. 4);
+/// requests go on, and the first answer lets it go on.
+pub struct Sender {
+    packetiser: Packetiser,
+    payload: Payload,
+    queue: PayloadQueue,
+    /// The packet that is being sent.
+    plain: Vec<u8>,
+    stock: Stock,
+    application: Application,
+    controller: BoxedController,
+    pacer: Pacer<SenderClock>,
+    report_interval: Span,
+    start: Instant<SenderClock>,
+    exchange: Exchange,
+    compound: CompoundTimer<SenderClock>,
+    path_load: Option<f64>,
+    /// Packets since the last pair.
+    singles: u32,
+    circuit: Circuit,
+    handled: Instant<SenderClock>,
+    ended: bool,
+    outbox: Outbox,
+}
+
+impl Sender {
+    /// A pair is sent once in so many packets, where the controller wants pairs. Ours: some in each report interval, and
+    /// not enough to make the stream bursty.
+    const PAIR_EVERY: u32 = 8;
+    /// Seconds without a report after which no media is sent (RFC 8083, Sec. 4).
+    pub const CIRCUIT_S: i64 = Circuit::SECONDS;
+
+    /// A sender that starts at `config.start` at the controller's rate.
+    ///
+    /// # Errors
+    /// [`SessionError`] where the configuration cannot be carried by RTP.
+    pub fn new(config: SenderConfig, controller: BoxedController) -> Result<Self, SessionError> {
+        config.check()?;
+        let mut compound = CompoundTimer::new(config.seed);
+        let packetiser = Packetiser::new(config.stream, None, compound.random())?;
+        compound.restart(config.start);
+        let mut sender = Self {
+            stock: Stock::new(config.supply, config.start, packetiser.media()),
+            packetiser,
+            payload: config.payload,
+            queue: PayloadQueue::new(None),
+            plain: Vec::new(),
+            application: Application::default(),
+            pacer: Pacer::new(controller.allowance().rate),
+            controller,
+            report_interval: config.report_interval,
+            start: config.start,
+            exchange: Exchange::new(config.delays, config.report_interval, config.start),
+            compound,
+            path_load: None,
+            singles: 0,
+            circuit: Circuit::new(config.report_interval, config.start),
+            handled: Instant::ZERO,
+            ended: false,
+            outbox: Outbox::default(),
+        };
+        if let Some(packets) = sender.stock.packets() {
+            sender.outbox.event(Event::ContentKnown { packets });
+        }
+        sender.decided();
+        Ok(sender)
+    }
+
+    /// When the sender is going to ask for the next report, or to find that the last ones are missing.
+    pub const fn next_request(&self) -> Instant<SenderClock> {
+        self.exchange.due()
+    }
+
+    /// Another controller takes over, at its own rate.
+    pub fn set_controller(&mut self, controller: BoxedController) {
+        self.controller = controller;
+        self.decided();
+    }
+
+    /// The controller's rate holds from now on.
+    fn decided(&mut self) {
+        let rate = self.controller.allowance().rate;
+        self.pacer.set_rate(rate);
+        self.outbox.event(Event::RateDecided { rate, snapshot: self.controller.snapshot() });
+    }
+
+    /// Does what is due at `now`.
+    fn run(&mut self, now: Instant<SenderClock>) {
+        if now < self.start {
+            return;
+        }
+        if now >= self.exchange.due() {
+            self.request_or_skip(now);
+        }
+        if self.compound.fires(now) {
+            self.packetiser.send_compound(now, false, &mut self.outbox);
+        }
+        self.circuit.check(now, &mut self.outbox);
+        self.refill(now);
+        // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
+        for _ in 0..2 {
+            if self.circuit.is_broken() || self.pacer.poll(now) != Readiness::Now {
+                break;
+            }
+            let Some(size) = self.send(now) else {
+                self.application.waits(now);
+                break;
+            };
+            let size = size + self.send_second(now);
+            if let Some(late) = self.pacer.on_departure(now, size) {
+                self.outbox.event(Event::PacingReset { late });
+            }
+            if let (false, Readiness::At(due)) = (self.has_payload(), self.pacer.poll(now)) {
+                self.application.waits(due);
+            }
+        }
+    }
+
+    /// Sends the next packet and gives its size; `None` where the application has none.
+    fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
+        let Self { packetiser, queue, stock, plain, outbox, .. } = self;
+        let sent = if self.payload == Payload::Generated {
+            if !stock.has(now) {
+                return None;
+            }
+            stock.on_sent();
+            packetiser.send(now, None, outbox)
+        } else {
+            let sequence = packetiser.number(now, self.payload, queue, plain)?;
+            packetiser.stamp(now, Plain { sequence, bytes: plain }, None, outbox)
+        };
+        self.exchange.on_media(sent.size, packetiser.next_sequence());
+        Some(sent.size)
+    }
+
+    /// Sends the second packet of a pair behind one that was just sent, where that is due. Gives its size.
+    fn send_second(&mut self, now: Instant<SenderClock>) -> Size {
+        self.singles += 1;
+        if self.singles < Self::PAIR_EVERY || !self.controller.wants_packet_pairs() {
+            return Size::ZERO;
+        }
+        self.singles = 0;
+        self.send(now).unwrap_or(Size::ZERO)
+    }
+
+    /// The receiver lives: media may go on.
+    fn on_heard(&mut self, now: Instant<SenderClock>) {
+        if self.circuit.on_heard(now, &mut self.outbox) {
+            self.pacer.rested_until(now);
+        }
+    }
+
+    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), Ignored> {
+        self.queue.offer(payload, false, self.payload, self.packetiser.config().ssrc)?;
+        self.on_supply(now);
+        Ok(())
+    }
+
+    /// There is something to send from `now` on.
+    fn on_supply(&mut self, now: Instant<SenderClock>) {
+        if self.application.goes_on(now) {
+            self.pacer.rested_until(now);
+        }
+    }
+
+    /// Sees whether there is generated media to send at `now`.
+    fn refill(&mut self, now: Instant<SenderClock>) {
+        if self.payload == Payload::Generated {
+            let share =
+                self.packetiser.media().as_bytes() as f64 / self.packetiser.config().packet_size.as_bytes() as f64;
+            let target = Rate::from_bps_f64(self.pacer.rate().as_bps_f64() * share).unwrap_or(Rate::ZERO);
+            self.stock.advance(now, target);
+            if self.stock.has(now) {
+                self.on_supply(now);
+            }
+        }
+    }
+
+    fn has_payload(&self) -> bool {
+        let there = match self.payload {
+            Payload::Generated => self.stock.has(self.handled),
+            Payload::Stream | Payload::Rtp => self.queue.waiting() > 0,
+        };
+        !self.circuit.is_broken() && there
+    }
+
+    /// Asks for a report, or, where three are missing, tells the controller and lets this one be.
+    fn request_or_skip(&mut self, now: Instant<SenderClock>) {
+        let (application, interval) = (&mut self.application, self.report_interval);
+        let Some((number, extension)) = self.exchange.turn(now, || application.ends(now, interval)) else {
+            self.controller.on_timeout(now);
+            self.outbox.event(Event::ReportsMissing);
+            return self.decided();
+        };
+        let info = self.packetiser.sender_info(now);
+        self.outbox.whole(|out| info.encode(&[], &extension, out));
+        self.outbox.event(Event::ReportRequested { number });
+    }
+
+    fn on_datagram(&mut self, now: Instant<SenderClock>, datagram: &[u8]) {
+        if !is_rtcp(datagram) {
+            return self.outbox.ignore(Ignored::Foreign);
+        }
+        let Ok(packets) = rtcp::parse_compound(datagram) else {
+            return self.outbox.ignore(Ignored::Malformed);
+        };
+        for packet in packets {
+            let taken = match packet {
+                RtcpPacket::ReceiverReport(report) => self.on_report(now, &report),
+                RtcpPacket::Goodbye(goodbye) => {
+                    if goodbye.ssrcs().any(|ssrc| Some(ssrc) == self.exchange.receiver_ssrc()) {
+                        self.end(true);
+                    }
+                    Ok(())
+                }
+                // Descriptions and whatever else a compound may hold is none of the control loop's business.
+                _ => Ok(()),
+            };
+            if let Err(reason) = taken {
+                self.outbox.ignore(reason);
+            }
+        }
+    }
+
+    fn on_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), Ignored> {
+        let our_ssrc = self.packetiser.config().ssrc;
+        let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox)?;
+        if !matches!(told, Told::Nothing) {
+            self.on_heard(now);
+        }
+        self.stock.on_lost(self.exchange.take_lost());
+        // Where a clock was set, the rate stays: what the clocks did says nothing of the path.
+        if let Told::Interval { summary: Some(summary), .. } = told {
+            if !self.exchange.receiver_cuts() {
+                // From here on packets are those of the present rate; no way has to be guessed.
+                self.exchange.begin(now);
+            }
+            let summary = IntervalSummary { path_load: self.path_load, ..summary };
+            self.controller.on_feedback(now, &Feedback::Interval(summary));
+            self.decided();
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, by_peer: bool) {
+        self.ended = true;
+        self.outbox.event(Event::Ended { by_peer });
+    }
+}
+
+impl Endpoint for Sender {
+    type Clock = SenderClock;
+
+    fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
+        if self.ended {
+            return;
+        }
+        // A world may report an arrival that the kernel stamped before the last timer: time never runs backwards here.
+        let now = now.max(self.handled);
+        self.handled = now;
+        match input {
+            Input::Datagram(datagram) => self.on_datagram(now, datagram),
+            Input::Payload(payload) => {
+                if let Err(reason) = self.on_payload(now, payload) {
+                    self.outbox.ignore(reason);
+                }
+            }
+            Input::PathLoad(load) => self.path_load = Some(load).filter(|load| load.is_finite() && *load >= 0.0),
+            Input::Stop => {
+                self.packetiser.send_compound(now, true, &mut self.outbox);
+                self.end(false);
+            }
+            Input::Timer => {}
+        }
+        if !self.ended {
+            self.run(now);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Output<'_>> {
+        self.outbox.poll()
+    }
+
+    fn room(&self) -> usize {
+        self.queue.room()
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
+    fn wake(&self) -> Option<Wake<SenderClock>> {
+        if self.ended {
+            return None;
+        }
+        let request = self.exchange.due();
+        let report = self.compound.due().map_or(request, |due| due.min(request));
+        let is_stocked = self.payload == Payload::Generated && !self.circuit.is_broken();
+        let refill = self.stock.next_at().filter(|_| is_stocked);
+        let media = match self.pacer.poll(self.handled) {
+            _ if !self.has_payload() => refill.map_or(Instant::MAX, |at| at.max(self.handled + Span::from_nanos(1))),
+            Readiness::At(due) => due.max(self.start),
+            Readiness::Now => self.start.max(self.handled + Span::from_nanos(1)),
+            Readiness::Never => Instant::MAX,
+        };
+        Some(if media <= report {
+            Wake { at: media, reason: WakeReason::Media }
+        } else {
+            Wake { at: report, reason: WakeReason::Report }
+        })
+    }
+}

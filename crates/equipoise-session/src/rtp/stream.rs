@@ -1,0 +1,286 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use rand_core::Rng;
+use thiserror::Error;
+
+use crate::Event;
+use crate::rtp::outbox::Outbox;
+use crate::rtp::payload::{Payload, PayloadQueue};
+use crate::wire::rtcp::{self, SenderInfo};
+use crate::wire::rtp::{RtpHeader, Subflow};
+use crate::wire::{NtpTime, relay};
+use equipoise::units::{Instant, SenderClock, Size, Span};
+
+/// What an RTP stream is called and made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamConfig {
+    /// Synchronisation source.
+    pub ssrc: u32,
+    /// RTP payload type, 0 to 63 or 96 to 127: the others collide with RTCP on one port (RFC 5761, Sec. 4).
+    pub payload_type: u8,
+    /// Size of every IPv4 packet, headers included; of the largest, where an application gives the payload.
+    pub packet_size: Size,
+    /// What the layers below add to each datagram beside headers of IPv4 and UDP, and is part of that size: 16 bytes for
+    /// AES-GCM (RFC 7714, Sec. 13), 20 more for IPv6.
+    pub overhead: Size,
+    /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
+    pub cname: String,
+}
+
+/// Why a session cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SessionError {
+    /// The packets would not hold their own headers, or not fit into an IPv4 packet.
+    #[error("a packet of {found} cannot carry this session; it must have {min} to {max}")]
+    PacketSize {
+        /// What was asked for.
+        found: Size,
+        /// The smallest packet: headers alone.
+        min: Size,
+        /// The largest IPv4 packet.
+        max: Size,
+    },
+    /// The payload type cannot be told from RTCP, or does not fit its seven bits.
+    #[error("payload type {found} cannot share a port with RTCP; use 0 to 63 or 96 to 127")]
+    PayloadType {
+        /// What was asked for.
+        found: u8,
+    },
+    /// The canonical name would not fit beside the reports.
+    #[error("the canonical name has {found} bytes; at most {max} fit")]
+    Cname {
+        /// Length of what was asked for, in bytes.
+        found: usize,
+        /// The most that fit.
+        max: usize,
+    },
+    /// Reports would never come, or all at once.
+    #[error("the report interval is {found}; it must be {min} or more")]
+    ReportInterval {
+        /// What was asked for.
+        found: Span,
+        /// The shortest interval.
+        min: Span,
+    },
+    /// The rate would be divided anew before any report has come.
+    #[error("the time between two divisions of the rate is {found}; it must be a report interval, {min}, or more")]
+    Period {
+        /// What was asked for.
+        found: Span,
+        /// The report interval.
+        min: Span,
+    },
+}
+
+impl StreamConfig {
+    /// A stream over bare UDP and IPv4.
+    pub fn new(ssrc: u32, payload_type: u8, packet_size: Size, cname: impl Into<String>) -> Self {
+        Self { ssrc, payload_type, packet_size, overhead: Size::ZERO, cname: cname.into() }
+    }
+
+    /// The longest canonical name, in bytes, that leaves a compound with SR, SDES and BYE within
+    /// [`Transmit::MAX_HEAD`](crate::Transmit::MAX_HEAD).
+    pub const MAX_CNAME: usize = 48;
+    /// Ticks of the RTP timestamp per second, as is usual for video (RFC 3551, Sec. 5).
+    pub const MEDIA_CLOCK_HZ: u32 = 90_000;
+}
+
+/// Makes the packets of one RTP stream: numbers, timestamps, counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Packetiser {
+    config: StreamConfig,
+    media: usize,
+    next_sequence: u64,
+    timestamp_offset: u32,
+    counts: Counts,
+}
+
+/// What a sender report counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) packets: u32,
+    pub(crate) octets: u32,
+}
+
+/// A packet that has its number, and neither its sending time nor its place in a sub-flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain<'a> {
+    pub(crate) sequence: u64,
+    /// The packet without our extensions.
+    pub(crate) bytes: &'a [u8],
+}
+
+/// A packet that was put into the outbox.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// Size of the IP packet.
+    pub(crate) size: Size,
+    octets: usize,
+}
+
+impl Counts {
+    pub(crate) const fn add(&mut self, sent: Sent) {
+        self.packets = self.packets.wrapping_add(1);
+        self.octets = self.octets.wrapping_add(sent.octets as u32);
+    }
+}
+
+impl Packetiser {
+    const LARGEST: Size = Size::from_bytes(65_535);
+
+    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1), and whose packets
+    /// carry a `subflow` like this.
+    pub(crate) fn new(
+        config: StreamConfig,
+        subflow: Option<Subflow>,
+        random: &mut impl Rng,
+    ) -> Result<Self, SessionError> {
+        let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), subflow, ..RtpHeader::default() };
+        let min = Size::IPV4_UDP + config.overhead + Size::from_bytes(header.encoded_len() as u64);
+        let found = config.packet_size;
+        if found < min || found > Self::LARGEST {
+            return Err(SessionError::PacketSize { found, min, max: Self::LARGEST });
+        }
+        if !matches!(config.payload_type, 0..=63 | 96..=127) {
+            return Err(SessionError::PayloadType { found: config.payload_type });
+        }
+        check_cname(&config.cname)?;
+        // The upper half of the numbers stays free at first, so that a trace shows no wrap in its first seconds.
+        let next_sequence = u64::from(random.next_u32() & 0x7FFF);
+        let media = (found - min).as_bytes() as usize;
+        Ok(Self { config, media, next_sequence, timestamp_offset: random.next_u32(), counts: Counts::default() })
+    }
+
+    /// Media in a full packet.
+    pub(super) const fn media(&self) -> Size {
+        Size::from_bytes(self.media as u64)
+    }
+
+    /// The number of the next packet.
+    pub(super) const fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    pub(crate) const fn config(&self) -> &StreamConfig {
+        &self.config
+    }
+
+    /// What a sender report says at `now`.
+    pub(crate) fn sender_info(&self, now: Instant<SenderClock>) -> SenderInfo {
+        SenderInfo {
+            ssrc: self.config.ssrc,
+            ntp: NtpTime::from_instant(now),
+            rtp_timestamp: self.timestamp(now),
+            packet_count: self.counts.packets,
+            octet_count: self.counts.octets,
+        }
+    }
+
+    /// Puts a compound that any RTP tool understands into `outbox`: SR, SDES with CNAME, and BYE at the end.
+    pub(crate) fn send_compound(&self, now: Instant<SenderClock>, goodbye: bool, outbox: &mut Outbox) {
+        let info = self.sender_info(now);
+        outbox.whole(|out| {
+            info.encode(&[], &[], out);
+            rtcp::encode_cname(info.ssrc, &self.config.cname, out);
+            if goodbye {
+                rtcp::encode_goodbye(info.ssrc, out);
+            }
+        });
+    }
+
+    /// Size of the IP packet around a datagram.
+    fn size_around(&self, datagram: usize) -> Size {
+        Size::IPV4_UDP + self.config.overhead + Size::from_bytes(datagram as u64)
+    }
+
+    /// The RTP timestamp of a moment.
+    fn timestamp(&self, at: Instant<SenderClock>) -> u32 {
+        self.timestamp_offset.wrapping_add(Self::ticks(at))
+    }
+
+    /// Ticks of the media clock from its zero to a moment.
+    fn ticks(at: Instant<SenderClock>) -> u32 {
+        let (seconds, nanos) = (at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000);
+        let hz = u64::from(StreamConfig::MEDIA_CLOCK_HZ);
+        (seconds * hz + nanos * hz / 1_000_000_000) as u32
+    }
+
+    fn header(&self, now: Instant<SenderClock>, send_time: Option<NtpTime>, subflow: Option<Subflow>) -> RtpHeader {
+        RtpHeader {
+            marker: false,
+            payload_type: self.config.payload_type,
+            sequence: self.next_sequence as u16,
+            timestamp: self.timestamp(now),
+            ssrc: self.config.ssrc,
+            send_time,
+            subflow,
+        }
+    }
+
+    /// Puts the next packet of generated media, which leaves at `now`, into `outbox`.
+    pub(crate) fn send(&mut self, now: Instant<SenderClock>, subflow: Option<Subflow>, outbox: &mut Outbox) -> Sent {
+        let header = self.header(now, Some(NtpTime::from_instant(now)), subflow);
+        outbox.media(header, self.media);
+        self.next_sequence += 1;
+        let sent = Sent { size: self.config.packet_size, octets: self.media };
+        self.on_sent(self.next_sequence - 1, sent, outbox)
+    }
+
+    /// Makes the next packet out of what waits in `queue`, as much of a stream as fits or another program's packet, and
+    /// writes it to `plain` as it is without our extensions. Gives its number; `None` where nothing waits.
+    pub(crate) fn number(
+        &mut self,
+        now: Instant<SenderClock>,
+        payload: Payload,
+        queue: &mut PayloadQueue,
+        plain: &mut Vec<u8>,
+    ) -> Option<u64> {
+        plain.clear();
+        let (sequence, timestamp) = queue.next_header()?;
+        if payload == Payload::Rtp {
+            // Counted on over the wraps, from wherever the other program began.
+            let ahead = sequence.wrapping_sub(self.next_sequence as u16) as i16;
+            self.next_sequence = self.next_sequence.saturating_add_signed(i64::from(ahead));
+            self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
+            queue.take(usize::MAX, plain);
+        } else {
+            self.header(now, None, None).encode(plain);
+            queue.take(self.media, plain);
+        }
+        self.next_sequence += 1;
+        Some(self.next_sequence - 1)
+    }
+
+    /// Puts a packet that has its number, and leaves at `now`, into `outbox`.
+    pub(crate) fn stamp(
+        &mut self,
+        now: Instant<SenderClock>,
+        plain: Plain<'_>,
+        subflow: Option<Subflow>,
+        outbox: &mut Outbox,
+    ) -> Sent {
+        let (Plain { sequence, bytes: plain }, mut length) = (plain, 0);
+        outbox.whole(|out| {
+            // Another program's packet had room for it when it came in.
+            if relay::stamp(plain, NtpTime::from_instant(now), subflow, out).is_err() {
+                out.extend_from_slice(plain);
+            }
+            length = out.len();
+        });
+        let octets = plain.len().saturating_sub(RtpHeader::default().encoded_len());
+        self.on_sent(sequence, Sent { size: self.size_around(length), octets }, outbox)
+    }
+
+    fn on_sent(&mut self, sequence: u64, sent: Sent, outbox: &mut Outbox) -> Sent {
+        outbox.event(Event::MediaSent { sequence, size: sent.size });
+        self.counts.add(sent);
+        sent
+    }
+}
+
+/// Refuses a canonical name that does not fit.
+pub(crate) fn check_cname(cname: &str) -> Result<(), SessionError> {
+    let (found, max) = (cname.len(), StreamConfig::MAX_CNAME);
+    if found > max { Err(SessionError::Cname { found, max }) } else { Ok(()) }
+}

@@ -1,0 +1,403 @@
+use alloc::vec::Vec;
+
+#[cfg(doc)]
+use super::NtpTime;
+use super::WireError;
+use super::reader::Reader;
+use equipoise::measure::DelaySummary;
+use equipoise::units::{Rate, Span};
+
+/// The profile-specific extension that makes a sender report a request: 8 bytes.
+///
+/// Source: Waki 2013, Sec. 5.1. The receiver is asked about the packets sent since the rate was last decided, which was
+/// when the report on the request of this time arrived.
+///
+/// Reading: analysers take what follows the report blocks for a list of elements, each of a 16-bit type, a 16-bit length
+/// that counts itself and the type, and content. A bare 64-bit time would be read as a length beyond the packet and shown
+/// as malformed; so the time is in its short form, behind a type and a length.
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8001`, a type that nobody else has |
+/// | 16 | 8, the length |
+/// | 32 | when the interval began: the middle 32 bits of the NTP time, 1/65 536 s |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportRequest {
+    /// When the interval began, as [`NtpTime::middle`]: when the previous request left (t with index i − 1).
+    pub interval_start: u32,
+}
+
+/// Upper bit of our elements' types: those that others use are small.
+const OURS: u16 = 0x8000;
+const REQUEST_TYPE: u16 = OURS | 1;
+const REQUEST_LEN: u16 = 8;
+const REPORT_LEN: u16 = 12;
+const ORIGIN_TYPE: u16 = OURS | 2;
+const ORIGIN_LEN: u16 = 16;
+const EGRESS_TYPE: u16 = OURS | 3;
+const EGRESS_LEN: u16 = 20;
+const BOTTLENECK_TYPE: u16 = OURS | 4;
+const BOTTLENECK_LEN: u16 = 8;
+
+impl ReportRequest {
+    /// The extension's bytes.
+    pub fn to_bytes(self) -> [u8; 8] {
+        let head = u32::from(REQUEST_TYPE) << 16 | u32::from(REQUEST_LEN);
+        (u64::from(head) << 32 | u64::from(self.interval_start)).to_be_bytes()
+    }
+
+    /// Reads the extension of a sender report.
+    ///
+    /// # Errors
+    /// [`WireError::Extension`] where it is another's.
+    pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
+        let refused = WireError::Extension { extension: "report request", found: extension.len(), need: 8 };
+        let mut reader = Reader::new(extension, 0);
+        let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+        let interval_start = reader.u32("start of the interval")?;
+        let ours = kind == REQUEST_TYPE && length == REQUEST_LEN && reader.rest().is_empty();
+        if ours { Ok(Self { interval_start }) } else { Err(refused) }
+    }
+}
+
+/// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more where the clocks are
+/// apart, 20 more where the receiver has an egress buffer, and 8 more where packet pairs came.
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 1 | 1, which makes the type one that nobody else has |
+/// | 15 | count of samples, sticking at its largest |
+/// | 16 | 12, the length |
+/// | 32 | mean one-way delay, signed, in 2⁻²⁴ s: ±128 s in steps of 0.06 µs |
+/// | 32 | variance in s², IEEE 754 binary32 |
+///
+/// Too few samples have a code of their own: a count of zero, `0x8000_0000`, `0x7FC0_0000`. Which request is answered
+/// stands in the report block (last SR).
+///
+/// Behind it, where the clocks are apart:
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8002`, a type that nobody else has |
+/// | 16 | 16, the length |
+/// | 64 | origin, signed, in ns: what was taken off every delay |
+/// | 32 | least delay of the interval, less the origin, as the mean; `0x8000_0000` for none |
+///
+/// Behind these, where there is an egress buffer:
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8003`, a type that nobody else has |
+/// | 16 | 20, the length |
+/// | 32 | occupancy, in packets |
+/// | 32 | arrival rate since the last report, in bytes of IP packets a second |
+/// | 32 | service rate since the last report, the same |
+/// | 32 | packets discarded since the start; wraps |
+///
+/// And last, where packet pairs came:
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8004`, a type that nobody else has |
+/// | 16 | 8, the length |
+/// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DelayReport {
+    /// The interval's statistics; `None` for too few samples.
+    pub delay: Option<DelaySummary>,
+    /// What they count from; `None` where both ends know.
+    pub origin: Option<DelayOrigin>,
+    /// The egress buffer; `None` where there is none.
+    pub egress: Option<EgressReport>,
+    /// The bottleneck's rate, to 24 bits of precision; `None` where too few packet pairs came.
+    pub bottleneck: Option<Rate>,
+}
+
+/// A receiver's egress buffer as it reports it. Rates go up to 34 Gbit/s in steps of 8 bit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EgressReport {
+    /// The session's packets in the buffer.
+    pub occupancy: u32,
+    /// Rate of arrivals since the last report, discarded packets included.
+    pub arrival: Rate,
+    /// Rate at which the buffer served them since then.
+    pub service: Rate,
+    /// Packets that found the buffer full since the start; wraps.
+    pub discarded: u32,
+}
+
+/// What the delays of a report count from, where nobody knows how the clocks relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayOrigin {
+    /// What was taken off the delays as the two clocks show them.
+    pub origin: Span,
+    /// The interval's least delay, less the origin; `None` where no packet came.
+    pub least: Option<Span>,
+}
+
+/// Units of the mean in a second.
+const MEAN_SCALE: f64 = (1u32 << 24) as f64;
+const NO_MEAN: u32 = 0x8000_0000;
+const NO_VARIANCE: u32 = 0x7FC0_0000;
+
+impl DelayReport {
+    /// The most samples that a report can tell of; more are told as this many.
+    pub const MAX_SAMPLES: u16 = 0x7FFF;
+
+    /// A report between clocks that agree.
+    pub const fn agreed(delay: Option<DelaySummary>) -> Self {
+        Self { delay, origin: None, egress: None, bottleneck: None }
+    }
+
+    /// The extension's bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = self.statistics().to_vec();
+        if let Some(DelayOrigin { origin, least }) = self.origin {
+            out.extend_from_slice(&ORIGIN_TYPE.to_be_bytes());
+            out.extend_from_slice(&ORIGIN_LEN.to_be_bytes());
+            out.extend_from_slice(&origin.as_nanos().to_be_bytes());
+            let least = least.map_or(NO_MEAN, |least| fixed(least.as_secs_f64()));
+            out.extend_from_slice(&least.to_be_bytes());
+        }
+        if let Some(EgressReport { occupancy, arrival, service, discarded }) = self.egress {
+            let head = u32::from(EGRESS_TYPE) << 16 | u32::from(EGRESS_LEN);
+            for word in [head, occupancy, bytes_per_second(arrival), bytes_per_second(service), discarded] {
+                out.extend_from_slice(&word.to_be_bytes());
+            }
+        }
+        if let Some(bottleneck) = self.bottleneck {
+            out.extend_from_slice(&BOTTLENECK_TYPE.to_be_bytes());
+            out.extend_from_slice(&BOTTLENECK_LEN.to_be_bytes());
+            out.extend_from_slice(&(bottleneck.as_bps_f64() as f32).to_be_bytes());
+        }
+        out
+    }
+
+    fn statistics(&self) -> [u8; 12] {
+        let (samples, mean, variance) = self.delay.map_or((0, NO_MEAN, NO_VARIANCE), |delay| {
+            let samples = u16::try_from(delay.samples).unwrap_or(Self::MAX_SAMPLES).min(Self::MAX_SAMPLES);
+            (samples, fixed(delay.mean_s), (delay.variance_s2 as f32).to_bits())
+        });
+        let head = u32::from(OURS | samples) << 16 | u32::from(REPORT_LEN);
+        let mut bytes = [0; 12];
+        for (chunk, word) in bytes.chunks_exact_mut(4).zip([head, mean, variance]) {
+            chunk.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Reads the extension of a receiver report.
+    ///
+    /// # Errors
+    /// [`WireError::Extension`] where it is another's or a rate is none; [`WireError::Statistics`] where the variance is negative or not a
+    /// finite number, or less than two samples are said to have given one.
+    pub fn parse(extension: &[u8]) -> Result<Self, WireError> {
+        let refused = WireError::Extension { extension: "delay report", found: extension.len(), need: 12 };
+        let mut reader = Reader::new(extension, 0);
+        let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+        let (mean, variance_bits) = (reader.u32("mean delay")?, reader.u32("delay variance")?);
+        if kind & OURS == 0 || length != REPORT_LEN {
+            return Err(refused);
+        }
+        let is_next = |reader: &Reader<'_>, kind: u16| reader.rest().starts_with(&kind.to_be_bytes());
+        let origin = is_next(&reader, ORIGIN_TYPE).then(|| DelayOrigin::read(&mut reader)).transpose()?;
+        let egress = is_next(&reader, EGRESS_TYPE).then(|| EgressReport::read(&mut reader)).transpose()?;
+        let bottleneck = is_next(&reader, BOTTLENECK_TYPE).then(|| read_bottleneck(&mut reader)).transpose()?;
+        if !reader.rest().is_empty() {
+            return Err(refused);
+        }
+        let samples = kind & !OURS;
+        if (samples, mean, variance_bits) == (0, NO_MEAN, NO_VARIANCE) {
+            return Ok(Self { delay: None, origin, egress, bottleneck });
+        }
+        let variance_s2 = f64::from(f32::from_bits(variance_bits));
+        if samples < 2 || mean == NO_MEAN || !variance_s2.is_finite() || variance_s2.is_sign_negative() {
+            return Err(WireError::Statistics { samples, variance_bits });
+        }
+        let mean_s = f64::from(mean.cast_signed()) / MEAN_SCALE;
+        let delay = Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) });
+        Ok(Self { delay, origin, egress, bottleneck })
+    }
+}
+
+impl DelayOrigin {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let refused = WireError::Extension { extension: "delay origin", found: reader.rest().len(), need: 16 };
+        let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+        let origin = Span::from_nanos(reader.u64("delay origin")?.cast_signed());
+        let least = reader.u32("least delay")?;
+        if kind != ORIGIN_TYPE || length != ORIGIN_LEN {
+            return Err(refused);
+        }
+        let least = (least != NO_MEAN).then(|| Span::from_secs_f64(f64::from(least.cast_signed()) / MEAN_SCALE));
+        Ok(Self { origin, least: least.flatten() })
+    }
+}
+
+impl EgressReport {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let refused = WireError::Extension { extension: "egress report", found: reader.rest().len(), need: 20 };
+        let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+        let occupancy = reader.u32("occupancy")?;
+        let (arrival, service) = (reader.u32("arrival rate")?, reader.u32("service rate")?);
+        let discarded = reader.u32("discarded packets")?;
+        if kind != EGRESS_TYPE || length != EGRESS_LEN {
+            return Err(refused);
+        }
+        let rate = |bytes: u32| Rate::from_bps(u64::from(bytes).saturating_mul(8));
+        Ok(Self { occupancy, arrival: rate(arrival), service: rate(service), discarded })
+    }
+}
+
+/// A rate in bytes a second, rounded; sticks at the largest.
+fn bytes_per_second(rate: Rate) -> u32 {
+    u32::try_from(rate.as_bps().saturating_add(4) / 8).unwrap_or(u32::MAX)
+}
+
+/// The bottleneck, which is the last element.
+fn read_bottleneck(reader: &mut Reader<'_>) -> Result<Rate, WireError> {
+    let refused = WireError::Extension { extension: "bottleneck", found: reader.rest().len(), need: 8 };
+    let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+    let bps = f32::from_bits(reader.u32("bottleneck")?);
+    if kind != BOTTLENECK_TYPE || length != BOTTLENECK_LEN {
+        return Err(refused);
+    }
+    Rate::from_bps_f64(f64::from(bps)).ok_or(refused)
+}
+
+/// Seconds in steps of 2⁻²⁴ s. Casting saturates; the lowest code is taken.
+fn fixed(seconds: f64) -> u32 {
+    (libm::round(seconds * MEAN_SCALE) as i32).max(-i32::MAX).cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_book() {
+        // 5000 samples, mean 9.07 ms = 152 169 units, variance 3.23 ms².
+        let delay = DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 };
+        let bytes = DelayReport::agreed(Some(delay)).to_bytes();
+        assert_eq!(bytes, [0x93, 0x88, 0x00, 0x0C, 0x00, 0x02, 0x52, 0x69, 0x36, 0x58, 0xC2, 0xFA]);
+        let none = DelayReport::agreed(None).to_bytes();
+        assert_eq!(none, [0x80, 0, 0x00, 0x0C, 0x80, 0, 0, 0, 0x7F, 0xC0, 0, 0]);
+        assert_eq!(DelayReport::parse(&none), Ok(DelayReport::agreed(None)));
+        let request = ReportRequest { interval_start: 0x3C00_4000 };
+        assert_eq!(request.to_bytes(), [0x80, 0x01, 0x00, 0x08, 0x3C, 0x00, 0x40, 0x00]);
+        assert_eq!(ReportRequest::parse(&request.to_bytes()), Ok(request));
+    }
+
+    #[test]
+    fn an_origin_stands_behind_the_statistics() {
+        let origin = DelayOrigin { origin: Span::from_secs(-3600), least: Some(Span::from_millis(-500)) };
+        let report = DelayReport { delay: None, origin: Some(origin), egress: None, bottleneck: None };
+        let bytes = report.to_bytes();
+        // -3600 s = -3 600 000 000 000 ns; -0.5 s = -2²³ units.
+        assert_eq!(bytes[12..], [0x80, 2, 0, 16, 0xFF, 0xFF, 0xFC, 0xB9, 0xCF, 0x47, 0x60, 0x00, 0xFF, 0x80, 0, 0]);
+        assert_eq!(DelayReport::parse(&bytes), Ok(report));
+        for end in 13..bytes.len() {
+            assert!(DelayReport::parse(&bytes[..end]).is_err());
+        }
+        let none = DelayReport { origin: Some(DelayOrigin { least: None, ..origin }), ..report };
+        assert_eq!(DelayReport::parse(&none.to_bytes()), Ok(none));
+    }
+
+    #[test]
+    fn an_egress_buffer_stands_at_the_end_with_or_without_an_origin() {
+        let egress = EgressReport {
+            occupancy: 12,
+            arrival: Rate::from_bps(1_600_000),
+            service: Rate::from_bps(1_440_000),
+            discarded: 39,
+        };
+        let origin = DelayOrigin { origin: Span::from_secs(1), least: None };
+        for origin in [None, Some(origin)] {
+            let report = DelayReport { origin, egress: Some(egress), ..DelayReport::agreed(None) };
+            let bytes = report.to_bytes();
+            // 200 000 and 180 000 bytes/s.
+            let expected = [0x80, 3, 0, 20, 0, 0, 0, 12, 0, 3, 0x0D, 0x40, 0, 2, 0xBF, 0x20, 0, 0, 0, 39];
+            assert_eq!(bytes[bytes.len() - 20..], expected);
+            assert_eq!(DelayReport::parse(&bytes), Ok(report));
+            for end in bytes.len() - 19..bytes.len() {
+                assert!(DelayReport::parse(&bytes[..end]).is_err());
+            }
+            assert!(DelayReport::parse(&[&bytes[..], &expected].concat()).is_err(), "one is enough");
+        }
+        let fast = EgressReport { arrival: Rate::from_bps(u64::MAX), ..egress };
+        let bytes = DelayReport { egress: Some(fast), ..DelayReport::agreed(None) }.to_bytes();
+        let found = DelayReport::parse(&bytes).expect("a report").egress.expect("a buffer");
+        assert_eq!(found.arrival, Rate::from_bps(u64::from(u32::MAX) * 8));
+    }
+
+    #[test]
+    fn the_bottleneck_stands_last() {
+        // 1.2 Mbit/s: 1 200 000 = 1.1444092 * 2^20.
+        let element = [0x80, 4, 0, 8, 0x49, 0x92, 0x7C, 0x00];
+        let agreed = DelayReport { bottleneck: Some(Rate::from_bps(1_200_000)), ..DelayReport::agreed(None) };
+        let bytes = agreed.to_bytes();
+        assert_eq!((bytes.len(), &bytes[12..]), (20, &element[..]));
+        assert_eq!(DelayReport::parse(&bytes), Ok(agreed));
+        let apart = DelayReport { origin: Some(DelayOrigin { origin: Span::ZERO, least: None }), ..agreed };
+        let bytes = apart.to_bytes();
+        assert_eq!((bytes.len(), &bytes[28..]), (36, &element[..]));
+        assert_eq!(DelayReport::parse(&bytes), Ok(apart));
+        for wrong in [f32::NAN, -1.0] {
+            let mut bytes = bytes.clone();
+            bytes[32..].copy_from_slice(&wrong.to_be_bytes());
+            assert!(matches!(DelayReport::parse(&bytes), Err(WireError::Extension { .. })), "{wrong}");
+        }
+        assert!(DelayReport::parse(&[bytes.as_slice(), &[0]].concat()).is_err(), "nothing may follow");
+    }
+
+    #[test]
+    fn statistics_without_sense_are_refused() {
+        let words = |samples: u16, mean: u32, variance: f32| {
+            let mut bytes = [0; 12];
+            bytes[..2].copy_from_slice(&(OURS | samples).to_be_bytes());
+            bytes[2..4].copy_from_slice(&REPORT_LEN.to_be_bytes());
+            bytes[4..8].copy_from_slice(&mean.to_be_bytes());
+            bytes[8..].copy_from_slice(&variance.to_bits().to_be_bytes());
+            bytes
+        };
+        for (variance, samples) in [(-1.0, 9), (-0.0, 9), (f32::NAN, 9), (f32::INFINITY, 9), (1.0, 1), (1.0, 0)] {
+            assert!(matches!(DelayReport::parse(&words(samples, 5, variance)), Err(WireError::Statistics { .. })));
+        }
+        assert!(DelayReport::parse(&words(9, 5, 1.0)).is_ok());
+    }
+
+    #[test]
+    fn other_peoples_extensions_are_refused() {
+        // An element of type 1, as Microsoft's RTP has it, and one that says another length than it has.
+        for foreign in [[0, 1, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0], [0x80, 9, 0, 16, 0, 0, 0, 5, 0x3F, 0x80, 0, 0]] {
+            assert!(matches!(DelayReport::parse(&foreign), Err(WireError::Extension { .. })), "{foreign:?}");
+            assert!(ReportRequest::parse(&foreign[..8]).is_err());
+        }
+        assert!(matches!(DelayReport::parse(&[0x80; 24]), Err(WireError::Extension { .. })));
+        assert!(matches!(ReportRequest::parse(&[0; 7]), Err(WireError::Truncated { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn the_mean_keeps_a_tenth_of_a_microsecond_and_the_variance_seven_digits(
+            mean_s in -100.0f64..100.0, exponent in -12.0f64..4.0, samples in 2u64..100_000,
+        ) {
+            let variance_s2 = 10f64.powf(exponent);
+            let sent = DelayReport::agreed(Some(DelaySummary { mean_s, variance_s2, samples }));
+            let found = DelayReport::parse(&sent.to_bytes()).unwrap();
+            let delay = found.delay.unwrap();
+            prop_assert!((delay.mean_s - mean_s).abs() < 1e-7);
+            prop_assert!((delay.variance_s2 / variance_s2 - 1.0).abs() < 1e-7);
+            prop_assert_eq!(delay.samples, samples.min(u64::from(DelayReport::MAX_SAMPLES)));
+        }
+
+        #[test]
+        fn any_twelve_bytes_give_statistics_that_make_sense_or_none(bytes: [u8; 12]) {
+            if let Ok(DelayReport { delay: Some(delay), .. }) = DelayReport::parse(&bytes) {
+                prop_assert!(delay.mean_s.is_finite() && delay.variance_s2 >= 0.0 && delay.samples >= 2);
+            }
+        }
+    }
+}

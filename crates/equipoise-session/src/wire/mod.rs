@@ -1,0 +1,24 @@
+//! Bytes ↔ meaning: RTP, RTCP, and the extensions that carry delay statistics.
+//!
+//! Everything here may come from a stranger: lengths are checked before anything is read, counts come from count fields,
+//! nothing panics and nothing is allocated while parsing. Only sessions know these formats.
+#![cfg_attr(not(test), warn(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
+mod delay_report;
+mod error;
+mod ntp;
+mod reader;
+pub mod relay;
+pub mod rtcp;
+pub mod rtp;
+
+pub use delay_report::{DelayOrigin, DelayReport, EgressReport, ReportRequest};
+pub use error::WireError;
+pub use ntp::NtpTime;
+
+/// Whether a datagram on a port that RTP and RTCP share is RTCP.
+///
+/// Source: RFC 5761, Sec. 4: the second byte lies between 192 and 223.
+pub fn is_rtcp(datagram: &[u8]) -> bool {
+    datagram.get(1).is_some_and(|packet_type| (192..=223).contains(packet_type))
+}

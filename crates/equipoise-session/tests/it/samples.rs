@@ -1,0 +1,98 @@
+//! What Equipoise itself sends, one of each, as the examples of the book have it.
+
+use equipoise::measure::DelaySummary;
+use equipoise::units::Rate;
+use equipoise_pair::wire::{AduHeader, AduPart};
+use equipoise_session::wire::rtcp::{self, ReportBlock, SenderInfo};
+use equipoise_session::wire::rtp::RtpHeader;
+use equipoise_session::wire::{DelayReport, EgressReport, NtpTime, ReportRequest};
+
+pub(crate) const SENDER: u32 = 0x0E5F_0001;
+pub(crate) const RECEIVER: u32 = 0x0E5F_0002;
+pub(crate) const CNAME: &str = "studio@192.0.2.1";
+
+/// A time whose fraction shows where the seconds end.
+const NOW: NtpTime = NtpTime::from_bits(0xEE9A_3C01_4000_0000);
+
+/// A second before [`NOW`].
+const BEFORE: NtpTime = NtpTime::from_bits(0xEE9A_3C00_4000_0000);
+
+pub(crate) fn info() -> SenderInfo {
+    SenderInfo { ssrc: SENDER, ntp: NOW, rtp_timestamp: 0x0003_0D40, packet_count: 125, octet_count: 118_000 }
+}
+
+pub(crate) fn block() -> ReportBlock {
+    ReportBlock {
+        ssrc: SENDER,
+        fraction_lost: 3,
+        cumulative_lost: -2,
+        extended_highest: 0x0001_0203,
+        jitter: 45,
+        last_sr: NOW.middle(),
+        delay_since_last_sr: 0,
+    }
+}
+
+pub(crate) fn header() -> RtpHeader {
+    RtpHeader {
+        marker: true,
+        payload_type: 96,
+        sequence: 0x1234,
+        timestamp: 0x0001_5F90,
+        ssrc: SENDER,
+        send_time: Some(NtpTime::from_bits(0xEE9A_3C00_8000_0000)),
+        subflow: None,
+    }
+}
+
+pub(crate) fn delay_report() -> DelayReport {
+    let delay = DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 };
+    DelayReport::agreed(Some(delay))
+}
+
+pub(crate) const TOO_FEW: DelayReport = DelayReport::agreed(None);
+
+/// What a report says of an egress buffer.
+pub(crate) fn egress() -> Vec<u8> {
+    let (arrival, service) = (Rate::from_bps(1_600_000), Rate::from_bps(1_440_000));
+    let egress = Some(EgressReport { occupancy: 12, arrival, service, discarded: 39 });
+    let all = DelayReport { egress, ..TOO_FEW }.to_bytes();
+    all[TOO_FEW.to_bytes().len()..].to_vec()
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out);
+    out
+}
+
+pub(crate) fn part() -> Vec<u8> {
+    let part = AduPart { adu: AduHeader { number: 258, length: 5120 }, offset: 512, since_switch: 3 };
+    written(|out| part.encode(out))
+}
+
+pub(crate) fn media() -> Vec<u8> {
+    written(|out| header().encode(out))
+}
+
+pub(crate) fn request() -> Vec<u8> {
+    written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE.middle() }.to_bytes(), out))
+}
+
+pub(crate) fn answer() -> Vec<u8> {
+    written(|out| rtcp::encode_receiver_report(RECEIVER, &[block()], &delay_report().to_bytes(), out))
+}
+
+pub(crate) fn description() -> Vec<u8> {
+    written(|out| rtcp::encode_cname(SENDER, CNAME, out))
+}
+
+pub(crate) fn goodbye() -> Vec<u8> {
+    written(|out| rtcp::encode_goodbye(SENDER, out))
+}
+
+/// The last datagram of a sender.
+pub(crate) fn farewell() -> Vec<u8> {
+    let report = written(|out| info().encode(&[], &[], out));
+    [report, description(), goodbye()].concat()
+}

@@ -1,0 +1,141 @@
+//! Neither a media packet nor an ADU costs an allocation on its way through a sender and a receiver.
+
+use equipoise::control::Cbr;
+use equipoise::control::split::Equal;
+use equipoise::measure::ClockMap;
+use equipoise::units::{Instant, Rate, Size, Span};
+use equipoise_pair::TcpState;
+use equipoise_pair::tpba::{ProbeInterval, Tolerance, TpbaConfig};
+use equipoise_session::multipath::{self, MultipathEndpoint as _, MultipathInput, MultipathOutput, PathChange, PathId};
+use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise_session::{Endpoint as _, Input, Output};
+
+use crate::ALLOCATIONS;
+
+#[test]
+fn media_packets_are_sent_and_received_without_allocation() {
+    let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
+    let config = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
+    let mut sender = Sender::new(config, Box::new(Cbr::new(Rate::from_bps(8_000_000)))).expect("valid");
+    let config = ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1);
+    let mut receiver = Receiver::new(config).expect("valid");
+    let mut datagram = [0u8; 972];
+    let mut received = 0;
+    let mut before = 0;
+    // 1000 packets/s; the first seconds let queues and the meter's runs grow to their size for good.
+    for millis in 0..12_000u64 {
+        if millis == 6_000 {
+            before = ALLOCATIONS.get();
+        }
+        let now = millis * 1_000_000;
+        sender.handle(Instant::from_nanos(now), Input::Timer);
+        while let Some(output) = sender.poll() {
+            let Output::Transmit(transmit) = output else { continue };
+            // Compounds go out every few seconds and may allocate; only media counts here.
+            if transmit.media == 0 {
+                continue;
+            }
+            datagram[..transmit.head.len()].copy_from_slice(transmit.head);
+            receiver.handle(Instant::from_nanos(now + 5_000_000), Input::Datagram(&datagram));
+            while receiver.poll().is_some() {
+                received += 1;
+            }
+        }
+    }
+    let during = ALLOCATIONS.get() - before;
+    assert!(received > 11_900, "{received}");
+    // At most three compounds of the sender fall into the six seconds counted, each one buffer.
+    assert!(during <= 3, "{during} allocations for 6000 packets");
+}
+
+#[test]
+fn so_are_those_of_a_session_over_two_paths() {
+    let stream = StreamConfig::new(1, 96, Size::from_bytes(1000), "a");
+    let config = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
+    let total = Box::new(Cbr::new(Rate::from_bps(8_000_000)));
+    let mut sender = multipath::Sender::new(config, Span::from_secs(3600), total, Box::new(Equal)).expect("valid");
+    for path in [0, 1].map(PathId) {
+        sender.handle(Instant::ZERO, MultipathInput::Path { path, change: PathChange::Up });
+    }
+    let config = ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1);
+    let mut receiver = multipath::Receiver::new(config).expect("valid");
+    let mut datagram = [0u8; 972];
+    let (mut received, mut before) = ([0; 2], 0);
+    for millis in 0..12_000u64 {
+        if millis == 6_000 {
+            before = ALLOCATIONS.get();
+        }
+        let now = millis * 1_000_000;
+        sender.handle(Instant::from_nanos(now), MultipathInput::Timer);
+        while let Some(output) = sender.poll() {
+            let MultipathOutput::Transmit { path, transmit } = output else { continue };
+            if transmit.media == 0 {
+                continue;
+            }
+            datagram[..transmit.head.len()].copy_from_slice(transmit.head);
+            let input = MultipathInput::Datagram { path, datagram: &datagram };
+            receiver.handle(Instant::from_nanos(now + 5_000_000), input);
+            while receiver.poll().is_some() {
+                received[usize::from(path.0)] += 1;
+            }
+        }
+    }
+    let during = ALLOCATIONS.get() - before;
+    assert!(received.iter().all(|count| *count > 5_900), "{received:?}");
+    assert!(during <= 3, "{during} allocations for 6000 packets");
+}
+
+/// How TCP stands after it has sent, and had acknowledged, all that was written.
+fn tcp_state(acknowledged: u64) -> TcpState {
+    let (window, segment, header) = (Size::from_bytes(14_600), Size::from_bytes(1460), Size::from_bytes(40));
+    TcpState { acknowledged, unsent: 0, window, segment, header, reductions: 0 }
+}
+
+#[test]
+fn adus_go_through_a_flow_pair_without_allocation() {
+    let stream = StreamConfig::new(1, 96, Size::from_bytes(588), "a");
+    let rtp = SenderConfig::new(stream, Span::from_secs(3600), Instant::ZERO, 1);
+    let tpba = TpbaConfig {
+        interval: ProbeInterval::Fixed(Span::from_millis(10)),
+        tolerance: Tolerance::Absolute(Rate::from_bps(1 << 40)),
+        running: Span::from_secs(1),
+        early_return: None,
+    };
+    let config = equipoise_pair::SenderConfig { tpba, ..equipoise_pair::SenderConfig::new(rtp) };
+    let mut sender = equipoise_pair::Sender::new(config).expect("valid");
+    let config = ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1);
+    let mut receiver = equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(config)).expect("valid");
+    let (adu, mut written, mut given, mut before, mut began) = ([7; 5120], 0, 0u64, (0, 0, 0), 0u64);
+    for millis in 0..20_000u64 {
+        if millis == 10_000 {
+            before = (ALLOCATIONS.get(), given, began);
+        }
+        let now = Instant::from_nanos(millis * 1_000_000);
+        sender.handle(now, equipoise_pair::Input::Tcp(tcp_state(written)));
+        sender.handle(now, equipoise_pair::Input::Timer);
+        if sender.waiting() < adu.len() {
+            sender.push(now, &adu, true).expect("room");
+        }
+        let taken = receiver.tcp_received(now.assume_clock(), sender.tcp_pending());
+        written += taken as u64;
+        sender.tcp_written(now, taken);
+        while let Some(output) = sender.poll() {
+            match output {
+                equipoise_pair::Output::Transmit(transmit) => {
+                    receiver.handle(now.assume_clock(), equipoise_pair::Input::Datagram(transmit.head));
+                }
+                equipoise_pair::Output::Event(equipoise_pair::Event::Began { .. }) => began += 1,
+                _ => {}
+            }
+        }
+        receiver.handle(now.assume_clock(), equipoise_pair::Input::Timer);
+        while receiver.poll().is_some() {}
+        while receiver.take_adu().is_some() {
+            given += 1;
+        }
+    }
+    let (during, given, began) = (ALLOCATIONS.get() - before.0, given - before.1, began - before.2);
+    assert!(given > 1000 && began >= 10, "{given} ADUs, {began} periods");
+    // A running period's controller is one; compounds go out every few seconds.
+    assert!(during <= began + 20, "{during} allocations for {given} ADUs in {began} periods");
+}

@@ -1,0 +1,34 @@
+use crate::units::{Instant, SenderClock, Span};
+
+/// The loss that was reported since the last adaptation point (Tobe 1999, Fig. 2; Sisalem 1998).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AdaptationPoints {
+    since: Option<Instant<SenderClock>>,
+    sum: f64,
+    reports: u32,
+}
+
+impl AdaptationPoints {
+    /// Takes a report. Gives the mean loss where this is an adaptation point: one comes `adapt` after the last, to which a
+    /// report may come half of its own interval early.
+    pub fn push(&mut self, now: Instant<SenderClock>, fraction_lost: f64, adapt: Span) -> Option<f64> {
+        self.sum += if fraction_lost.is_finite() { fraction_lost.clamp(0.0, 1.0) } else { 0.0 };
+        self.reports += 1;
+        let since = *self.since.get_or_insert(now);
+        let elapsed = now - since;
+        // The first report only starts the clock; from then on there is one report an interval.
+        let intervals = i64::from(self.reports).saturating_sub(1).max(1);
+        let half_interval = Span::from_nanos(elapsed.as_nanos() / intervals / 2);
+        if elapsed == Span::ZERO || elapsed + half_interval < adapt {
+            return None;
+        }
+        let mean = self.sum / f64::from(self.reports);
+        *self = Self { since: Some(now), ..Self::default() };
+        Some(mean)
+    }
+}
+
+/// `r (1 - p R_f)`, in bit/s (Tobe 1999, Sec. 4 and Fig. 2).
+pub fn reduced(bps: f64, fraction_lost: f64, reduction_factor: f64) -> f64 {
+    bps * (1.0 - fraction_lost * reduction_factor)
+}
