@@ -2,7 +2,7 @@ use equipoise::control::find;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 use equipoise_session::rtp::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise_session::{Endpoint, Event, Input, Output, Transmit};
+use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
 const MIN: Rate = Rate::from_bps(100_000);
@@ -80,12 +80,12 @@ impl Ends {
             }
             32..=47 => {
                 let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
-                self.handle(to_sender, Input::Datagram(noise));
+                self.handle(to_sender, Input::datagram(noise));
                 return left;
             }
             48..=79 => {
                 let datagram = self.sent[usize::from(to_sender)].clone();
-                self.handle(to_sender, Input::Datagram(&datagram));
+                self.handle(to_sender, Input::datagram(&datagram));
                 return rest;
             }
             80..=111 => {
@@ -94,16 +94,16 @@ impl Ends {
                 if let Some(byte) = datagram.get_mut(usize::from(argument) % length) {
                     *byte ^= operation | 1;
                 }
-                self.handle(to_sender, Input::Datagram(&datagram));
+                self.handle(to_sender, Input::datagram(&datagram));
             }
             112..=119 => self.now_ns = self.now_ns.wrapping_sub(u64::from(argument) << (8 * (operation & 7))),
             120..=123 => {
-                let load = f64::from_bits(u64::from(argument) << 56 | self.now_ns & 0xFFFF_FFFF);
-                self.handle(to_sender, Input::PathLoad(load));
+                let change = [PathChange::Up, PathChange::Down, PathChange::Removed][usize::from(argument % 3)];
+                self.handle(to_sender, Input::Path { path: PathId(u16::from(argument)), change });
             }
             124..=125 => {
                 let (payload, left) = after.split_at(usize::from(argument).min(after.len()));
-                self.handle(to_sender, Input::Payload(payload));
+                self.handle(to_sender, Input::payload(payload));
                 return left;
             }
             _ if argument == 0xFF => self.handle(to_sender, Input::Stop),
@@ -132,17 +132,17 @@ fn drain<E: Endpoint>(end: &mut E, last: &mut Vec<u8>, now: u64) {
         outputs += usize::from(!matches!(output, Output::Payload { .. }));
         assert!(outputs <= MOST_OUTPUTS, "an end that does not stop talking");
         match output {
-            Output::Transmit(transmit) => {
+            Output::Transmit { transmit, .. } => {
                 let bound = if transmit.media > 0 { Transmit::MAX_HEAD } else { Transmit::MAX_HEAD + 255 };
                 assert!(transmit.head.len() <= bound && !transmit.is_empty());
                 last.clear();
                 last.extend_from_slice(transmit.head);
                 last.resize(transmit.len(), 0);
             }
-            Output::Event(Event::RateDecided { rate, .. }) => {
+            Output::Event { event: Event::RateDecided { rate, .. }, .. } => {
                 assert!((MIN..=MAX).contains(&rate), "{rate} is out of its limits");
             }
-            Output::Event(_) | Output::Payload { .. } => {}
+            Output::Event { .. } | Output::Payload { .. } => {}
         }
     }
     if let Some(wake) = end.wake() {

@@ -1,6 +1,6 @@
 //! The two ends of a flow, the same in both worlds: same seed, same source numbers, same background departures.
 
-use equipoise::control::ConfigError;
+use equipoise::control::{ConfigError, PathLoad, RateContext};
 use equipoise::measure::{ClockMap, InlineConfig};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Span};
@@ -10,8 +10,8 @@ use equipoise_session::multipath;
 #[cfg(feature = "live")]
 use equipoise_session::rtp::Background;
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply};
-use equipoise_sim::tcp::{self, TcpError};
-use equipoise_sim::{KnownBandwidth, WhiteNoise};
+use equipoise_sim::tcp::{self, KnownBandwidth, TcpError};
+use equipoise_sim::{BandwidthOracle, WhiteNoise};
 use thiserror::Error;
 
 use crate::egress::SharedEgress;
@@ -58,7 +58,7 @@ const FIRST_NOISE_STREAM: u64 = 3 << 32;
 /// Both ends of flow number `index`, which is a session, in a run that begins at `origin`.
 pub(crate) fn session(
     flow: &Flow,
-    (controller, report_interval): (&ControllerChoice, Span),
+    (controller, report_interval, load): (&ControllerChoice, Span, &PathLoad),
     (index, seed): (usize, u64),
     egress: Option<SharedEgress>,
     origin: Instant<SenderClock>,
@@ -71,7 +71,8 @@ pub(crate) fn session(
         supply: supply.unwrap_or_default(),
         ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
     };
-    Ok((Sender::new(config, controller.build(flow.packet_size)?)?, far))
+    let context = RateContext { packet: flow.packet_size, load: load.clone() };
+    Ok((Sender::new(config, controller.build(context)?)?, far))
 }
 
 /// Both ends of flow number `index`, which goes over several paths, in a run that begins at `origin`.
@@ -120,8 +121,8 @@ pub(crate) fn tcp_supply(
 pub(crate) fn tcp(
     flow: &Flow,
     connection: &TcpFlow,
-    index: usize,
-    seed: u64,
+    (index, seed): (usize, u64),
+    bandwidth: Option<KnownBandwidth>,
 ) -> Result<(tcp::Sender, tcp::Receiver), EndsError> {
     let TcpFlow { law, stop, recovery, receive_window, delayed_acks, .. } = connection;
     let law_seed = stream_seed(seed, FIRST_LAW_STREAM + index as u64);
@@ -138,6 +139,7 @@ pub(crate) fn tcp(
         handshake: connection.handshake,
         min_rto: connection.min_rto,
         measurement: (connection.bandwidth == BandwidthSource::Inline).then(|| InlineConfig::new(flow.packet_size)),
+        bandwidth,
     };
     let standard = tcp::ReceiverConfig::new();
     let far = tcp::ReceiverConfig {
@@ -149,10 +151,11 @@ pub(crate) fn tcp(
 }
 
 /// What a TCP connection is told of its path's bandwidth.
-pub(crate) fn known_bandwidth(flow: &Flow, connection: &TcpFlow, index: usize, seed: u64) -> Option<KnownBandwidth> {
+pub(crate) fn bandwidth_oracle(flow: &Flow, connection: &TcpFlow, index: usize, seed: u64) -> Option<BandwidthOracle> {
     let BandwidthSource::Known { interval, noise } = &connection.bandwidth else { return None };
     let noise = WhiteNoise::new(noise.clone(), stream_seed(seed, FIRST_NOISE_STREAM + index as u64));
-    Some(KnownBandwidth { start: Instant::ZERO + flow.start, interval: *interval, noise })
+    let told = KnownBandwidth::default();
+    Some(BandwidthOracle { start: Instant::ZERO + flow.start, interval: *interval, noise, told })
 }
 
 /// When the packets of background traffic leave: at the same times in both worlds.

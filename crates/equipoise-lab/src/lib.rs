@@ -12,8 +12,7 @@
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
-use equipoise_session::Event;
-use equipoise_session::multipath::PathId;
+use equipoise_session::{Event, PathId};
 
 mod egress;
 mod ends;

@@ -3,12 +3,10 @@
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use equipoise::control::PathLoad;
 use equipoise::units::{Instant, Span};
-use equipoise_session::Event;
-use equipoise_session::multipath::PathId;
-use equipoise_sim::{
-    Connection, FlowError, FlowId, LinkId, Multipath, Observer, PathLinks, Session, Side, Stream, Time, World,
-};
+use equipoise_session::{Event, PathId};
+use equipoise_sim::{Flow, FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World, tcp};
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -127,7 +125,9 @@ fn part_of(duration: Span) -> Span {
 /// Takes the state of all TCP connections.
 fn sample(world: &World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
     for (index, &flow) in flows.iter().enumerate() {
-        let Some((near, far)) = world.tcp(flow) else { continue };
+        let (Some(near), Some(far)) = (world.near::<tcp::Sender>(flow), world.far::<tcp::Receiver>(flow)) else {
+            continue;
+        };
         let stats = near.stats();
         let reading = TcpReading {
             window: stats.window,
@@ -161,7 +161,7 @@ impl<T: Tell> Observer for Watch<T> {
         self.tell.event(at, flow, None, event);
     }
 
-    fn on_path_event(&mut self, now: Time, flow: FlowId, _: Side, (path, event): (PathId, &Event)) {
+    fn on_path_event(&mut self, now: Time, flow: FlowId, _: Side, path: PathId, event: &Event) {
         let (at, flow) = (now - Time::ZERO, flow.index());
         self.recorder.on_path_event(at, flow, path, event);
         self.tell.event(at, flow, Some(path), event);
@@ -281,10 +281,15 @@ fn build(scenario: &Scenario, seed: u64) -> Result<Stage, SimError> {
         match &flow.kind {
             FlowKind::Session { controller, report_interval, .. } => {
                 let egress = flow.egress().and_then(|link| egresses.get(link)?.clone());
-                let how = (controller, *report_interval);
+                let load = PathLoad::default();
+                let how = (controller, *report_interval, &load);
                 let (near, far) = ends::session(flow, how, (index, seed), egress, Instant::ZERO)
                     .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-                flows.push(world.add_session(Session { near, far, forward: there, backward: back })?);
+                let id = world.add_flow(Flow::new(near, far, there, back))?;
+                if load.is_shared() {
+                    world.tell_load(id, load)?;
+                }
+                flows.push(id);
             }
             FlowKind::Multipath(multipath) => {
                 let (near, far) = ends::multipath(flow, multipath, (index, seed), Instant::ZERO)
@@ -294,17 +299,23 @@ fn build(scenario: &Scenario, seed: u64) -> Result<Stage, SimError> {
                     backward: way(&backward, &path.links.iter().rev().copied().collect::<Vec<_>>()),
                     changes: path.changes().into_iter().map(|(at, change)| (Time::ZERO + at, change)).collect(),
                 });
-                flows.push(world.add_multipath(Multipath { near, far, paths: paths.collect() })?);
+                let (near, far) = (Box::new(near), Box::new(far));
+                flows.push(world.add_flow(Flow { near, far, paths: paths.collect() })?);
             }
             FlowKind::Background { traffic, rate } => {
                 let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO);
                 flows.push(world.add_stream(Stream { source, forward: there })?);
             }
             FlowKind::Tcp(tcp) => {
-                let (near, far) = ends::tcp(flow, tcp, index, seed)
+                let oracle = ends::bandwidth_oracle(flow, tcp, index, seed);
+                let told = oracle.as_ref().map(|oracle| oracle.told.clone());
+                let (near, far) = ends::tcp(flow, tcp, (index, seed), told)
                     .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-                let known = ends::known_bandwidth(flow, tcp, index, seed);
-                flows.push(world.add_tcp(Connection { near, far, forward: there, backward: back, known })?);
+                let id = world.add_flow(Flow::new(near, far, there, back))?;
+                if let Some(oracle) = oracle {
+                    world.tell_bandwidth(id, oracle)?;
+                }
+                flows.push(id);
             }
         }
     }

@@ -90,6 +90,19 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
         Event::CircuitBroken => named("circuit-broken"),
         Event::CircuitClosed => named("circuit-closed"),
         Event::PacingReset { late } => Row { delay_s: Some(late.as_secs_f64()), ..named("pacing-reset") },
+        Event::Probed { rate } => Row { rate_bps: Some(rate.as_bps()), ..named("rate-probed") },
+        Event::Switched { to, adu, rate } => Row {
+            number: Some(adu),
+            rate_bps: Some(rate.as_bps()),
+            detail: Some(to.name()),
+            ..named("transport-switched")
+        },
+        Event::AduReceived { number, over, size, .. } => Row {
+            number: Some(number),
+            size_bytes: Some(size.as_bytes()),
+            detail: Some(over.name()),
+            ..named("adu-received")
+        },
         Event::Ignored(reason) => Row { detail: Some(reason.name()), ..named("ignored") },
         Event::Ended { by_peer } => {
             Row { detail: Some(if by_peer { "by the peer" } else { "by itself" }), ..named("ended") }

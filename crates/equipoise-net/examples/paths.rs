@@ -10,8 +10,7 @@ use std::net::ToSocketAddrs as _;
 use equipoise::control;
 use equipoise::control::split;
 use equipoise_net::{Clock, Key, Multipath, MultipathSession, Observer, SendConfig, Time, Via, send_multipath};
-use equipoise_session::Event;
-use equipoise_session::multipath::{PathChange, PathId};
+use equipoise_session::{Event, PathChange, PathId};
 
 /// Tells what becomes of the paths.
 struct Teller;

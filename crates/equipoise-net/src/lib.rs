@@ -48,7 +48,7 @@ mod watchdog;
 
 pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, Punctuality};
 pub use clock::{Clock, HostClock, Time};
-pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint, run_multipath};
+pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
 pub use emulator::{Emulator, EmulatorConfig, EmulatorReport, LinkSample, LoadProbe, Protocol, Route};
 pub use engine::PortStats;
 pub use error::NetError;

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use equipoise::control::BoxedController;
 use equipoise::control::split::BoxedSplitter;
 use equipoise::units::{Rate, Size, Span};
+use equipoise_session::Endpoint;
 use equipoise_session::multipath;
 use equipoise_session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
-use crate::driver::{OnePath, Party, SeveralPaths, drive};
+use crate::driver::drive;
 use crate::mailbox::mailbox;
 use crate::secure::protection::Protection;
 use crate::secure::{Key, random};
@@ -147,7 +148,7 @@ pub fn send<O: Observer + Send + 'static>(
     // Whatever is wrong with the session itself is said before anybody is asked.
     let (sender, opening) = config.session(socket.clock(), false);
     let endpoint = Sender::new(sender, controller)?;
-    start(OnePath(endpoint), Links::fixed(vec![socket]), opening, observer)
+    start(endpoint, Links::fixed(vec![socket]), opening, observer)
 }
 
 /// Opens a session over several paths, and is else like [`send`]. Its paths may be changed while it runs.
@@ -170,24 +171,23 @@ pub fn send_multipath<O: Observer + Send + 'static>(
     let endpoint = multipath::Sender::new(sender, period, controller, splitter)?;
     let paths = Paths::new(config.peer, &paths)?;
     let links = Links::following(paths.clone(), clock)?;
-    let (running, mailbox) = start(SeveralPaths(endpoint), links, opening, observer)?;
+    let (running, mailbox) = start(endpoint, links, opening, observer)?;
     Ok(MultipathSession { running, mailbox, paths })
 }
 
 /// A sender on its thread, and where its payload goes.
 type Started<E, O> = (Running<E, O>, Option<Mailbox>);
 
-fn start<P, O>(party: P, links: Links, opening: Opening, observer: O) -> Result<Started<P::Endpoint, O>, NetError>
+fn start<E, O>(endpoint: E, links: Links, opening: Opening, observer: O) -> Result<Started<E, O>, NetError>
 where
-    P: Party + Send + 'static,
-    P::Endpoint: Send + 'static,
+    E: Endpoint + Send + 'static,
     O: Observer + Send + 'static,
 {
     let is_generated = opening.payload == Payload::Generated;
     let client = Client::open(links, opening)?;
     if is_generated {
-        return Ok((drive("sender", party, client, observer, None)?, None));
+        return Ok((drive("sender", endpoint, client, observer, None)?, None));
     }
     let (mailbox, inbox) = mailbox()?;
-    Ok((drive("sender", party, client, observer, Some(inbox))?, Some(mailbox)))
+    Ok((drive("sender", endpoint, client, observer, Some(inbox))?, Some(mailbox)))
 }

@@ -7,7 +7,7 @@ use crate::wire::{AduHeader, AduPart};
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::rtp::{self, Payload, SessionError};
 use equipoise_session::wire::rtp::RtpPacket;
-use equipoise_session::{Endpoint as _, Ignored, Transmit, Wake, WakeReason};
+use equipoise_session::{Carrier, Endpoint as _, Ignored, Transmit, Wake, WakeReason};
 
 /// What the receiving end of a flow pair is made of.
 #[derive(Clone, Debug)]
@@ -169,7 +169,7 @@ impl Receiver {
         }
         self.handled = self.handled.max(now);
         match input {
-            Input::Datagram(datagram) => self.rtp.handle(now, equipoise_session::Input::Datagram(datagram)),
+            Input::Datagram(datagram) => self.rtp.handle(now, equipoise_session::Input::datagram(datagram)),
             Input::Timer | Input::Tcp(_) => self.rtp.handle(self.handled, equipoise_session::Input::Timer),
             Input::TcpEnded => _ = self.ends.get_or_insert(self.handled + self.hold),
             Input::Stop => self.ends = Some(self.handled),
@@ -216,7 +216,7 @@ impl Receiver {
             Item::Event(event) => Output::Event(event),
             Item::Datagram { bytes, media } => {
                 self.spare.push(core::mem::replace(&mut self.sent, bytes));
-                Output::Transmit(Transmit { head: &self.sent, media })
+                Output::Transmit(Transmit { head: &self.sent, media, carrier: Carrier::Udp })
             }
         })
     }
@@ -273,8 +273,8 @@ impl Receiver {
         let Self { rtp, parts, order, outbox, spare, .. } = self;
         while let Some(output) = rtp.poll() {
             match output {
-                equipoise_session::Output::Event(event) => outbox.push_back(Item::Event(Event::Rtp(event))),
-                equipoise_session::Output::Transmit(transmit) => {
+                equipoise_session::Output::Event { event, .. } => outbox.push_back(Item::Event(Event::Rtp(event))),
+                equipoise_session::Output::Transmit { transmit, .. } => {
                     let mut bytes = spare.pop().unwrap_or_default();
                     bytes.clear();
                     bytes.extend_from_slice(transmit.head);

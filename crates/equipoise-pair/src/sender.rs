@@ -197,7 +197,7 @@ impl Sender {
         let now = now.max(self.handled);
         self.handled = now;
         match input {
-            Input::Datagram(datagram) => self.rtp.handle(now, equipoise_session::Input::Datagram(datagram)),
+            Input::Datagram(datagram) => self.rtp.handle(now, equipoise_session::Input::datagram(datagram)),
             Input::Tcp(state) => self.tcp = state,
             Input::Timer | Input::TcpEnded => self.rtp.handle(now, equipoise_session::Input::Timer),
             Input::Stop => {
@@ -224,10 +224,10 @@ impl Sender {
             });
         }
         match self.rtp.poll()? {
-            equipoise_session::Output::Transmit(transmit) => Some(Output::Transmit(transmit)),
+            equipoise_session::Output::Transmit { transmit, .. } => Some(Output::Transmit(transmit)),
             // A sender gives none out.
             equipoise_session::Output::Payload { .. } => None,
-            equipoise_session::Output::Event(event) => {
+            equipoise_session::Output::Event { event, .. } => {
                 match event {
                     equipoise_session::Event::RateDecided { rate, snapshot } => {
                         self.tpba.on_decided(rate, snapshot.law_step_bps);
@@ -319,7 +319,7 @@ impl Sender {
             self.opened = true;
             self.packet.clear();
             self.numbers.next(now, false).encode(&mut self.packet);
-            self.rtp.handle(now, equipoise_session::Input::Payload(&self.packet));
+            self.rtp.handle(now, equipoise_session::Input::payload(&self.packet));
         }
     }
 
@@ -431,7 +431,7 @@ impl Sender {
             part.encode(&mut self.packet);
             self.queue.take(length, &mut self.packet);
             self.parting = (!is_last).then_some(AduPart { offset: end, ..part });
-            self.rtp.handle(now, equipoise_session::Input::Payload(&self.packet));
+            self.rtp.handle(now, equipoise_session::Input::payload(&self.packet));
         }
     }
 

@@ -95,6 +95,31 @@ pub enum Event {
         /// How late.
         late: Span,
     },
+    /// A flow pair's TCP had this rate, in IP packets, over an interval of its probing period.
+    Probed {
+        /// The rate.
+        rate: Rate,
+    },
+    /// A flow pair goes on over another transport.
+    Switched {
+        /// Which one carries what follows.
+        to: Transport,
+        /// The first application data unit (ADU) that it carries.
+        adu: u64,
+        /// The rate that RTP begins with, or had at its end.
+        rate: Rate,
+    },
+    /// A flow pair's receiver gave out an ADU.
+    AduReceived {
+        /// Its number.
+        number: u64,
+        /// ADUs that are missing before it.
+        missing: u64,
+        /// Which transport brought it.
+        over: Transport,
+        /// Its size.
+        size: Size,
+    },
     /// A datagram was counted and dropped.
     Ignored(Ignored),
     /// The session is over.
@@ -102,6 +127,25 @@ pub enum Event {
         /// The peer said goodbye; otherwise this end did.
         by_peer: bool,
     },
+}
+
+/// What carries a part of a flow pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// RTP over UDP.
+    Rtp,
+}
+
+impl Transport {
+    /// The transport in lower-case letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Rtp => "rtp",
+        }
+    }
 }
 
 /// Why a datagram was dropped.

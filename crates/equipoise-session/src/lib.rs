@@ -4,7 +4,7 @@
 //! [`poll`](Endpoint::poll) until that gives `None`, then waits for the next datagram or for [`wake`](Endpoint::wake).
 //! Calls may come in any order; a state machine never reads a clock and never blocks.
 //!
-//! [`rtp`] is a session over one path, [`multipath`] one over several, whose ends have a path beside what happens.
+//! [`rtp`] is a session over one path, [`multipath`] one over several.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -17,11 +17,15 @@ pub mod multipath;
 pub mod rtp;
 pub mod wire;
 
-use equipoise::units::Instant;
+use equipoise::units::{Instant, Size};
 
-pub use event::{Event, Ignored};
+pub use event::{Event, Ignored, Transport};
 
-/// One end of a session.
+pub use equipoise::control::split::PathId;
+
+/// One end of a session, over one path or several.
+///
+/// Paths have numbers. A session over one path has path 0 from beginning to end.
 pub trait Endpoint {
     /// The clock this end lives by.
     type Clock;
@@ -34,7 +38,7 @@ pub trait Endpoint {
 
     /// When to call [`handle`](Self::handle) with [`Input::Timer`] if nothing arrives before; `None` for never.
     ///
-    /// Once `poll` has given `None`, it lies after the `now` that was handled last.
+    /// Once `poll` has returned `None`, it lies after the `now` that was handled last.
     fn wake(&self) -> Option<Wake<Self::Clock>>;
 
     /// Bytes of payload that it would take now ([`Input::Payload`]); what does not fit is dropped.
@@ -49,25 +53,68 @@ pub trait Endpoint {
 }
 
 /// What can happen to an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// A whole UDP payload arrived; it need not be ours, nor well formed.
-    Datagram(&'a [u8]),
+    Datagram {
+        /// On which path.
+        path: PathId,
+        /// The payload.
+        datagram: &'a [u8],
+    },
     /// The time asked for has come; too early or without need does no harm.
     Timer,
-    /// Offered load of the bottleneck as a share of its capacity, from a world that knows it; 0 or more.
-    PathLoad(f64),
     /// Payload from the application: the next bytes of its stream, or one RTP packet, as the session was set up for.
-    Payload(&'a [u8]),
+    Payload {
+        /// The payload.
+        payload: &'a [u8],
+        /// It is worth being sent on two paths, if there are several: the copy leaves when the other path's turn comes.
+        twice: bool,
+    },
+    /// Something became of a path.
+    Path {
+        /// Of which one.
+        path: PathId,
+        /// What.
+        change: PathChange,
+    },
     /// The application wants to end the session.
     Stop,
+}
+
+impl<'a> Input<'a> {
+    /// A datagram on path 0.
+    pub const fn datagram(datagram: &'a [u8]) -> Self {
+        Self::Datagram { path: PathId(0), datagram }
+    }
+
+    /// Payload that is sent once.
+    pub const fn payload(payload: &'a [u8]) -> Self {
+        Self::Payload { payload, twice: false }
+    }
+}
+
+/// What may become of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathChange {
+    /// There is one, or it can be used again.
+    Up,
+    /// It cannot be used for the time being: nothing is sent on it until it is up.
+    Down,
+    /// There is none of that number any more.
+    Removed,
 }
 
 /// What an endpoint asks of its world or tells it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Output<'a> {
     /// Send this datagram to the peer now.
-    Transmit(Transmit<'a>),
+    Transmit {
+        /// On this path.
+        path: PathId,
+        /// The datagram.
+        transmit: Transmit<'a>,
+    },
     /// Payload for the application, in the order in which it was sent.
     Payload {
         /// Packets that are missing before it.
@@ -76,7 +123,12 @@ pub enum Output<'a> {
         payload: &'a [u8],
     },
     /// Something a person or a report may want to know.
-    Event(Event),
+    Event {
+        /// Of which path; `None` for the session as a whole, and always in a session over one path.
+        path: Option<PathId>,
+        /// What.
+        event: Event,
+    },
 }
 
 /// A UDP payload to send: the encoded part, followed by generated media.
@@ -87,6 +139,18 @@ pub struct Transmit<'a> {
     pub head: &'a [u8],
     /// How many bytes of generated media follow, which are zeros.
     pub media: usize,
+    /// What carries it.
+    pub carrier: Carrier,
+}
+
+/// The protocol below a datagram's payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// UDP, as for every session.
+    #[default]
+    Udp,
+    /// TCP, for the hosts of a simulator: the head is the TCP header.
+    Tcp,
 }
 
 impl Transmit<'_> {
@@ -96,6 +160,15 @@ impl Transmit<'_> {
     /// Length of the UDP payload in bytes.
     pub const fn len(&self) -> usize {
         self.head.len() + self.media
+    }
+
+    /// Size of the IPv4 packet.
+    pub const fn packet_size(&self) -> Size {
+        let headers = match self.carrier {
+            Carrier::Udp => Size::IPV4_UDP,
+            Carrier::Tcp => Size::IPV4,
+        };
+        Size::from_bytes(headers.as_bytes() + self.len() as u64)
     }
 
     /// Whether there is nothing to send; never so for what a session gives out.

@@ -7,7 +7,7 @@ use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_session::Event;
 use equipoise_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
-use equipoise_sim::{Connection, FlowId, Side, Time, World};
+use equipoise_sim::{Flow, FlowId, Side, Time, World};
 
 fn main() {
     divan::main();
@@ -40,8 +40,7 @@ impl Dumbbell {
             let config = SenderConfig { start, ..SenderConfig::new(Size::from_bytes(1500)) };
             let near = Sender::new(config, Box::new(Reno::new(10.0))).expect("valid");
             let far = Receiver::new(ReceiverConfig::new()).expect("valid");
-            let connection = Connection { near, far, forward: vec![there], backward: vec![back], known: None };
-            world.add_tcp(connection).expect("links of this world");
+            world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
         }
         world.run(Time::ZERO + self.length, &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
         world.link_stats(there).expect("a link of this world").forwarded

@@ -9,7 +9,7 @@ use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_path::source::{Source, Traffic};
 use equipoise_session::Event;
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise_sim::{FlowId, Session, Side, Stream, Time, World};
+use equipoise_sim::{Flow, FlowId, Side, Stream, Time, World};
 
 fn main() {
     divan::main();
@@ -37,8 +37,7 @@ fn dumbbell_10_s(bencher: Bencher<'_, '_>) {
         let (stream, far) = ends(10);
         let config = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
         let near = Sender::new(config, Box::new(Cbr::new(Rate::from_bps(3_000_000)))).expect("valid");
-        let session = Session { near, far, forward: vec![there], backward: vec![back] };
-        world.add_session(session).expect("links of this world");
+        world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
         let rate = Schedule::constant(Rate::from_bps(9_000_000));
         let source = Source::new(Traffic::Poisson, rate, Size::from_bytes(1000), Instant::ZERO, (1, 1));
         world.add_stream(Stream { source, forward: vec![there] }).expect("a link of this world");

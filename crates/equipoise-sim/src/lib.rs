@@ -11,7 +11,7 @@
 //! use equipoise_session::Event;
 //! use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 //! use equipoise::units::{Instant, Rate, Schedule, Size, Span};
-//! use equipoise_sim::{FlowId, Session, Side, Time, World};
+//! use equipoise_sim::{Flow, FlowId, Side, Time, World};
 //!
 //! let mut world = World::new();
 //! let link = LinkConfig {
@@ -25,12 +25,9 @@
 //! let sender = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
 //! let receiver =
 //!     ReceiverConfig::new(2, "receiver", 1, ClockMap::SYNCHRONISED, 1);
-//! world.add_session(Session {
-//!     near: Sender::new(sender, Box::new(Cbr::new(Rate::from_bps(3_000_000))))?,
-//!     far: Receiver::new(receiver)?,
-//!     forward: vec![there],
-//!     backward: vec![back],
-//! })?;
+//! let near = Sender::new(sender, Box::new(Cbr::new(Rate::from_bps(3_000_000))))?;
+//! let far = Receiver::new(receiver)?;
+//! world.add_flow(Flow::new(near, far, vec![there], vec![back]))?;
 //! let mut received = 0;
 //! world.run(Time::from_nanos(1_000_000_000), &mut |_: Time, _: FlowId, _: Side, event: &Event| {
 //!     received += u64::from(matches!(event, Event::MediaReceived { .. }));
@@ -40,14 +37,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod agenda;
+mod event_queue;
 mod network;
 mod packets;
+pub mod pair;
 pub mod tcp;
 mod world;
 
 pub use network::LinkId;
 pub use world::{
-    Connection, FlowError, FlowId, FlowPair, KnownBandwidth, Multipath, Observer, PairEvent, PathLinks, Session, Side,
-    SimClock, Stream, Time, WhiteNoise, World, turn,
+    BandwidthOracle, FarEnd, Flow, FlowError, FlowId, NearEnd, Observer, PathLinks, Side, SimClock, Stream, Time,
+    WhiteNoise, World, turn,
 };

@@ -5,7 +5,7 @@ use equipoise_path::link::{FifoLink, LinkConfig, LinkError, LinkStats, Verdict};
 use equipoise_path::source::Source;
 use equipoise_session::Event;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::packets::{PacketId, Packets};
 use crate::world::{FlowId, Observer, Side, SimClock, Time};
 
@@ -13,15 +13,15 @@ use crate::world::{FlowId, Observer, Side, SimClock, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) usize);
 
-/// The links, what is under way between them, and the streams that feed them.
+/// The links, what is under route between them, and the streams that feed them.
 ///
 /// No event is made for a packet's arrival at a link. The network stands still until it is told that all is known that
 /// the sessions send before some moment; then each link, behind those that feed it, takes what has come in until the
-/// moment that its feeders are known to, merged by time. What comes out at the end of a session's way waits there.
+/// moment that its feeders are known to, merged by time. What comes out at the end of a session's route waits there.
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
-    ways: Vec<Way>,
+    routes: Vec<Route>,
     streams: Vec<StreamState>,
     /// Links behind their feeders, as far as rings allow.
     order: Vec<usize>,
@@ -36,7 +36,7 @@ struct Link {
     fifo: FifoLink<SimClock>,
     feeders: Vec<Feeder>,
     /// The time of each feeder's first packet.
-    heads: Agenda,
+    heads: EventQueue,
     /// What came in before this is taken.
     known: Time,
 }
@@ -55,19 +55,19 @@ enum From {
 }
 
 /// A list of links, each with the number of the feeder by which one enters it.
-struct Way {
+struct Route {
     hops: Vec<(usize, usize)>,
     flow: FlowId,
     arrived: VecDeque<Packet>,
     /// Bytes offered so far to each hop, where somebody wants to know.
     own: Vec<Size>,
-    /// What waits in `arrived` is one entry in the agenda of the world; streams' packets wait for nobody.
+    /// What waits in `arrived` is one entry in the events of the world; streams' packets wait for nobody.
     thing: Option<usize>,
 }
 
 struct StreamState {
     source: Source<SimClock>,
-    way: usize,
+    route: usize,
     sent: u64,
     stopped: bool,
 }
@@ -79,17 +79,17 @@ impl StreamState {
     }
 
     /// The stream's next packet, where it leaves before `until` and the stream has not been stopped.
-    fn send_before(&mut self, until: Time, ways: &[Way], observer: &mut impl Observer) -> Option<Packet> {
+    fn send_before(&mut self, until: Time, routes: &[Route], observer: &mut impl Observer) -> Option<Packet> {
         let at = self.next_departure().filter(|at| *at < until)?;
         self.source.advance();
-        let (number, size, way) = (self.sent, self.source.packet_size(), self.way);
+        let (number, size, route) = (self.sent, self.source.packet_size(), self.route);
         self.sent += 1;
-        observer.on_event(at, ways[way].flow, Side::Near, &Event::MediaSent { sequence: number, size });
-        Some(Packet { at, sent: at, number, size, way: way as u32, hop: 0 })
+        observer.on_event(at, routes[route].flow, Side::Near, &Event::MediaSent { sequence: number, size });
+        Some(Packet { at, sent: at, number, size, route: route as u32, hop: 0 })
     }
 }
 
-/// A packet on its way.
+/// A packet under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// When it arrives at its next link, or at its end.
@@ -98,7 +98,7 @@ pub(crate) struct Packet {
     /// Of a stream's packet its sequence number, of a session's where its datagram is kept.
     pub(crate) number: u64,
     pub(crate) size: Size,
-    pub(crate) way: u32,
+    pub(crate) route: u32,
     /// How many links lie behind it.
     pub(crate) hop: u32,
 }
@@ -106,7 +106,7 @@ pub(crate) struct Packet {
 /// What packets meet where they leave the network.
 pub(crate) struct Outside<'a, O> {
     /// Tells sessions of arrivals.
-    pub(crate) agenda: &'a mut Agenda,
+    pub(crate) events: &'a mut EventQueue,
     /// Gets lost datagrams back.
     pub(crate) packets: &'a mut Packets,
     /// Sees the streams' packets.
@@ -116,7 +116,7 @@ pub(crate) struct Outside<'a, O> {
 impl Network {
     pub(crate) fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, LinkError> {
         let fifo = FifoLink::new(config, Time::ZERO)?;
-        let (feeders, heads) = (Vec::new(), Agenda::default());
+        let (feeders, heads) = (Vec::new(), EventQueue::default());
         self.links.push(Link { fifo, feeders, heads, known: Time::ZERO });
         Ok(LinkId(self.links.len() - 1))
     }
@@ -125,8 +125,8 @@ impl Network {
         self.links.len()
     }
 
-    /// A way for a session's packets over links that are known; arrivals are number `thing` of the world's agenda.
-    pub(crate) fn add_way(&mut self, path: &[LinkId], flow: FlowId, thing: usize) -> usize {
+    /// A route for a session's packets over links that are known; arrivals are number `thing` of the world's events.
+    pub(crate) fn add_route(&mut self, path: &[LinkId], flow: FlowId, thing: usize) -> usize {
         self.lay(path, flow, From::Sessions, Some(thing))
     }
 
@@ -134,9 +134,9 @@ impl Network {
     pub(crate) fn add_stream(&mut self, source: Source<SimClock>, path: &[LinkId], flow: FlowId) {
         let stream = self.streams.len();
         let next = source.next_departure();
-        let way = self.lay(path, flow, From::Stream(stream), None);
-        self.streams.push(StreamState { source, way, sent: 0, stopped: false });
-        if let Some(&(link, feeder)) = self.ways[way].hops.first() {
+        let route = self.lay(path, flow, From::Stream(stream), None);
+        self.streams.push(StreamState { source, route, sent: 0, stopped: false });
+        if let Some(&(link, feeder)) = self.routes[route].hops.first() {
             self.links[link].heads.set(feeder, next);
         }
     }
@@ -148,11 +148,11 @@ impl Network {
             hops.push((link, self.links[link].feeder(from)));
             from = From::Link(link);
         }
-        self.ways.push(Way { hops, flow, arrived: VecDeque::new(), own: Vec::new(), thing });
-        self.ways.len() - 1
+        self.routes.push(Route { hops, flow, arrived: VecDeque::new(), own: Vec::new(), thing });
+        self.routes.len() - 1
     }
 
-    /// Puts the links into order once all ways are laid.
+    /// Puts the links into order once all routes are laid.
     ///
     /// Returns a link of a ring without delay, in which no packet could be said to come first.
     pub(crate) fn arrange(&mut self) -> Result<(), LinkId> {
@@ -194,8 +194,8 @@ impl Network {
 
     /// The least time between a session's sending and its peer's receiving; `None` without sessions.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
-        let sessions = self.ways.iter().filter(|way| way.thing.is_some() && !way.hops.is_empty());
-        let delay = |way: &Way| way.hops.iter().fold(Span::ZERO, |sum, hop| sum + self.propagation_delay(hop.0));
+        let sessions = self.routes.iter().filter(|route| route.thing.is_some() && !route.hops.is_empty());
+        let delay = |route: &Route| route.hops.iter().fold(Span::ZERO, |sum, hop| sum + self.propagation_delay(hop.0));
         sessions.map(delay).min()
     }
 
@@ -209,7 +209,7 @@ impl Network {
         self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at).min()
     }
 
-    /// A session sends a packet, at [`Packet::at`]. Gives it back where its way has no link: it has arrived.
+    /// A session sends a packet, at [`Packet::at`]. Gives it back where its route has no link: it has arrived.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
         // A run knows all up to and including its last moment, at which the sessions may still be told to stop.
         let past = self.known - packet.at > Span::from_nanos(1);
@@ -219,17 +219,17 @@ impl Network {
             packet.at - Time::ZERO,
             self.known - Time::ZERO
         );
-        let Some(&(link, feeder)) = self.ways[packet.way as usize].hops.first() else { return Some(packet) };
+        let Some(&(link, feeder)) = self.routes[packet.route as usize].hops.first() else { return Some(packet) };
         self.links[link].put(feeder, packet);
         None
     }
 
-    /// The next packet that has arrived at the end of a session's way.
-    pub(crate) fn take(&mut self, way: usize, agenda: &mut Agenda) -> Option<Packet> {
-        let Way { arrived, thing, .. } = &mut self.ways[way];
+    /// The next packet that has arrived at the end of a session's route.
+    pub(crate) fn take(&mut self, route: usize, events: &mut EventQueue) -> Option<Packet> {
+        let Route { arrived, thing, .. } = &mut self.routes[route];
         let packet = arrived.pop_front();
         if let Some(thing) = *thing {
-            agenda.set(thing, arrived.front().map(|next| next.at));
+            events.set(thing, arrived.front().map(|next| next.at));
         }
         packet
     }
@@ -278,7 +278,7 @@ impl Network {
 
     /// The same for a link that one stream has to itself: there is nothing to merge.
     fn stream_until(&mut self, link: usize, stream: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
-        while let Some(packet) = self.streams[stream].send_before(known, &self.ways, outside.observer) {
+        while let Some(packet) = self.streams[stream].send_before(known, &self.routes, outside.observer) {
             self.pass(packet, link, outside);
         }
         let next = self.streams[stream].next_departure();
@@ -288,20 +288,20 @@ impl Network {
     /// Takes a packet over a link, and over those behind it whose turn it must be.
     fn pass(&mut self, mut packet: Packet, mut link: usize, outside: &mut Outside<'_, impl Observer>) {
         loop {
-            if let Some(own) = self.ways[packet.way as usize].own.get_mut(packet.hop as usize) {
+            if let Some(own) = self.routes[packet.route as usize].own.get_mut(packet.hop as usize) {
                 *own = *own + packet.size;
             }
             match self.links[link].fifo.offer(packet.at, packet.size) {
                 Verdict::ArrivesAt(at) => packet.at = at,
                 Verdict::Dropped => {
-                    if self.ways[packet.way as usize].thing.is_some() {
+                    if self.routes[packet.route as usize].thing.is_some() {
                         outside.packets.discard(packet.number as PacketId);
                     }
                     return;
                 }
             }
             packet.hop += 1;
-            let Some(&(next, feeder)) = self.ways[packet.way as usize].hops.get(packet.hop as usize) else {
+            let Some(&(next, feeder)) = self.routes[packet.route as usize].hops.get(packet.hop as usize) else {
                 return self.arrive(packet, outside);
             };
             if packet.at >= self.horizon || !self.links[next].waits_for_nothing() {
@@ -321,56 +321,56 @@ impl Network {
             return packet;
         };
         let stream = &mut self.streams[stream];
-        let packet = stream.send_before(Time::MAX, &self.ways, observer);
+        let packet = stream.send_before(Time::MAX, &self.routes, observer);
         heads.set(feeder, stream.next_departure());
         packet
     }
 
-    /// A packet's arrival at the end of its way is known.
+    /// A packet's arrival at the end of its route is known.
     fn arrive(&mut self, packet: Packet, outside: &mut Outside<'_, impl Observer>) {
-        let way = &mut self.ways[packet.way as usize];
-        let Some(thing) = way.thing else {
+        let route = &mut self.routes[packet.route as usize];
+        let Some(thing) = route.thing else {
             let Packet { at, sent, number: sequence, size, .. } = packet;
             let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size };
-            return outside.observer.on_event(at, way.flow, Side::Far, &event);
+            return outside.observer.on_event(at, route.flow, Side::Far, &event);
         };
-        if way.arrived.is_empty() {
-            outside.agenda.set(thing, Some(packet.at));
+        if route.arrived.is_empty() {
+            outside.events.set(thing, Some(packet.at));
         }
-        way.arrived.push_back(packet);
+        route.arrived.push_back(packet);
     }
 
     /// The streams send no more; gives their flows.
     pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
         for stream in &mut self.streams {
             stream.stopped = true;
-            if let Some(&(link, _)) = self.ways[stream.way].hops.first() {
+            if let Some(&(link, _)) = self.routes[stream.route].hops.first() {
                 let Link { feeders, heads, .. } = &mut self.links[link];
                 let streams = feeders.iter().enumerate().filter(|(_, feeder)| matches!(feeder.from, From::Stream(_)));
                 streams.for_each(|(feeder, _)| heads.set(feeder, None));
             }
         }
-        self.streams.iter().map(|stream| self.ways[stream.way].flow).collect()
+        self.streams.iter().map(|stream| self.routes[stream.route].flow).collect()
     }
 
     pub(crate) fn stats(&self, link: LinkId, now: Time) -> Option<LinkStats> {
         self.links.get(link.0).map(|state| state.fifo.stats(now))
     }
 
-    /// Bytes that were offered so far to each link of a way.
-    pub(crate) fn offered(&self, way: usize) -> impl Iterator<Item = (LinkId, Size)> {
-        self.ways[way].hops.iter().map(|&(link, _)| (LinkId(link), self.links[link].fifo.offered()))
+    /// Bytes that were offered so far to each link of a route.
+    pub(crate) fn offered(&self, route: usize) -> impl Iterator<Item = (LinkId, Size)> {
+        self.routes[route].hops.iter().map(|&(link, _)| (LinkId(link), self.links[link].fifo.offered()))
     }
 
-    /// From now on counts what a way's own packets bring to each of its links.
-    pub(crate) fn count_own(&mut self, way: usize) {
-        let Way { hops, own, .. } = &mut self.ways[way];
+    /// From now on counts what a route's own packets bring to each of its links.
+    pub(crate) fn count_own(&mut self, route: usize) {
+        let Route { hops, own, .. } = &mut self.routes[route];
         own.resize(hops.len(), Size::ZERO);
     }
 
-    /// For each link of a way, what was offered to it so far by all and by the way's own packets.
-    pub(crate) fn offered_by(&self, way: usize) -> impl Iterator<Item = (LinkId, Size, Size)> {
-        self.offered(way).zip(&self.ways[way].own).map(|((link, all), own)| (link, all, *own))
+    /// For each link of a route, what was offered to it so far by all and by the route's own packets.
+    pub(crate) fn offered_by(&self, route: usize) -> impl Iterator<Item = (LinkId, Size, Size)> {
+        self.offered(route).zip(&self.routes[route].own).map(|((link, all), own)| (link, all, *own))
     }
 
     /// What a link carries between two moments, in bits.

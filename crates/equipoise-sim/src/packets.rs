@@ -1,23 +1,15 @@
 use equipoise::units::Size;
 use equipoise_session::Transmit;
 
-use crate::tcp::Segment;
-
-/// Datagrams and segments under way, in slots that are used again: no allocation once the path is full.
+/// Datagrams under way, in slots that are used again: no allocation once the path is full.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packets {
-    slots: Vec<Slot>,
+    slots: Vec<Packet>,
     free: Vec<PacketId>,
 }
 
 /// A slot's number.
 pub(crate) type PacketId = u32;
-
-#[derive(Clone, Debug)]
-enum Slot {
-    Datagram(Packet),
-    Segment(Segment),
-}
 
 /// A datagram: its head, and how much media follows, which is zeros here.
 #[derive(Clone, Debug)]
@@ -25,10 +17,12 @@ pub(crate) struct Packet {
     head: [u8; Transmit::MAX_HEAD],
     head_len: u8,
     len: u32,
+    /// Of the IP packet.
+    size: Size,
 }
 
 impl Packet {
-    const EMPTY: Self = Self { head: [0; Transmit::MAX_HEAD], head_len: 0, len: 0 };
+    const EMPTY: Self = Self { head: [0; Transmit::MAX_HEAD], head_len: 0, len: 0, size: Size::ZERO };
 }
 
 impl Packets {
@@ -36,54 +30,30 @@ impl Packets {
     pub(crate) fn insert(&mut self, transmit: &Transmit<'_>) -> PacketId {
         let kept = transmit.head.len().min(Transmit::MAX_HEAD);
         let id = self.slot();
-        let slot = &mut self.slots[id as usize];
-        if matches!(slot, Slot::Segment(_)) {
-            *slot = Slot::Datagram(Packet::EMPTY);
-        }
-        let Slot::Datagram(packet) = slot else { return id };
+        let packet = &mut self.slots[id as usize];
         packet.head[..kept].copy_from_slice(&transmit.head[..kept]);
         packet.head_len = kept as u8;
         packet.len = transmit.len() as u32;
-        id
-    }
-
-    /// Keeps a segment.
-    pub(crate) fn insert_segment(&mut self, segment: Segment) -> PacketId {
-        let id = self.slot();
-        self.slots[id as usize] = Slot::Segment(segment);
+        packet.size = transmit.packet_size();
         id
     }
 
     fn slot(&mut self) -> PacketId {
         self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::Datagram(Packet::EMPTY));
+            self.slots.push(Packet::EMPTY);
             (self.slots.len() - 1) as PacketId
         })
     }
 
     /// Size of the IP packet.
     pub(crate) fn size(&self, id: PacketId) -> Size {
-        match &self.slots[id as usize] {
-            Slot::Datagram(packet) => Size::from_bytes(u64::from(packet.len)) + Size::IPV4_UDP,
-            Slot::Segment(segment) => segment.size(),
-        }
-    }
-
-    /// Whether there is a segment, and not a datagram.
-    pub(crate) fn is_segment(&self, id: PacketId) -> bool {
-        matches!(self.slots[id as usize], Slot::Segment(_))
-    }
-
-    /// Gives up a segment; `None` where there is a datagram.
-    pub(crate) fn remove_segment(&mut self, id: PacketId) -> Option<Segment> {
-        self.free.push(id);
-        if let Slot::Segment(segment) = &self.slots[id as usize] { Some(*segment) } else { None }
+        self.slots[id as usize].size
     }
 
     /// Gives up a datagram; `scratch`, which is all zeros from the head on, takes its bytes.
     pub(crate) fn remove<'a>(&mut self, id: PacketId, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         self.free.push(id);
-        let Slot::Datagram(packet) = &self.slots[id as usize] else { return &[] };
+        let packet = &self.slots[id as usize];
         let (head_len, len) = (usize::from(packet.head_len), packet.len as usize);
         if scratch.len() < len.max(Transmit::MAX_HEAD) {
             scratch.resize(len.max(Transmit::MAX_HEAD), 0);
@@ -101,6 +71,8 @@ impl Packets {
 
 #[cfg(test)]
 mod tests {
+    use equipoise_session::Carrier;
+
     use super::*;
 
     /// What one datagram left in the scratch or in a slot must never show in another.
@@ -109,7 +81,7 @@ mod tests {
         let (mut packets, mut scratch) = (Packets::default(), Vec::new());
         for (head_len, media) in [(Transmit::MAX_HEAD, 0), (24, 900), (Transmit::MAX_HEAD, 1300), (0, 200), (64, 0)] {
             let head = vec![0xAB; head_len];
-            let id = packets.insert(&Transmit { head: &head, media });
+            let id = packets.insert(&Transmit { head: &head, media, carrier: Carrier::Udp });
             assert_eq!(packets.size(id), Size::IPV4_UDP + Size::from_bytes((head_len + media) as u64));
             let datagram = packets.remove(id, &mut scratch);
             let (found_head, found_media) = datagram.split_at(head_len);
@@ -123,7 +95,8 @@ mod tests {
     fn slots_of_delivered_and_dropped_datagrams_are_used_again() {
         let (mut packets, mut scratch) = (Packets::default(), Vec::new());
         for _ in 0..100 {
-            let [first, second] = [1, 2].map(|byte| packets.insert(&Transmit { head: &[byte], media: 10 }));
+            let [first, second] =
+                [1, 2].map(|byte| packets.insert(&Transmit { head: &[byte], media: 10, carrier: Carrier::Udp }));
             packets.discard(first);
             assert_eq!(packets.remove(second, &mut scratch).first(), Some(&2));
         }

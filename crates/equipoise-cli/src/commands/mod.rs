@@ -14,8 +14,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::result::Report;
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, report, sim as sim_world, trace};
-use equipoise_session::Event;
-use equipoise_session::multipath::PathId;
+use equipoise_session::{Event, PathId};
 
 use crate::args::{Cli, Run};
 use crate::bar::Bar;

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use equipoise::units::Span;
 use equipoise_net::{Clock, End, Server, ServerConfig, Session, Socket, SocketStats, Time, Visitor};
-use equipoise_session::multipath::PathId;
 use equipoise_session::rtp::{Payload, PlayoutConfig};
-use equipoise_session::{Event, Ignored};
+use equipoise_session::{Event, Ignored, PathId};
 use serde::Serialize;
 
 use super::args::Receive;

@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 
 use equipoise::units::{Size, Span};
-use equipoise_session::Event;
-use equipoise_session::multipath::{PathChange, PathId};
+use equipoise_session::{Event, PathChange, PathId};
 use serde::Serialize;
 
 /// What a sender did in one interval.

@@ -15,9 +15,9 @@ use equipoise_net::{
     Clock, HostStats, Mailbox, Multipath, MultipathSession, NetError, Observer, Running, SendConfig, Socket, Time, Via,
     send, send_multipath,
 };
-use equipoise_session::Event;
-use equipoise_session::multipath::{self, PathChange, PathId};
+use equipoise_session::multipath::{self};
 use equipoise_session::rtp::{self, Delays, Payload};
+use equipoise_session::{Event, PathChange, PathId};
 use serde::Serialize;
 
 use super::args::{DelayKind, Send};

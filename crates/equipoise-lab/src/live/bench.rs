@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::Sender as Post;
 
+use equipoise::control::PathLoad;
 use equipoise::units::Span;
 use equipoise_net::{
     Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, LoadProbe, NetError, Observer, Place, Protocol,
-    Route, Running, RunningTcp, Socket, TcpEnds, TestBed, Time, run_endpoint, run_multipath,
+    Route, Running, RunningTcp, Socket, TcpEnds, TestBed, Time, run_endpoint,
 };
-use equipoise_session::Event;
-use equipoise_session::multipath::PathId;
+use equipoise_session::{Event, PathId};
 
 use super::outages::Outages;
 use super::{DRAIN, LiveError, Note, Said, tcp};
@@ -37,7 +37,7 @@ enum Sockets {
 pub(super) struct Poster {
     pub(super) flow: usize,
     post: Post<Note>,
-    load: Option<LoadProbe>,
+    load: Option<(LoadProbe, PathLoad)>,
 }
 
 impl Poster {
@@ -49,15 +49,14 @@ impl Poster {
 
 impl Observer for Poster {
     fn on_event(&mut self, now: Time, event: &Event) {
+        if let (Event::ReportRequested { .. }, Some((probe, cell))) = (event, &mut self.load) {
+            probe.load(now).into_iter().for_each(|load| cell.set(load));
+        }
         self.tell(Note { at: now, flow: self.flow, said: Said::Event(None, *event) });
     }
 
     fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
         self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), *event) });
-    }
-
-    fn path_load(&mut self, now: Time) -> Option<f64> {
-        self.load.as_mut().and_then(|probe| probe.load(now))
     }
 }
 
@@ -196,22 +195,25 @@ impl Bench {
         let poster = |load| Poster { flow: index, post: post.clone(), load };
         let [near_name, far_name] = [format!("near-{index}"), format!("far-{index}")];
         let (origin, seed) = (ground.origin.assume_clock(), ground.seed);
+        let probe = self.emulator.load_probe(hosts.first);
+        let near_host = Host { name: near_name, paths: hosts.near };
+        let far_host = Host { name: far_name, paths: hosts.far };
         if let FlowKind::Multipath(config) = &flow.kind {
             let (near, far) = ends::multipath(flow, config, (index, seed), origin).map_err(failed)?;
             let near = Outages::new(near, scenario.paths_of(flow), origin);
-            self.far.push(Box::new(run_multipath(&far_name, far, hosts.far, poster(None))?));
-            self.near.push(Box::new(run_multipath(&near_name, near, hosts.near, poster(None))?));
+            self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
+            self.near.push(Box::new(run_endpoint(near, near_host, poster(None))?));
             return Ok(());
         }
-        let load = self.emulator.load_probe(hosts.first);
-        let Some((near_host, far_host)) = hosts.into_one(near_name, far_name) else { return Ok(()) };
         match &flow.kind {
             FlowKind::Session { controller, report_interval, .. } => {
                 let egress = flow.egress().and_then(|link| self.egresses.get(link)?.clone());
-                let how = (controller, *report_interval);
+                let load = PathLoad::default();
+                let how = (controller, *report_interval, &load);
                 let (near, far) = ends::session(flow, how, (index, seed), egress, origin).map_err(failed)?;
                 self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
-                self.near.push(Box::new(run_endpoint(near, near_host, poster(load))?));
+                let told = probe.filter(|_| load.is_shared()).map(|probe| (probe, load));
+                self.near.push(Box::new(run_endpoint(near, near_host, poster(told))?));
             }
             FlowKind::Background { traffic, rate } => {
                 let source = ends::source(flow, (traffic, rate), index, seed, origin);
@@ -266,12 +268,4 @@ struct Hosts {
     first: usize,
     near: Vec<(Socket, SocketAddr)>,
     far: Vec<(Socket, SocketAddr)>,
-}
-
-impl Hosts {
-    /// Both hosts of a flow of one path.
-    fn into_one(mut self, near: String, far: String) -> Option<(Host, Host)> {
-        let host = |name, (socket, peer)| Host { name, socket, peer };
-        Some((host(near, self.near.pop()?), host(far, self.far.pop()?)))
-    }
 }

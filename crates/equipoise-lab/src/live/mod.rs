@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use equipoise::units::Span;
 use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
-use equipoise_session::Event;
-use equipoise_session::multipath::PathId;
+use equipoise_session::{Event, PathId};
 use thiserror::Error;
 
 use crate::Progress;

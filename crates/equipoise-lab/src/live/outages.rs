@@ -1,6 +1,6 @@
 use equipoise::units::{Instant, SenderClock};
-use equipoise_session::multipath::{MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId, Sender};
-use equipoise_session::{Wake, WakeReason};
+use equipoise_session::multipath::Sender;
+use equipoise_session::{Endpoint, Input, Output, PathChange, PathId, Wake, WakeReason};
 
 use crate::scenario::Path;
 
@@ -24,17 +24,17 @@ impl Outages {
     }
 }
 
-impl MultipathEndpoint for Outages {
+impl Endpoint for Outages {
     type Clock = SenderClock;
 
-    fn handle(&mut self, now: Instant<SenderClock>, input: MultipathInput<'_>) {
+    fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
         while let Some((_, path, change)) = self.changes.pop_if(|(at, ..)| *at <= now) {
-            self.sender.handle(now, MultipathInput::Path { path, change });
+            self.sender.handle(now, Input::Path { path, change });
         }
         self.sender.handle(now, input);
     }
 
-    fn poll(&mut self) -> Option<MultipathOutput<'_>> {
+    fn poll(&mut self) -> Option<Output<'_>> {
         self.sender.poll()
     }
 

@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
-use equipoise_session::Event;
-use equipoise_session::multipath::PathId;
+use equipoise_session::{Event, PathId};
 
 use super::egress::EgressRecord;
 use super::media::MediaRecord;

@@ -14,8 +14,7 @@ mod tcp;
 use std::collections::BTreeMap;
 
 use equipoise::units::{Instant, SenderClock, Span};
-use equipoise_session::Event;
-use equipoise_session::multipath::PathId;
+use equipoise_session::{Event, PathId};
 
 use crate::result::{FlowResult, Stall};
 use crate::scenario::Scenario;

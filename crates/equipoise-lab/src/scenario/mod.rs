@@ -14,7 +14,7 @@ mod tcp;
 use std::fs;
 use std::path;
 
-use equipoise::control::{BoxedController, ConfigError, Entry, Parameters};
+use equipoise::control::{BoxedController, ConfigError, Entry, Parameters, RateContext};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::LinkConfig;
 use equipoise_path::source::Traffic;
@@ -114,12 +114,12 @@ pub struct ControllerChoice {
 }
 
 impl ControllerChoice {
-    /// A fresh controller for packets of `packet`.
+    /// A fresh controller for packets of a size, or for a whole context.
     ///
     /// # Errors
     /// [`ConfigError`] where the parameters are not the entry's, which [`Scenario::parse`] rules out.
-    pub fn build(&self, packet: Size) -> Result<BoxedController, ConfigError> {
-        self.entry.build(&self.parameters, packet)
+    pub fn build(&self, context: impl Into<RateContext>) -> Result<BoxedController, ConfigError> {
+        self.entry.build(&self.parameters, context)
     }
 }
 

@@ -1,7 +1,7 @@
 use equipoise::control::split::{BoxedSplitter, SplitEntry};
 use equipoise::control::{ConfigError, Parameters};
 use equipoise::units::{Size, Span};
-use equipoise_session::multipath::PathChange;
+use equipoise_session::PathChange;
 
 use super::ControllerChoice;
 

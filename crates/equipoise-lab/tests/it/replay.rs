@@ -11,7 +11,7 @@ use equipoise_net::{
 };
 use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise_session::{Endpoint, Event, Input, Output, Transmit};
+use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit};
 use equipoise_sim::turn;
 
 const PACKET: Size = Size::from_bytes(1000);
@@ -37,13 +37,13 @@ fn receiver() -> Receiver {
 enum Entry {
     Datagram(Time, Vec<u8>),
     Timer(Time),
-    PathLoad(Time, f64),
+    Path(Time, PathId, PathChange),
     Stop(Time),
     Transmit(Vec<u8>, usize),
     Event(Event),
 }
 
-/// Writes everything down; knows a load of the path that was never measured.
+/// Writes everything down.
 #[derive(Default)]
 struct Recorder(Vec<Entry>);
 
@@ -54,20 +54,16 @@ impl Observer for Recorder {
 
     fn on_input(&mut self, now: Time, input: &Input<'_>) {
         self.0.push(match input {
-            Input::Datagram(payload) => Entry::Datagram(now, payload.to_vec()),
+            Input::Datagram { datagram: payload, .. } => Entry::Datagram(now, payload.to_vec()),
             Input::Timer => Entry::Timer(now),
-            Input::PathLoad(load) => Entry::PathLoad(now, *load),
+            Input::Path { path, change } => Entry::Path(now, *path, *change),
             Input::Stop => Entry::Stop(now),
-            Input::Payload(_) => unreachable!("nobody gives payload here"),
+            Input::Payload { .. } => unreachable!("nobody gives payload here"),
         });
     }
 
     fn on_transmit(&mut self, _now: Time, transmit: &Transmit<'_>) {
         self.0.push(Entry::Transmit(transmit.head.to_vec(), transmit.media));
-    }
-
-    fn path_load(&mut self, _now: Time) -> Option<f64> {
-        Some(0.75)
     }
 }
 
@@ -89,8 +85,8 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
     let emulator = Emulator::start(&clock, EmulatorConfig::new(start, vec![link.clone(), link], vec![route]))
         .expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
-    let far = Host { name: "receiver".to_owned(), socket: far, peer: exit };
-    let near = Host { name: "sender".to_owned(), socket: near, peer: entrance };
+    let far = Host::new("receiver", far, exit);
+    let near = Host::new("sender", near, entrance);
     let receiving = run_endpoint(receiver(), far, Recorder::default()).expect("a thread");
     let sending = run_endpoint(sender(start), near, Recorder::default()).expect("a thread");
     clock.sleep_until(start + Span::from_secs(1));
@@ -111,8 +107,8 @@ fn simulated<E: Endpoint>(mut end: E, record: &[Entry]) -> Vec<Entry> {
     let mut drive = |at: Time, input: Option<Input<'_>>, replayed: &mut Vec<Entry>| {
         turn(&mut end, at.assume_clock(), input, |output| {
             replayed.push(match output {
-                Output::Transmit(transmit) => Entry::Transmit(transmit.head.to_vec(), transmit.media),
-                Output::Event(event) => Entry::Event(event),
+                Output::Transmit { transmit, .. } => Entry::Transmit(transmit.head.to_vec(), transmit.media),
+                Output::Event { event, .. } => Entry::Event(event),
                 Output::Payload { .. } => unreachable!("generated media is not given out"),
             });
         });
@@ -120,9 +116,9 @@ fn simulated<E: Endpoint>(mut end: E, record: &[Entry]) -> Vec<Entry> {
     drive(Time::ZERO, None, &mut replayed);
     for entry in record {
         let (at, input) = match entry {
-            Entry::Datagram(at, payload) => (at, Input::Datagram(payload)),
+            Entry::Datagram(at, payload) => (at, Input::datagram(payload)),
             Entry::Timer(at) => (at, Input::Timer),
-            Entry::PathLoad(at, load) => (at, Input::PathLoad(*load)),
+            Entry::Path(at, path, change) => (at, Input::Path { path: *path, change: *change }),
             Entry::Stop(at) => (at, Input::Stop),
             Entry::Transmit(..) | Entry::Event(_) => continue,
         };
@@ -143,7 +139,6 @@ fn a_session_over_sockets_goes_the_same_way_through_the_simulated_driver() {
     // There must be something to compare.
     assert!(count(&sent, |entry| matches!(entry, Entry::Transmit(..))) >= 20);
     assert!(count(&sent, |entry| matches!(entry, Entry::Event(Event::ReportApplied { delay: Some(_), .. }))) >= 4);
-    assert!(count(&sent, |entry| matches!(entry, Entry::PathLoad(..))) >= 4);
     assert!(count(&received, |entry| matches!(entry, Entry::Event(Event::MediaReceived { .. }))) >= 20);
 
     assert_eq!(simulated(sender(start), &sent), sent);

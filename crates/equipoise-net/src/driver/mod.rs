@@ -1,13 +1,10 @@
-mod party;
-
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::units::Span;
-use equipoise_session::multipath::{MAX_PATHS, MultipathEndpoint, MultipathInput, PathChange, PathId};
-use equipoise_session::{Endpoint, Event, Input, Transmit, WakeReason};
+use equipoise_session::multipath::MAX_PATHS;
+use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit, Wake, WakeReason};
 
-pub(crate) use self::party::{OnePath, Party, SeveralPaths};
 use crate::mailbox::{Inbox, Letter};
 use crate::thread::{STOP_CHECK, Worker};
 use crate::transport::{Arrival, Plain, Transport};
@@ -46,11 +43,10 @@ pub trait Observer {
         self.on_event(now, event);
     }
 
-    /// A path of an endpoint that has several can be used from now on, or cannot.
+    /// A path of a session that follows network interfaces can be used from now on, or cannot.
     fn on_path(&mut self, _now: Time, _path: PathId, _change: PathChange) {}
 
-    /// The endpoint is about to be given `input`. What it then sends and tells follows from it alone. Not told of an endpoint
-    /// of several paths.
+    /// The endpoint is about to handle `input`. What it then sends and outputs follows from it alone.
     fn on_input(&mut self, _now: Time, _input: &Input<'_>) {}
 
     /// The endpoint sends.
@@ -58,13 +54,6 @@ pub trait Observer {
 
     /// The endpoint gives out payload, in order; so many packets are missing before it.
     fn on_payload(&mut self, _now: Time, _missing: u64, _payload: &[u8]) {}
-
-    /// Offered load of the bottleneck as a share of its capacity, where the observer knows it.
-    ///
-    /// Asked whenever the endpoint has requested a report; the answer is handed to it at once.
-    fn path_load(&mut self, _now: Time) -> Option<f64> {
-        None
-    }
 }
 
 impl<F: FnMut(Time, &Event)> Observer for F {
@@ -78,10 +67,15 @@ impl<F: FnMut(Time, &Event)> Observer for F {
 pub struct Host {
     /// Name of its thread; the system shows the first 15 bytes.
     pub name: String,
-    /// What it talks through.
-    pub socket: Socket,
-    /// Whom it talks to; datagrams from others do not reach it.
-    pub peer: SocketAddr,
+    /// Its paths, numbered from 0: what it talks through, and whom it talks to; datagrams from others do not reach it.
+    pub paths: Vec<(Socket, SocketAddr)>,
+}
+
+impl Host {
+    /// A host that talks to `peer` through one socket.
+    pub fn new(name: impl Into<String>, socket: Socket, peer: SocketAddr) -> Self {
+        Self { name: name.into(), paths: vec![(socket, peer)] }
+    }
 }
 
 /// What is left of an endpoint at its end.
@@ -147,36 +141,14 @@ impl<E, O> Running<E, O> {
 /// the host's: it has no other.
 ///
 /// # Errors
-/// [`NetError::Spawn`] where there is no thread to be had.
+/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`], [`NetError::Spawn`] if there is no thread to be had.
 pub fn run_endpoint<E, O>(endpoint: E, host: Host, observer: O) -> Result<Running<E, O>, NetError>
 where
     E: Endpoint + Send + 'static,
     O: Observer + Send + 'static,
 {
-    let Host { name, socket, peer } = host;
-    drive(&name, OnePath(endpoint), Plain::new(vec![(socket, peer)]), observer, None)
-}
-
-/// Runs an endpoint of several paths on a thread of its own until it ends or is stopped. Each path is a socket and whom it
-/// talks to; they are numbered from 0.
-///
-/// It is [`run_endpoint`] otherwise.
-///
-/// # Errors
-/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`](equipoise_session::multipath::MAX_PATHS),
-/// [`NetError::Spawn`] where there is no thread to be had.
-pub fn run_multipath<E, O>(
-    name: &str,
-    endpoint: E,
-    paths: Vec<(Socket, SocketAddr)>,
-    observer: O,
-) -> Result<Running<E, O>, NetError>
-where
-    E: MultipathEndpoint + Send + 'static,
-    O: Observer + Send + 'static,
-{
-    check_count(paths.len())?;
-    drive(name, SeveralPaths(endpoint), Plain::new(paths), observer, None)
+    check_count(host.paths.len())?;
+    drive(&host.name, endpoint, Plain::new(host.paths), observer, None)
 }
 
 /// Refuses a number of paths that no session can have.
@@ -186,27 +158,35 @@ pub(crate) const fn check_count(found: usize) -> Result<(), NetError> {
 
 /// Runs an endpoint on a thread of its own, which speaks through `transport` and has its payload from `inbox`. Once nobody
 /// can send it letters any more and all payload has left, it ends.
-pub(crate) fn drive<P, O>(
+pub(crate) fn drive<E, O>(
     name: &str,
-    party: P,
+    endpoint: E,
     transport: impl Transport + Send + 'static,
     observer: O,
     inbox: Option<Inbox>,
-) -> Result<Running<P::Endpoint, O>, NetError>
+) -> Result<Running<E, O>, NetError>
 where
-    P: Party + Send + 'static,
-    P::Endpoint: Send + 'static,
+    E: Endpoint + Send + 'static,
     O: Observer + Send + 'static,
 {
-    let (payload, media) = (Vec::new(), MediaTimer::default());
-    let (foreign, ended, looked, readable) = (0, false, Time::ZERO, true);
-    let driver = Driver { party, observer, transport, inbox, payload, foreign, media, looked, readable, ended };
+    let driver = Driver {
+        endpoint,
+        observer,
+        transport,
+        inbox,
+        payload: Vec::new(),
+        foreign: 0,
+        media: MediaTimer::default(),
+        looked: Time::ZERO,
+        readable: true,
+        ended: false,
+    };
     Ok(Running { worker: Worker::spawn(name, move |stop| driver.run(stop))? })
 }
 
 /// The loop between a transport and an endpoint.
-struct Driver<P, O, T> {
-    party: P,
+struct Driver<E, O, T> {
+    endpoint: E,
     observer: O,
     transport: T,
     inbox: Option<Inbox>,
@@ -220,13 +200,13 @@ struct Driver<P, O, T> {
     ended: bool,
 }
 
-impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
-    fn run(mut self, stop: &AtomicBool) -> Result<Finished<P::Endpoint, O>, NetError> {
+impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
+    fn run(mut self, stop: &AtomicBool) -> Result<Finished<E, O>, NetError> {
         // An endpoint may have something to say before anything happens: its first rate, for one.
-        self.obey(self.now())?;
+        self.apply(self.now())?;
         while !self.ended {
             if stop.load(Ordering::Relaxed) || self.is_done() {
-                self.step(self.now(), MultipathInput::Stop)?;
+                self.step(self.now(), Input::Stop)?;
                 self.transport.farewell()?;
                 break;
             }
@@ -238,20 +218,23 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
                 self.take_payload()?;
                 self.ring()?;
                 if let Some(inbox) = &self.inbox {
-                    inbox.note_unsent(self.payload.len() + self.party.waiting());
+                    inbox.note_unsent(self.payload.len() + self.endpoint.waiting());
                 }
                 self.wait()?;
             }
         }
         let (socket, timestamps) = self.transport.links().stats();
         let stats = HostStats { foreign: self.foreign + socket.unanswerable, socket, timestamps };
-        Ok(Finished { endpoint: self.party.into_endpoint(), observer: self.observer, stats })
+        Ok(Finished { endpoint: self.endpoint, observer: self.observer, stats })
     }
 
     /// Tells what became of the paths.
     fn follow_paths(&mut self) -> Result<(), NetError> {
         while let Some((path, change)) = self.transport.links_mut().change() {
-            self.step(self.now(), MultipathInput::Path { path, change })?;
+            if self.transport.links().follows() {
+                self.observer.on_path(self.now(), path, change);
+            }
+            self.step(self.now(), Input::Path { path, change })?;
         }
         Ok(())
     }
@@ -267,9 +250,10 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
                 }
                 Some(Arrival::Own) => {}
                 Some(Arrival::Datagram { path, at }) => {
-                    let input = MultipathInput::Datagram { path, datagram: self.transport.datagram() };
-                    self.party.handle(at, input, &mut self.observer);
-                    self.obey(at)?;
+                    let input = Input::Datagram { path, datagram: self.transport.datagram() };
+                    self.observer.on_input(at, &input);
+                    self.endpoint.handle(at.assume_clock(), input);
+                    self.apply(at)?;
                 }
                 Some(Arrival::Dropped { at, reason }) => {
                     self.foreign += 1;
@@ -292,13 +276,14 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
                     Letter::None | Letter::Closed => break,
                 }
             }
-            if self.payload.len() > self.party.room() {
+            if self.payload.len() > self.endpoint.room() {
                 break;
             }
             let now = self.now();
-            let input = MultipathInput::Payload { payload: &self.payload, twice: false };
-            self.party.handle(now, input, &mut self.observer);
-            self.obey(now)?;
+            let input = Input::payload(&self.payload);
+            self.observer.on_input(now, &input);
+            self.endpoint.handle(now.assume_clock(), input);
+            self.apply(now)?;
             self.payload.clear();
         }
         Ok(())
@@ -307,7 +292,7 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
     /// Whether all payload has left, and no more can come.
     fn is_done(&self) -> bool {
         let closed = self.inbox.as_ref().is_some_and(Inbox::is_closed);
-        closed && self.payload.is_empty() && self.party.waiting() == 0
+        closed && self.payload.is_empty() && self.endpoint.waiting() == 0
     }
 
     /// Rings the endpoint's timer, and the transport's, if its time has come.
@@ -318,10 +303,10 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
             // Before anything leaves by a path that is no more.
             self.follow_paths()?;
         }
-        match self.party.wake() {
+        match self.wake_up() {
             Some((at, reason)) if at <= now => {
                 self.media.rang(now, reason);
-                self.step(now, MultipathInput::Timer)
+                self.step(now, Input::Timer)
             }
             _ => Ok(()),
         }
@@ -332,7 +317,7 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
         let now = self.now();
         let check = now + STOP_CHECK;
         let check = self.transport.wake().map_or(check, |at| at.min(check));
-        let Some((due, reason)) = self.party.wake() else { return self.wait_until(check) };
+        let Some((due, reason)) = self.wake_up() else { return self.wait_until(check) };
         if due <= now {
             return Ok(());
         }
@@ -360,14 +345,38 @@ impl<P: Party, O: Observer, T: Transport> Driver<P, O, T> {
     }
 
     /// One turn of the session: what happened, then all that the endpoint has to say to it.
-    fn step(&mut self, now: Time, input: MultipathInput<'_>) -> Result<(), NetError> {
-        self.party.handle(now, input, &mut self.observer);
-        self.obey(now)
+    fn step(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
+        self.observer.on_input(now, &input);
+        self.endpoint.handle(now.assume_clock(), input);
+        self.apply(now)
     }
 
-    fn obey(&mut self, now: Time) -> Result<(), NetError> {
-        self.ended |= self.party.obey(now, &mut self.observer, &mut self.transport)?;
+    /// Does all that the endpoint asks.
+    fn apply(&mut self, now: Time) -> Result<(), NetError> {
+        while let Some(output) = self.endpoint.poll() {
+            match output {
+                Output::Transmit { path, transmit } => {
+                    self.transport.send(path, transmit.head, transmit.media)?;
+                    self.observer.on_transmit(now, &transmit);
+                }
+                Output::Event { path, event } => {
+                    self.ended |= matches!(event, Event::Ended { .. });
+                    // What a session over one path says is of that path.
+                    self.transport.on_event(now, path.unwrap_or_default(), &event);
+                    match path {
+                        Some(path) => self.observer.on_path_event(now, path, &event),
+                        None => self.observer.on_event(now, &event),
+                    }
+                }
+                Output::Payload { missing, payload } => self.observer.on_payload(now, missing, payload),
+            }
+        }
         Ok(())
+    }
+
+    /// When the endpoint wants to be woken, and what for.
+    fn wake_up(&self) -> Option<(Time, WakeReason)> {
+        self.endpoint.wake().map(|Wake { at, reason }| (at.assume_clock(), reason))
     }
 
     fn now(&self) -> Time {

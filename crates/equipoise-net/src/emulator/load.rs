@@ -8,10 +8,8 @@ use crate::{HostClock, Time};
 
 /// Tells the offered load of a route's fullest forward link, from one question to the next.
 ///
-/// It knows what no end can know; an endpoint that is given it (as [`Input::PathLoad`]) is an ideal to compare with, such
-/// as in Waki 2013, Sec. 6.1.2.
-///
-/// [`Input::PathLoad`]: equipoise_session::Input::PathLoad
+/// It knows what no end can know; a controller that is told ([`PathLoad`](equipoise::control::PathLoad)) is an ideal to
+/// compare with, such as in Waki 2013, Sec. 6.1.2.
 #[derive(Debug)]
 pub struct LoadProbe {
     /// Idle copies of all links, for their capacity.

@@ -1,18 +1,15 @@
 //! One socket that receives many sessions, over one path each or over several.
 
-mod receiving;
-
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::measure::ClockMap;
-use equipoise::units::{Size, Span};
-use equipoise_session::multipath::{MAX_PATHS, MultipathInput, MultipathOutput, PathId};
-use equipoise_session::rtp::{Clocks, Payload, PlayoutConfig, ReceiverConfig};
-use equipoise_session::{Event, Ignored};
+use equipoise::units::{ReceiverClock, Size, Span};
+use equipoise_session::multipath::{self, MAX_PATHS};
+use equipoise_session::rtp::{self, Clocks, Payload, PlayoutConfig, ReceiverConfig, SessionError};
+use equipoise_session::{Endpoint, Event, Ignored, Input, Output, PathId};
 
-use self::receiving::Receiving;
 use crate::batch::Batch;
 use crate::secure::handshake::{CookieJar, LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
@@ -116,7 +113,7 @@ impl<V: Visitor + Send + 'static> Server<V> {
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
         // Found now rather than with the first session.
-        Receiving::new(config.receiver(0, 0, Payload::Generated), false)?;
+        receiving(config.receiver(0, 0, Payload::Generated), false)?;
         let state = State::new(socket, config, visitor);
         Ok(Self { worker: Worker::spawn("server", move |stop| state.run(stop))?, address })
     }
@@ -152,6 +149,15 @@ const SWEEP: Span = Span::from_secs(1);
 const FIRST_PACKET: Span = Span::from_secs(5);
 /// How long packets of a session's earlier keys are still taken.
 const OLD_KEYS: Span = Span::from_secs(5);
+
+/// The receiving end of a session.
+type Receiving = Box<dyn Endpoint<Clock = ReceiverClock> + Send>;
+
+/// The receiving end of a session over one path, or over several.
+fn receiving(config: ReceiverConfig, several: bool) -> Result<Receiving, SessionError> {
+    Ok(if several { Box::new(multipath::Receiver::new(config)?) } else { Box::new(rtp::Receiver::new(config)?) })
+}
+
 struct Live {
     session: Session,
     /// The sender's number that it was opened with, and the answer, in case that was lost.
@@ -160,6 +166,8 @@ struct Live {
     protection: Protection,
     earlier: Option<(Protection, Time)>,
     endpoint: Receiving,
+    /// The source of its reports.
+    report_ssrc: u32,
     /// Where its paths come from and when each was last heard of, by the number that the endpoint knows it by. The sender's
     /// own numbers are in its packets; an address may change under them.
     paths: Vec<(SocketAddr, Time)>,
@@ -220,7 +228,7 @@ impl<V: Visitor> State<V> {
         }
         let sources: Vec<u32> = self.live.keys().copied().collect();
         for ssrc in sources {
-            self.step(self.socket.clock().now(), ssrc, MultipathInput::Stop);
+            self.step(self.socket.clock().now(), ssrc, Input::Stop);
             self.end(ssrc, End::Stopped);
         }
         let (socket, timestamps) = (self.socket.stats(), self.socket.timestamps());
@@ -249,7 +257,7 @@ impl<V: Visitor> State<V> {
             let path = live.comes_from(now, from);
             live.heard = now;
             live.has_media = true;
-            self.step(now, ssrc, MultipathInput::Datagram { path, datagram: &plain });
+            self.step(now, ssrc, Input::Datagram { path, datagram: &plain });
         } else {
             self.foreign += 1;
             self.visitor.on_event(now, &live.session, &Event::Ignored(Ignored::Forged));
@@ -312,7 +320,7 @@ impl<V: Visitor> State<V> {
             // The sender has not heard of us for a while, or was itself started anew.
             let earlier = std::mem::replace(&mut live.protection, protection);
             live.earlier = Some((earlier, now + OLD_KEYS));
-            (live.nonce, live.accept, live.heard) = (open.nonce, accept(live.endpoint.ssrc()), now);
+            (live.nonce, live.accept, live.heard) = (open.nonce, accept(live.report_ssrc), now);
             live.comes_from(now, from);
             return Ok(live.accept);
         }
@@ -326,7 +334,8 @@ impl<V: Visitor> State<V> {
             accept: accept(ssrc),
             protection,
             earlier: None,
-            endpoint: Receiving::new(self.config.receiver(ssrc, open.ssrc, payload), is_multipath)?,
+            endpoint: receiving(self.config.receiver(ssrc, open.ssrc, payload), is_multipath)?,
+            report_ssrc: ssrc,
             paths: vec![(from, now)],
             wake: None,
             heard: now,
@@ -342,7 +351,7 @@ impl<V: Visitor> State<V> {
     fn ring(&mut self) {
         let now = self.socket.clock().now();
         while let Some((_, ssrc)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
-            self.step(now, ssrc, MultipathInput::Timer);
+            self.step(now, ssrc, Input::Timer);
         }
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
@@ -357,24 +366,24 @@ impl<V: Visitor> State<V> {
     }
 
     /// One turn of a session.
-    fn step(&mut self, now: Time, ssrc: u32, input: MultipathInput<'_>) {
+    fn step(&mut self, now: Time, ssrc: u32, input: Input<'_>) {
         let Some(live) = self.live.get_mut(&ssrc) else { return };
-        live.endpoint.handle(now, input);
+        live.endpoint.handle(now.assume_clock(), input);
         let mut ended = false;
         while let Some(output) = live.endpoint.poll() {
             match output {
-                MultipathOutput::Event { path, event } => {
+                Output::Event { path, event } => {
                     ended |= matches!(event, Event::Ended { by_peer: true });
                     match path {
                         Some(path) => self.visitor.on_path_event(now, &live.session, path, &event),
                         None => self.visitor.on_event(now, &live.session, &event),
                     }
                 }
-                MultipathOutput::Payload { missing, payload } => {
+                Output::Payload { missing, payload } => {
                     self.visitor.on_payload(now, &live.session, missing, payload);
                 }
                 // A receiver sends reports, which are whole.
-                MultipathOutput::Transmit { path, transmit } => {
+                Output::Transmit { path, transmit } => {
                     if let Some((peer, _)) = live.paths.get(usize::from(path.0))
                         && live.protection.protect(transmit.head, &mut self.wire)
                     {
@@ -383,7 +392,7 @@ impl<V: Visitor> State<V> {
                 }
             }
         }
-        let wake = live.endpoint.wake();
+        let wake = live.endpoint.wake().map(|wake| wake.at.assume_clock());
         if wake != live.wake {
             live.wake.map(|at| self.timers.remove(&(at, ssrc)));
             live.wake = wake;

@@ -1,10 +1,9 @@
 use std::net::SocketAddr;
 
 use equipoise::units::Span;
-use equipoise_session::multipath::PathId;
 use equipoise_session::rtp::Payload;
 use equipoise_session::wire::is_rtcp;
-use equipoise_session::{Event, Ignored};
+use equipoise_session::{Event, Ignored, PathId};
 
 use super::{Arrival, Links, Transport};
 use crate::secure::handshake::{LENGTH, Message, Nonce, Open, is_authentic, is_handshake};

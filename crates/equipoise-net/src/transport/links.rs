@@ -3,7 +3,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use equipoise::units::Span;
-use equipoise_session::multipath::{PathChange, PathId};
+use equipoise_session::{PathChange, PathId};
 
 use super::Paths;
 use super::interfaces::{InterfaceNews, Interfaces, Place};
@@ -107,6 +107,11 @@ impl Links {
     /// The socket of a path, where there is a way.
     pub(super) fn socket(&mut self, path: PathId) -> Option<&mut Socket> {
         self.each.iter_mut().find(|link| link.id == path)?.socket.as_mut()
+    }
+
+    /// Whether the paths follow network interfaces, and may change.
+    pub(crate) const fn follows(&self) -> bool {
+        self.watch.is_some()
     }
 
     /// What became of a path, in order.

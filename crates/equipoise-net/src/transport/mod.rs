@@ -6,7 +6,7 @@ mod links;
 mod paths;
 mod plain;
 
-use equipoise_session::multipath::PathId;
+use equipoise_session::PathId;
 use equipoise_session::{Event, Ignored};
 
 use crate::{NetError, Time};

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use equipoise_session::multipath::{MAX_PATHS, PathId};
+use equipoise_session::PathId;
+use equipoise_session::multipath::MAX_PATHS;
 
 use super::interfaces::Interfaces;
 use crate::NetError;

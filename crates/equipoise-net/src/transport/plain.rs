@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use equipoise_session::Ignored;
-use equipoise_session::multipath::PathId;
+use equipoise_session::PathId;
 
 use super::{Arrival, Links, Transport};
 use crate::socket::MAX_PAYLOAD;

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_net::{Clock, Host, Time, run_endpoint};
-use equipoise_session::{Endpoint, Event, Ignored, Input, Output, Transmit, Wake, WakeReason};
+use equipoise_session::{Carrier, Endpoint, Event, Ignored, Input, Output, PathId, Transmit, Wake, WakeReason};
 
 use super::{eventually, median, receive, socket};
 
@@ -20,24 +20,32 @@ impl Metronome {
     }
 }
 
+fn transmit(head: &'static [u8]) -> Output<'static> {
+    Output::Transmit { path: PathId(0), transmit: Transmit { head, media: 0, carrier: Carrier::Udp } }
+}
+
+fn said(event: Event) -> Output<'static> {
+    Output::Event { path: None, event }
+}
+
 impl Endpoint for Metronome {
     type Clock = SenderClock;
 
     fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
         match input {
             Input::Timer if now >= self.next => {
-                self.outbox.push_back(Output::Transmit(Transmit { head: b"t", media: 0 }));
+                self.outbox.push_back(transmit(b"t"));
                 self.next = self.next + Self::GAP;
                 if self.next <= now {
                     self.next = now + Self::GAP;
                 }
             }
-            Input::Datagram(b"end") => self.outbox.push_back(Output::Event(Event::Ended { by_peer: true })),
+            Input::Datagram { datagram: b"end", .. } => self.outbox.push_back(said(Event::Ended { by_peer: true })),
             Input::Stop => {
-                self.outbox.push_back(Output::Transmit(Transmit { head: b"bye", media: 0 }));
-                self.outbox.push_back(Output::Event(Event::Ended { by_peer: false }));
+                self.outbox.push_back(transmit(b"bye"));
+                self.outbox.push_back(said(Event::Ended { by_peer: false }));
             }
-            Input::Datagram(_) => self.outbox.push_back(Output::Event(Event::Ignored(Ignored::Malformed))),
+            Input::Datagram { .. } => self.outbox.push_back(said(Event::Ignored(Ignored::Malformed))),
             _ => {}
         }
     }
@@ -52,7 +60,7 @@ impl Endpoint for Metronome {
 }
 
 fn host(clock: &Clock, peer: &equipoise_net::Socket) -> Host {
-    Host { name: "metronome".to_string(), socket: socket(clock), peer: peer.address() }
+    Host::new("metronome", socket(clock), peer.address())
 }
 
 #[test]
@@ -86,7 +94,7 @@ fn an_endpoint_that_ends_by_itself_ends_its_thread() {
     let clock = Clock::new();
     let mut peer = socket(&clock);
     let host = host(&clock, &peer);
-    let address = host.socket.address();
+    let address = host.paths[0].0.address();
     let running = run_endpoint(Metronome::new(Time::MAX), host, |_, _: &Event| ()).unwrap();
     peer.send_to(address, b"end", 0).unwrap();
     assert!(eventually(&clock, || running.is_finished()));
@@ -100,7 +108,7 @@ fn what_strangers_send_does_not_reach_the_endpoint() {
     let clock = Clock::new();
     let (mut peer, mut stranger) = (socket(&clock), socket(&clock));
     let host = host(&clock, &peer);
-    let address = host.socket.address();
+    let address = host.paths[0].0.address();
     let (events, seen) = std::sync::mpsc::channel();
     let observe = move |_: Time, event: &Event| events.send(*event).expect("the test listens");
     let running = run_endpoint(Metronome::new(Time::MAX), host, observe).unwrap();

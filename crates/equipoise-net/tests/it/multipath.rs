@@ -9,12 +9,12 @@ use equipoise::control::split::Equal;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{
-    Clock, Key, Multipath, MultipathSession, NetError, Observer, SendConfig, Server, ServerConfig, Socket, Time, Via,
-    run_multipath, send_multipath,
+    Clock, Host, Key, Multipath, MultipathSession, NetError, Observer, SendConfig, Server, ServerConfig, Socket, Time,
+    Via, run_endpoint, send_multipath,
 };
-use equipoise_session::multipath::{PathId, Receiver, Sender};
+use equipoise_session::multipath::{Receiver, Sender};
 use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
-use equipoise_session::{Event, Ignored};
+use equipoise_session::{Event, Ignored, PathId};
 
 use crate::sessions::Book;
 use crate::sessions::machine::Machine;
@@ -79,9 +79,10 @@ fn two_ends_talk_over_two_pairs_of_sockets() {
     let receiver = Receiver::new(ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1)).expect("valid");
     let (sent, received) = (Counts::default(), Counts::default());
     let far = far.into_iter().zip(to_near).collect();
-    let receiving = run_multipath("far", receiver, far, received.clone()).expect("a thread");
+    let receiving =
+        run_endpoint(receiver, Host { name: "far".to_owned(), paths: far }, received.clone()).expect("a thread");
     let near = near.into_iter().zip(to_far).collect();
-    let sending = run_multipath("near", sender, near, sent.clone()).expect("a thread");
+    let sending = run_endpoint(sender, Host { name: "near".to_owned(), paths: near }, sent.clone()).expect("a thread");
     let has = |counts: &[(u64, u64)]| {
         counts.len() == 2 && counts.iter().all(|(packets, reports)| *packets > 100 && *reports > 2)
     };
@@ -92,10 +93,9 @@ fn two_ends_talk_over_two_pairs_of_sockets() {
     assert!(has(&received), "{received:?}");
     assert!(sent.iter().zip(&received).all(|(sent, received)| received.0 <= sent.0));
     assert!(
-        run_multipath(
-            "none",
+        run_endpoint(
             Receiver::new(ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1)).expect("valid"),
-            Vec::new(),
+            Host { name: "none".to_owned(), paths: Vec::new() },
             Counts::default()
         )
         .is_err()

@@ -125,7 +125,7 @@ fn request(ssrc: u32) -> Vec<u8> {
         while let Some(output) = sender.poll() {
             match output {
                 // RFC 3550, Sec. 12.1: a sender report.
-                Output::Transmit(transmit) if transmit.head[1] == 200 => return transmit.head.to_vec(),
+                Output::Transmit { transmit, .. } if transmit.head[1] == 200 => return transmit.head.to_vec(),
                 _ => {}
             }
         }

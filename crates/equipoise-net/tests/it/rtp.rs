@@ -43,8 +43,8 @@ fn run() -> (Finished<Sender, Log>, Finished<Receiver, Log>) {
     let emulator = Emulator::start(&clock, EmulatorConfig::new(start, vec![link.clone(), link], vec![route]))
         .expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
-    let far = Host { name: "receiver".to_string(), socket: far, peer: exit };
-    let near = Host { name: "sender".to_string(), socket: near, peer: entrance };
+    let far = Host::new("receiver", far, exit);
+    let near = Host::new("sender", near, entrance);
     let receiving = run_endpoint(receiver(), far, Log::default()).expect("a thread");
     let sending = run_endpoint(sender(start), near, Log::default()).expect("a thread");
     clock.sleep_until(start + Span::from_secs(1));

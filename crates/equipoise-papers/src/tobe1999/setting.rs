@@ -6,15 +6,13 @@ use equipoise::control::{self, BoxedController, RateLimits};
 use equipoise::measure::ClockMap;
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
-use equipoise_pair;
 use equipoise_pair::tpba::{Period, Running, RunningConfig, TpbaConfig};
 use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_path::source::{Source, Traffic};
-use equipoise_session::{Event, rtp};
+use equipoise_session::{Event, Transport, rtp};
+use equipoise_sim::pair::{PairFar, PairParts, pair};
 use equipoise_sim::tcp::{self, LossRecovery, Supply};
-use equipoise_sim::{
-    Connection, FlowId, FlowPair, LinkId, Observer, PairEvent, Session, Side, SimClock, Stream, Time, World,
-};
+use equipoise_sim::{Flow, FlowId, LinkId, Observer, Side, SimClock, Stream, Time, World};
 use rayon::prelude::*;
 
 use super::super::experiment::Lab;
@@ -142,7 +140,7 @@ fn at(seconds: f64) -> Time {
 }
 
 impl Observer for Watch {
-    fn on_event(&mut self, _: Time, flow: FlowId, side: Side, event: &Event) {
+    fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event) {
         match (side, event) {
             (Side::Far, Event::MediaReceived { size, delay, .. }) => {
                 let (media, delays) = (&mut self.media[flow.index()], &mut self.delays[flow.index()]);
@@ -150,18 +148,22 @@ impl Observer for Watch {
                 *delays = (delays.0 + delay.as_secs_f64(), delays.1 + 1);
             }
             (Side::Near, Event::ReportApplied { fraction_lost, .. }) => self.trace.reported_losses.push(*fraction_lost),
+            (_, Event::AduReceived { number, over, .. }) => {
+                self.trace.adus.push((seconds(now), *number, period(*over)));
+            }
+            (_, Event::Switched { to, adu, rate }) => {
+                self.trace.began.push((seconds(now), period(*to), *adu, rate.as_bps_f64()));
+            }
             _ => {}
         }
     }
+}
 
-    fn on_pair_event(&mut self, now: Time, _: FlowId, _: Side, event: &PairEvent) {
-        match *event {
-            PairEvent::Adu { number, over, .. } => self.trace.adus.push((seconds(now), number, over)),
-            PairEvent::Pair(equipoise_pair::Event::Began { period, adu, rate }) => {
-                self.trace.began.push((seconds(now), period, adu, rate.as_bps_f64()));
-            }
-            PairEvent::Pair(_) => {}
-        }
+/// The period in which a transport carries the data.
+const fn period(transport: Transport) -> Period {
+    match transport {
+        Transport::Tcp => Period::Probing,
+        Transport::Rtp => Period::Running,
     }
 }
 
@@ -176,8 +178,9 @@ pub(super) fn run(setting: &Setting, interval_s: f64) -> Result<Trace, SimError>
     for interval in 1..=intervals {
         world.run(at(f64::from(interval) * interval_s), &mut watch);
         for (index, flow) in flows.iter().enumerate() {
-            let tcp = world.tcp(*flow).or_else(|| world.pair_tcp(*flow));
-            let segments = tcp.map_or(0, |(_, far)| far.delivered().as_bytes() + far.received().0 * TCP_HEADER);
+            let tcp = world.far(*flow).or_else(|| world.far(*flow).map(PairFar::tcp));
+            let segments =
+                tcp.map_or(0, |far: &tcp::Receiver| far.delivered().as_bytes() + far.received().0 * TCP_HEADER);
             let bytes = segments + watch.media[index];
             let news = bytes - std::mem::replace(&mut before[index], bytes);
             watch.trace.rates[index].push(news as f64 * 8.0 / interval_s);
@@ -268,22 +271,18 @@ fn add(
         Kind::Tcp => {
             let config = tcp_config(start, plan.stop_s, Supply::Unlimited);
             let (near, far) = (tcp_near(config)?, tcp_far(window)?);
-            world.add_tcp(Connection { near, far, forward, backward, known: None }).map_err(Refused::Flow)
+            world.add_flow(Flow::new(near, far, forward, backward)).map_err(Refused::Flow)
         }
         Kind::Rate { name, parameters, report } => {
-            let session = Session {
-                near: rtp::Sender::new(rtp_near(RTP_PACKET, *report), controller(name, parameters)?)?,
-                far: rtp::Receiver::new(rtp_far)?,
-                forward,
-                backward,
-            };
-            world.add_session(session).map_err(Refused::Flow)
+            let near = rtp::Sender::new(rtp_near(RTP_PACKET, *report), controller(name, parameters)?)?;
+            let far = rtp::Receiver::new(rtp_far)?;
+            world.add_flow(Flow::new(near, far, forward, backward)).map_err(Refused::Flow)
         }
         Kind::Pair { tpba, law, report, adu } => {
             let law = *law;
             let running = Box::new(move |rate| governed(law, rate));
             let config = equipoise_pair::SenderConfig { rtp: rtp_near(RTP_PACKET, *report), tpba: *tpba, running };
-            let pair = FlowPair {
+            let (near, far) = pair(PairParts {
                 near: equipoise_pair::Sender::new(config)?,
                 far: equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(rtp_far))?,
                 // Tobe 1999, Sec. 4: the window is not reset for idleness.
@@ -295,10 +294,8 @@ fn add(
                 packet: SEGMENT,
                 adu: *adu,
                 start,
-                forward,
-                backward,
-            };
-            world.add_flow_pair(pair).map_err(Refused::Flow)
+            });
+            world.add_flow(Flow::new(near, far, forward, backward)).map_err(Refused::Flow)
         }
     }
 }

@@ -16,19 +16,16 @@
 //! [`Splitter`](equipoise::control::split::Splitter) how much of it on each path, once in a period. Which packet goes where
 //! follows the pacers: the path whose turn has come takes the packet that is next.
 //!
-//! Paths have numbers. To a sender, its world says which there are ([`MultipathInput::Path`]). A receiver learns of them
+//! Paths have numbers. To a sender, its world says which there are ([`Input::Path`](crate::Input::Path)). A receiver learns of them
 //! from what comes in. What it sends it sends back on the path that brought the question, whatever number its world has
 //! for that; its events have the sender's number.
 
-mod endpoint;
 mod path;
 mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{MultipathEndpoint, MultipathInput, MultipathOutput, PathChange};
-pub use equipoise::control::split::PathId;
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -1,7 +1,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::PathId;
+use crate::PathId;
 use crate::rtp::SenderConfig;
 use crate::rtp::exchange::Exchange;
 use crate::rtp::stream::{Counts, Sent};

@@ -1,7 +1,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::{MAX_PATHS, MultipathEndpoint, MultipathInput, MultipathOutput, PathId};
+use super::MAX_PATHS;
 use crate::rtp::compound::CompoundTimer;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::playout::{Came, Playout};
@@ -11,7 +11,7 @@ use crate::rtp::{ReceiverConfig, SessionError};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{Event, Ignored, Wake, WakeReason};
+use crate::{Endpoint, Event, Ignored, Input, Output, PathId, Wake, WakeReason};
 use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
 
@@ -282,23 +282,23 @@ impl Receiver {
     }
 }
 
-impl MultipathEndpoint for Receiver {
+impl Endpoint for Receiver {
     type Clock = ReceiverClock;
 
-    fn handle(&mut self, now: Instant<ReceiverClock>, input: MultipathInput<'_>) {
+    fn handle(&mut self, now: Instant<ReceiverClock>, input: Input<'_>) {
         if self.ended {
             return;
         }
         self.handled = self.handled.max(now);
         match input {
-            MultipathInput::Datagram { path, datagram } => self.on_datagram(now, path, datagram),
-            MultipathInput::Stop => {
+            Input::Datagram { path, datagram } => self.on_datagram(now, path, datagram),
+            Input::Stop => {
                 self.send_compound(now, true);
                 return self.end(false);
             }
             // What becomes of a path shows in what comes in.
-            MultipathInput::Timer | MultipathInput::Path { .. } => {}
-            MultipathInput::Payload { .. } => {
+            Input::Timer | Input::Path { .. } => {}
+            Input::Payload { .. } => {
                 self.outbox.about(None);
                 self.outbox.ignore(Ignored::Stray);
             }
@@ -310,14 +310,13 @@ impl MultipathEndpoint for Receiver {
         }
     }
 
-    fn poll(&mut self) -> Option<MultipathOutput<'_>> {
+    fn poll(&mut self) -> Option<Output<'_>> {
         if let Some((missing, payload)) = self.playout.pop() {
             let before = core::mem::replace(&mut self.given, payload);
             self.playout.recycle(before);
-            return Some(MultipathOutput::Payload { missing, payload: &self.given });
+            return Some(Output::Payload { missing, payload: &self.given });
         }
-        let (path, output) = self.outbox.poll_path()?;
-        Some(MultipathOutput::of(path, output))
+        self.outbox.poll()
     }
 
     fn wake(&self) -> Option<Wake<ReceiverClock>> {

@@ -2,8 +2,8 @@ use alloc::vec::Vec;
 
 use rand_core::Rng;
 
+use super::MAX_PATHS;
 use super::path::Path;
-use super::{MAX_PATHS, MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId};
 use crate::rtp::compound::CompoundTimer;
 use crate::rtp::exchange::{Application, Circuit, Told};
 use crate::rtp::outbox::Outbox;
@@ -13,7 +13,7 @@ use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
 use crate::wire::rtp::Subflow;
-use crate::{Event, Ignored, Wake, WakeReason};
+use crate::{Endpoint, Event, Ignored, Input, Output, PathChange, PathId, Wake, WakeReason};
 use equipoise::control::split::{BoxedSplitter, PathView, pooled};
 use equipoise::control::{BoxedController, Feedback, IntervalSummary};
 use equipoise::pace::Readiness;
@@ -419,10 +419,10 @@ impl Sender {
     }
 }
 
-impl MultipathEndpoint for Sender {
+impl Endpoint for Sender {
     type Clock = SenderClock;
 
-    fn handle(&mut self, now: Instant<SenderClock>, input: MultipathInput<'_>) {
+    fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
         if self.ended {
             return;
         }
@@ -431,19 +431,19 @@ impl MultipathEndpoint for Sender {
         self.handled = now;
         self.outbox.about(None);
         let taken = match input {
-            MultipathInput::Datagram { path, datagram } => {
+            Input::Datagram { path, datagram } => {
                 self.outbox.about(Some(path));
                 self.on_datagram(now, path, datagram);
                 Ok(())
             }
-            MultipathInput::Payload { payload, twice } => self.on_payload(now, payload, twice),
-            MultipathInput::Path { path, change } => self.on_path(now, path, change),
-            MultipathInput::Stop => {
+            Input::Payload { payload, twice } => self.on_payload(now, payload, twice),
+            Input::Path { path, change } => self.on_path(now, path, change),
+            Input::Stop => {
                 self.send_compound(now, true);
                 self.end(false);
                 Ok(())
             }
-            MultipathInput::Timer => Ok(()),
+            Input::Timer => Ok(()),
         };
         if let Err(reason) = taken {
             self.outbox.ignore(reason);
@@ -453,9 +453,8 @@ impl MultipathEndpoint for Sender {
         }
     }
 
-    fn poll(&mut self) -> Option<MultipathOutput<'_>> {
-        let (path, output) = self.outbox.poll_path()?;
-        Some(MultipathOutput::of(path, output))
+    fn poll(&mut self) -> Option<Output<'_>> {
+        self.outbox.poll()
     }
 
     fn room(&self) -> usize {

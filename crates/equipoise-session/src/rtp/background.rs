@@ -82,8 +82,8 @@ mod tests {
         background.handle(Instant::from_nanos(millis * 1_000_000), Input::Timer);
         let (mut sent, mut resets) = (0, 0);
         while let Some(output) = background.poll() {
-            sent += usize::from(matches!(output, Output::Event(Event::MediaSent { .. })));
-            resets += usize::from(matches!(output, Output::Event(Event::PacingReset { .. })));
+            sent += usize::from(matches!(output, Output::Event { event: Event::MediaSent { .. }, .. }));
+            resets += usize::from(matches!(output, Output::Event { event: Event::PacingReset { .. }, .. }));
         }
         (sent, resets)
     }

@@ -251,7 +251,6 @@ impl Exchange {
                 fraction_lost,
                 packets: u64::from(block.extended_highest.saturating_sub(highest)),
                 round_trip: Some(round_trip),
-                path_load: None,
                 bottleneck: said.bottleneck,
                 application_limited: request.application_limited,
                 egress,

@@ -2,8 +2,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::wire::rtp::RtpHeader;
-use crate::{Event, Ignored, Output, Transmit};
-use equipoise::control::split::PathId;
+use crate::{Carrier, Event, Ignored, Output, PathId, Transmit};
 
 /// What a state machine has decided and not yet handed out, in order.
 ///
@@ -57,14 +56,9 @@ impl Outbox {
     }
 
     pub(crate) fn poll(&mut self) -> Option<Output<'_>> {
-        self.poll_path().map(|(_, output)| output)
-    }
-
-    /// The next thing, and the path that it is about.
-    pub(crate) fn poll_path(&mut self) -> Option<(Option<PathId>, Output<'_>)> {
         let (path, item) = self.items.pop_front()?;
         let media = match item {
-            Item::Event(event) => return Some((path, Output::Event(event))),
+            Item::Event(event) => return Some(Output::Event { path, event }),
             Item::Media { header, media } => {
                 self.buffer.clear();
                 header.encode(&mut self.buffer);
@@ -75,6 +69,7 @@ impl Outbox {
                 0
             }
         };
-        Some((path, Output::Transmit(Transmit { head: &self.buffer, media })))
+        let transmit = Transmit { head: &self.buffer, media, carrier: Carrier::Udp };
+        Some(Output::Transmit { path: path.unwrap_or_default(), transmit })
     }
 }

@@ -67,9 +67,9 @@ fn another_programs_packets_come_out_byte_by_byte() {
         .collect();
     for (at, packet) in packets.iter().enumerate() {
         bench.run_until(at as u64 * 10);
-        bench.tell(true, Input::Payload(packet));
+        bench.tell(true, Input::payload(packet));
     }
-    bench.tell(true, Input::Payload(b"no RTP at all"));
+    bench.tell(true, Input::payload(b"no RTP at all"));
     bench.run_until(2000);
     assert!(bench.packets == packets, "the sequence number wraps, the lengths differ, and the bytes are the same");
     assert_eq!(bench.count(|event| *event == Event::Ignored(Ignored::Malformed)), 1);
@@ -125,8 +125,8 @@ fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
 fn payload_beyond_the_room_is_refused_whole_and_counted() {
     let mut bench = TwoEnds::cbr(Payload::Stream, media(|_, _| vec![5]));
     let room = bench.sender.room();
-    bench.tell(true, Input::Payload(&bytes(room + 1)));
+    bench.tell(true, Input::payload(&bytes(room + 1)));
     assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(Ignored::Full))), (0, 1));
-    bench.tell(true, Input::Payload(&bytes(room)));
+    bench.tell(true, Input::payload(&bytes(room)));
     assert!(bench.sender.room() < 2000, "full but for the packets that left at once");
 }

@@ -251,7 +251,7 @@ impl Endpoint for Receiver {
         }
         self.handled = self.handled.max(now);
         match input {
-            Input::Datagram(datagram) => self.on_datagram(now, datagram),
+            Input::Datagram { datagram, .. } => self.on_datagram(now, datagram),
             Input::Stop => {
                 self.send_compound(now, true);
                 self.release_held(Instant::MAX);
@@ -259,8 +259,8 @@ impl Endpoint for Receiver {
                 self.ended = true;
                 self.outbox.event(Event::Ended { by_peer: false });
             }
-            Input::Timer | Input::PathLoad(_) => {}
-            Input::Payload(_) => self.outbox.ignore(Ignored::Stray),
+            Input::Timer | Input::Path { .. } => {}
+            Input::Payload { payload: _, .. } => self.outbox.ignore(Ignored::Stray),
         }
         self.release_held(self.handled);
         self.playout.release(self.handled);

@@ -10,7 +10,7 @@ use super::supply::{Stock, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
 use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
-use equipoise::control::{BoxedController, Feedback, IntervalSummary};
+use equipoise::control::{BoxedController, Feedback};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -73,7 +73,6 @@ pub struct Sender {
     start: Instant<SenderClock>,
     exchange: Exchange,
     compound: CompoundTimer<SenderClock>,
-    path_load: Option<f64>,
     /// Packets since the last pair.
     singles: u32,
     circuit: Circuit,
@@ -111,7 +110,6 @@ impl Sender {
             start: config.start,
             exchange: Exchange::new(config.delays, config.report_interval, config.start),
             compound,
-            path_load: None,
             singles: 0,
             circuit: Circuit::new(config.report_interval, config.start),
             handled: Instant::ZERO,
@@ -123,11 +121,6 @@ impl Sender {
         }
         sender.decided();
         Ok(sender)
-    }
-
-    /// When the sender is going to ask for the next report, or to find that the last ones are missing.
-    pub const fn next_request(&self) -> Instant<SenderClock> {
-        self.exchange.due()
     }
 
     /// Another controller takes over, at its own rate.
@@ -294,7 +287,6 @@ impl Sender {
                 // From here on packets are those of the present rate; no way has to be guessed.
                 self.exchange.begin(now);
             }
-            let summary = IntervalSummary { path_load: self.path_load, ..summary };
             self.controller.on_feedback(now, &Feedback::Interval(summary));
             self.decided();
         }
@@ -311,25 +303,25 @@ impl Endpoint for Sender {
     type Clock = SenderClock;
 
     fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
-        if self.ended {
+        // A session over one path has it from beginning to end.
+        if self.ended || matches!(input, Input::Path { .. }) {
             return;
         }
         // A world may report an arrival that the kernel stamped before the last timer: time never runs backwards here.
         let now = now.max(self.handled);
         self.handled = now;
         match input {
-            Input::Datagram(datagram) => self.on_datagram(now, datagram),
-            Input::Payload(payload) => {
+            Input::Datagram { datagram, .. } => self.on_datagram(now, datagram),
+            Input::Payload { payload, .. } => {
                 if let Err(reason) = self.on_payload(now, payload) {
                     self.outbox.ignore(reason);
                 }
             }
-            Input::PathLoad(load) => self.path_load = Some(load).filter(|load| load.is_finite() && *load >= 0.0),
             Input::Stop => {
                 self.packetiser.send_compound(now, true, &mut self.outbox);
                 self.end(false);
             }
-            Input::Timer => {}
+            Input::Timer | Input::Path { .. } => {}
         }
         if !self.ended {
             self.run(now);

@@ -99,7 +99,7 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
             let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
             match output {
                 None => break,
-                Some(Output::Transmit(transmit)) => {
+                Some(Output::Transmit { transmit, .. }) => {
                     let mut bytes = transmit.head.to_vec();
                     bytes.resize(transmit.len(), 0);
                     let kind = self.kind(is_sender, &bytes);
@@ -108,7 +108,7 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
                         self.in_flight.push((now + way * 1_000_000, self.order, is_sender, bytes.clone()));
                     }
                 }
-                Some(Output::Event(event)) => self.note(now, is_sender, event),
+                Some(Output::Event { event, .. }) => self.note(now, is_sender, event),
                 Some(Output::Payload { .. }) => unreachable!("generated media is not given out"),
             }
         }
@@ -162,9 +162,9 @@ impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
 
     fn deliver(&mut self, now: u64, to_receiver: bool, bytes: &[u8]) {
         if to_receiver {
-            self.receiver.handle(Instant::from_nanos(now), Input::Datagram(bytes));
+            self.receiver.handle(Instant::from_nanos(now), Input::datagram(bytes));
         } else {
-            self.sender.handle(Instant::from_nanos(now), Input::Datagram(bytes));
+            self.sender.handle(Instant::from_nanos(now), Input::datagram(bytes));
         }
         self.drain(now, !to_receiver);
     }
@@ -424,7 +424,7 @@ fn strangers_forgeries_and_noise_are_counted_and_change_nothing() {
     ];
     for (bytes, reason) in forged {
         dialogue.ignored.clear();
-        dialogue.sender.handle(instant, Input::Datagram(&bytes));
+        dialogue.sender.handle(instant, Input::datagram(&bytes));
         dialogue.drain(now, true);
         assert_eq!(dialogue.ignored, [(true, reason)], "{bytes:02x?}");
     }
@@ -448,7 +448,7 @@ fn a_report_that_was_held_longer_than_it_was_under_way_is_implausible() {
     let extension = crate::wire::DelayReport::agreed(None).to_bytes();
     let mut out = Vec::new();
     rtcp::encode_receiver_report(RECEIVER, &[block], &extension, &mut out);
-    dialogue.sender.handle(Instant::from_nanos(EPOCH + 1_500_000_000), Input::Datagram(&out));
+    dialogue.sender.handle(Instant::from_nanos(EPOCH + 1_500_000_000), Input::datagram(&out));
     dialogue.drain(EPOCH + 1_500_000_000, true);
     assert_eq!(dialogue.ignored, [(true, Ignored::Implausible)]);
 }
@@ -477,7 +477,7 @@ fn a_receiver_drops_foreign_sources_and_implausible_times() {
     ];
     for (bytes, reason) in hostile {
         dialogue.ignored.clear();
-        dialogue.receiver.handle(Instant::from_nanos(now), Input::Datagram(&bytes));
+        dialogue.receiver.handle(Instant::from_nanos(now), Input::datagram(&bytes));
         dialogue.drain(now, false);
         assert_eq!(dialogue.ignored, [(false, reason)], "{bytes:02x?}");
     }
@@ -494,7 +494,7 @@ fn compounds_carry_the_names_and_disturb_no_interval() {
     // The goodbye is a compound too: SR, SDES, BYE within the head that a world has room for.
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 20_600_000_000), Input::Stop);
     while let Some(output) = dialogue.sender.poll() {
-        if let Output::Transmit(transmit) = output {
+        if let Output::Transmit { transmit, .. } = output {
             assert!(transmit.head.len() <= crate::Transmit::MAX_HEAD);
             compounds.push(transmit.head.to_vec());
         }

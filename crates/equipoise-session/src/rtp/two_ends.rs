@@ -104,13 +104,13 @@ impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
             let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
             match output {
                 None => break,
-                Some(Output::Event(event)) => self.events.push((self.now - EPOCH, event)),
+                Some(Output::Event { event, .. }) => self.events.push((self.now - EPOCH, event)),
                 Some(Output::Payload { missing, payload }) => {
                     self.missing += missing;
                     self.given.extend_from_slice(payload);
                     self.packets.push(payload.to_vec());
                 }
-                Some(Output::Transmit(transmit)) => {
+                Some(Output::Transmit { transmit, .. }) => {
                     let mut bytes = transmit.head.to_vec();
                     bytes.resize(transmit.len(), 0);
                     self.order += 1;
@@ -146,7 +146,7 @@ impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
             self.now = self.now.max(next);
             if datagram == Some(next) {
                 if let Some(Reverse((_, _, to_sender, bytes))) = self.under_way.pop() {
-                    self.tell(to_sender, Input::Datagram(&bytes));
+                    self.tell(to_sender, Input::datagram(&bytes));
                 }
             } else if let Some((_, is_sender)) = timer {
                 self.tell(is_sender, Input::Timer);
@@ -158,7 +158,7 @@ impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
     /// Pushes as much of `payload` as there is room for.
     pub(super) fn feed(&mut self, payload: &[u8]) -> usize {
         let length = payload.len().min(self.sender.room());
-        self.tell(true, Input::Payload(&payload[..length]));
+        self.tell(true, Input::payload(&payload[..length]));
         length
     }
 

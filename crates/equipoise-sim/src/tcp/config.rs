@@ -3,7 +3,7 @@ use equipoise::units::{Rate, Size, Span};
 use equipoise_path::source::Content;
 use thiserror::Error;
 
-use super::HEADER;
+use super::{HEADER, KnownBandwidth};
 use crate::Time;
 
 /// How a sender is made.
@@ -29,6 +29,8 @@ pub struct SenderConfig {
     pub min_rto: Span,
     /// Measures the path's bandwidth by the connection's own segments; the window law is told of the results.
     pub measurement: Option<InlineConfig>,
+    /// Where a world that knows the path's bandwidth writes it for the window law.
+    pub bandwidth: Option<KnownBandwidth>,
 }
 
 impl SenderConfig {
@@ -46,6 +48,7 @@ impl SenderConfig {
             handshake: true,
             min_rto: Span::from_secs(1),
             measurement: None,
+            bandwidth: None,
         }
     }
 

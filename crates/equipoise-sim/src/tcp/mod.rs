@@ -11,8 +11,11 @@
 
 mod config;
 mod departures;
+mod endpoint;
+mod known;
 mod receiver;
 mod scoreboard;
+mod segment;
 mod sender;
 mod stats;
 mod supply;
@@ -22,7 +25,9 @@ mod timer;
 mod written;
 
 pub use config::{DelayedAcks, LossRecovery, ReceiverConfig, SenderConfig, Supply, TcpError};
+pub use known::KnownBandwidth;
 pub use receiver::Receiver;
+pub(crate) use segment::Encoded;
 pub use sender::Sender;
 pub use stats::SenderStats;
 

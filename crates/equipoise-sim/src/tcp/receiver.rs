@@ -1,5 +1,6 @@
 use equipoise::units::Size;
 
+use super::segment::Encoded;
 use super::timer::Timer;
 use super::{Ack, DelayedAcks, ReceiverConfig, SackBlocks, Segment, TcpError};
 use crate::Time;
@@ -25,6 +26,9 @@ pub struct Receiver {
     delivered: Size,
     received: u64,
     duplicates: u64,
+    /// As an endpoint: the answer that waits, and the one that leaves.
+    pub(super) answer: Option<Encoded>,
+    pub(super) encoded: Encoded,
 }
 
 /// Segments from `first` to the one before `end`.
@@ -58,6 +62,8 @@ impl Receiver {
             delivered: Size::ZERO,
             received: 0,
             duplicates: 0,
+            answer: None,
+            encoded: Encoded::EMPTY,
         })
     }
 

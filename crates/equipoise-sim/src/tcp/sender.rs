@@ -6,6 +6,7 @@ use equipoise::units::Span;
 
 use super::departures::Departures;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
+use super::segment::Encoded;
 use super::supply::Application;
 use super::timer::{RoundTrips, Timer};
 use super::{Ack, LossRecovery, Segment, SenderConfig, SenderStats, TcpError};
@@ -17,7 +18,7 @@ use crate::Time;
 /// send, then ask for the next [`wake`](Self::wake).
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct Sender {
-    config: SenderConfig,
+    pub(super) config: SenderConfig,
     law: BoxedWindowController,
     application: Application,
     phase: Phase,
@@ -51,6 +52,9 @@ pub struct Sender {
     acknowledged: u64,
     last_round_trip: Option<Span>,
     finished: Option<Time>,
+    /// As an endpoint: the last moment that was handled, and the segment that leaves.
+    pub(super) handled: Time,
+    pub(super) encoded: Encoded,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +109,8 @@ impl Sender {
             acknowledged: 0,
             last_round_trip: None,
             finished: None,
+            handled: Time::ZERO,
+            encoded: Encoded::EMPTY,
             config,
         })
     }
@@ -163,11 +169,6 @@ impl Sender {
     pub fn written(&self) -> (u64, u64) {
         let written = self.application.written();
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
-    }
-
-    /// Written bytes in front of segment `number`, which is not acknowledged.
-    pub(crate) fn bytes_before(&self, number: u64) -> u64 {
-        self.application.written().bytes_before(number)
     }
 
     /// Goes on with a window of so many segments, one at least.

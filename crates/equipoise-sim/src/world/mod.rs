@@ -1,28 +1,20 @@
-mod multipath;
+mod flow;
 mod noise;
-mod pair;
-mod session;
-mod tcp_flow;
+mod oracle;
 
-use equipoise::units::{Instant, Size, Span};
+use equipoise::units::{Instant, Span};
 use equipoise_path::link::{LinkConfig, LinkError, LinkStats};
 use equipoise_path::source::Source;
-use equipoise_session::multipath::{MultipathInput, PathChange, PathId};
-use equipoise_session::rtp::{Receiver, Sender};
-use equipoise_session::{Event, Input};
+use equipoise_session::{Event, Input, PathChange, PathId};
 use thiserror::Error;
 
-use self::multipath::MultipathState;
-pub use self::multipath::{Multipath, PathLinks};
+use self::flow::FlowState;
+pub use self::flow::{FarEnd, Flow, NearEnd, PathLinks, turn};
 pub use self::noise::WhiteNoise;
-use self::pair::PairState;
-pub use self::pair::{FlowPair, PairEvent};
-use self::session::SessionState;
-pub use self::session::turn;
-pub use self::tcp_flow::{Connection, KnownBandwidth};
-use self::tcp_flow::{TcpInput, TcpState};
+pub use self::oracle::BandwidthOracle;
+use self::oracle::Oracle;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::network::{LinkId, Network, Outside};
 use crate::packets::{PacketId, Packets};
 
@@ -53,18 +45,6 @@ pub enum Side {
     Far,
 }
 
-/// A controlled session: two ends and the links between them.
-pub struct Session {
-    /// Sends media.
-    pub near: Sender,
-    /// Receives it.
-    pub far: Receiver,
-    /// The links that media pass, in order; none for a way without delay.
-    pub forward: Vec<LinkId>,
-    /// The links that reports pass, in order.
-    pub backward: Vec<LinkId>,
-}
-
 /// A stream that answers to nobody, such as background traffic: packets on a source's schedule, without content.
 ///
 /// Its events are those of a session's media. No datagram is made or parsed for it, which is what most packets of a
@@ -87,9 +67,15 @@ pub enum FlowError {
         /// How many links there are.
         links: usize,
     },
-    /// A stream has no link to send into.
-    #[error("a stream or a connection has to pass one link at least")]
+    /// A stream or a path has no link.
+    #[error("a stream, and a path there and back, has to pass one link at least")]
     NoLink,
+    /// There is no such flow with ends, which a stream does not have.
+    #[error("flow {flow} is not one of this world's flows with two ends")]
+    UnknownFlow {
+        /// The flow's number.
+        flow: usize,
+    },
     /// The world would measure a path's bandwidth for ever at one moment.
     #[error("bandwidth measured every {interval}; the time between two measurements has to be above zero")]
     MeasuringInterval {
@@ -116,11 +102,9 @@ pub trait Observer {
     /// One end did or saw something.
     fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);
 
-    /// One end of a flow pair did or saw something, beside its RTP half's events.
-    fn on_pair_event(&mut self, _now: Time, _flow: FlowId, _side: Side, _event: &PairEvent) {}
     /// One end of a session over several paths did or saw something on one of them. Where nobody asks which one, it is an
     /// event like any other.
-    fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, (_, event): (PathId, &Event)) {
+    fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, _path: PathId, event: &Event) {
         self.on_event(now, flow, side, event);
     }
 }
@@ -144,69 +128,28 @@ pub struct World {
     /// How far behind what is known of the sessions' packets no unknown one can arrive.
     look_ahead: Option<Span>,
     network: Network,
-    flows: Vec<Flow>,
-    agenda: Agenda,
-    /// What the numbers of the agenda stand for.
+    /// `None` for a stream.
+    flows: Vec<Option<FlowState>>,
+    oracles: Vec<Oracle>,
+    events: EventQueue,
+    /// What the numbers of the event queue stand for.
     things: Vec<Thing>,
     packets: Packets,
     scratch: Vec<u8>,
-    outgoing: Vec<PacketId>,
+    outgoing: Vec<(PathId, PacketId)>,
 }
 
+/// What can happen.
 #[derive(Clone, Copy, Debug)]
 enum Thing {
-    /// A packet reaches the end of a way.
-    Arrival { way: usize, flow: usize, side: Side, path: usize },
+    /// A packet reaches the end of a route.
+    Arrival { route: usize, flow: usize, side: Side, path: usize },
     /// A side of a flow wants to be woken.
     Timer { flow: usize, side: Side },
-    /// A TCP flow is to be told its bandwidth.
-    Measurement { flow: usize },
+    /// An oracle measures.
+    Measurement { oracle: usize },
     /// Something becomes of a path.
     PathChange { flow: usize, path: PathId, change: PathChange },
-}
-
-#[expect(clippy::large_enum_variant, reason = "a flow's two ends are best kept in one place")]
-enum Flow {
-    Session(SessionState),
-    Multipath(MultipathState),
-    Tcp(TcpState),
-    Pair(Box<PairState>),
-    Stream,
-}
-
-impl Flow {
-    /// Where the flow's two ends are; `None` for one without.
-    fn ends(&mut self) -> Option<&mut Ends> {
-        match self {
-            Self::Session(state) => Some(&mut state.ends),
-            Self::Multipath(state) => Some(&mut state.ends),
-            Self::Tcp(state) => Some(&mut state.ends),
-            Self::Pair(state) => Some(&mut state.ends),
-            Self::Stream => None,
-        }
-    }
-}
-
-/// Where a flow's near and far end are.
-struct Ends {
-    /// The numbers of each path's ways from the near and from the far side.
-    ways: Vec<[usize; 2]>,
-    /// The timers' numbers in the agenda.
-    timers: [usize; 2],
-    /// When each side is going to be woken.
-    wakes: [Option<Time>; 2],
-}
-
-impl Ends {
-    /// The number of a path's way from a side.
-    fn way(&self, path: usize, side: Side) -> Option<usize> {
-        self.ways.get(path).map(|ways| ways[side as usize])
-    }
-
-    /// The same where there is one path.
-    fn only_way(&self, side: Side) -> usize {
-        self.ways[0][side as usize]
-    }
 }
 
 /// The network is taken this far in one go where no session limits it: some hundred packets, which fit into a cache.
@@ -227,45 +170,10 @@ impl World {
         self.network.add_link(config)
     }
 
-    /// Adds a session, whose ends are woken when they ask for it.
-    ///
-    /// # Errors
-    /// [`FlowError`] where a path cannot be, or where time has passed.
-    pub fn add_session(&mut self, session: Session) -> Result<FlowId, FlowError> {
-        let Session { near, far, forward, backward } = session;
-        let ends = self.ends(&[(&forward, &backward)])?;
-        let load_offered = vec![Size::ZERO; forward.len()];
-        let state = SessionState { near, far, ends, load_since: self.now, load_offered };
-        self.flows.push(Flow::Session(state));
-        self.arrange()?;
-        Ok(FlowId(self.flows.len() - 1))
-    }
-
-    /// Lays the ways of the next flow, there and back on each of its paths.
-    fn ends(&mut self, paths: &[(&[LinkId], &[LinkId])]) -> Result<Ends, FlowError> {
-        for (forward, backward) in paths {
-            self.check(forward)?;
-            self.check(backward)?;
-        }
-        let flow = self.flows.len();
-        let mut way = |links: &[LinkId], side: Side, path: usize| {
-            let thing = self.thing(Thing::Arrival { way: 0, flow, side, path });
-            let way = self.network.add_way(links, FlowId(flow), thing);
-            self.things[thing] = Thing::Arrival { way, flow, side, path };
-            way
-        };
-        let there_and_back = |(path, (forward, backward)): (usize, &(&[LinkId], &[LinkId]))| {
-            [way(forward, Side::Far, path), way(backward, Side::Near, path)]
-        };
-        let ways = paths.iter().enumerate().map(there_and_back).collect();
-        let timers = [Side::Near, Side::Far].map(|side| self.thing(Thing::Timer { flow, side }));
-        Ok(Ends { ways, timers, wakes: [None; 2] })
-    }
-
     /// Adds a stream.
     ///
     /// # Errors
-    /// As [`World::add_session`], and [`FlowError::NoLink`].
+    /// As [`World::add_flow`], and [`FlowError::NoLink`].
     pub fn add_stream(&mut self, stream: Stream) -> Result<FlowId, FlowError> {
         self.check(&stream.forward)?;
         if stream.forward.is_empty() {
@@ -273,7 +181,7 @@ impl World {
         }
         let flow = FlowId(self.flows.len());
         self.network.add_stream(stream.source, &stream.forward, flow);
-        self.flows.push(Flow::Stream);
+        self.flows.push(None);
         self.arrange()?;
         Ok(flow)
     }
@@ -292,10 +200,10 @@ impl World {
         self.network.arrange().map_err(|LinkId(link)| FlowError::Ring { link })
     }
 
-    /// The number in the agenda of something new.
+    /// The number in the event queue of something new.
     fn thing(&mut self, thing: Thing) -> usize {
         self.things.push(thing);
-        self.agenda.reserve(self.things.len());
+        self.events.reserve(self.things.len());
         self.things.len() - 1
     }
 
@@ -319,22 +227,11 @@ impl World {
         (self.running, self.end) = (true, until + TICK);
         self.set_horizon(observer);
         for flow in 0..self.flows.len() {
-            match &self.flows[flow] {
-                Flow::Session(_) => {
-                    self.turn(flow, Side::Near, None, observer);
-                    self.turn(flow, Side::Far, None, observer);
-                }
-                Flow::Multipath(_) => {
-                    self.turn_multipath(flow, Side::Near, None, observer);
-                    self.turn_multipath(flow, Side::Far, None, observer);
-                }
-                Flow::Tcp(_) => self.turn_tcp(flow, Side::Near, None),
-                Flow::Pair(_) => self.begin_pair(flow, observer),
-                Flow::Stream => {}
-            }
+            self.turn(flow, Side::Near, None, observer);
+            self.turn(flow, Side::Far, None, observer);
         }
         loop {
-            let (at, thing) = self.agenda.next().filter(|(at, _)| *at <= until).unzip();
+            let (at, thing) = self.events.next().filter(|(at, _)| *at <= until).unzip();
             let next = at.unwrap_or(self.end);
             let ahead = self.look_ahead.unwrap_or(Span::ZERO);
             if next > self.network.known() + ahead || (at.is_none() && self.network.known() < self.end) {
@@ -344,24 +241,16 @@ impl World {
             let Some(thing) = thing else { break };
             self.now = next;
             match self.things[thing] {
-                Thing::Arrival { way, flow, side, path } => {
-                    if let Some(packet) = self.network.take(way, &mut self.agenda) {
-                        match &self.flows[flow] {
-                            Flow::Multipath(_) => self.deliver_on_path(packet, (flow, side), path, observer),
-                            Flow::Tcp(_) => {
-                                let segment = self.packets.remove_segment(packet.number as PacketId);
-                                self.turn_tcp(flow, side, segment.map(TcpInput::Segment));
-                            }
-                            Flow::Pair(_) => self.deliver_to_pair(&packet, flow, side, observer),
-                            Flow::Session(_) | Flow::Stream => self.deliver(packet, flow, side, observer),
-                        }
+                Thing::Arrival { route, flow, side, path } => {
+                    if let Some(packet) = self.network.take(route, &mut self.events) {
+                        self.deliver(&packet, flow, side, path, observer);
                     }
                 }
-                Thing::Timer { flow, side } => self.ring(flow, side, observer),
-                Thing::Measurement { flow } => self.measure(flow, observer),
+                Thing::Timer { flow, side } => self.wake(flow, side, observer),
+                Thing::Measurement { oracle } => self.measure(oracle, observer),
                 Thing::PathChange { flow, path, change } => {
-                    self.agenda.set(thing, None);
-                    self.turn_multipath(flow, Side::Near, Some(MultipathInput::Path { path, change }), observer);
+                    self.events.set(thing, None);
+                    self.turn(flow, Side::Near, Some(Input::Path { path, change }), observer);
                 }
             }
         }
@@ -377,8 +266,8 @@ impl World {
     }
 
     fn advance_to(&mut self, to: Time, observer: &mut impl Observer) {
-        let Self { network, agenda, packets, .. } = self;
-        network.advance(to, &mut Outside { agenda, packets, observer });
+        let Self { network, events, packets, .. } = self;
+        network.advance(to, &mut Outside { events, packets, observer });
     }
 
     /// Tells every sending end to end its session now; what they still send is under way, so let some time pass after.
@@ -387,48 +276,7 @@ impl World {
             observer.on_event(self.now, flow, Side::Near, &Event::Ended { by_peer: false });
         }
         for flow in 0..self.flows.len() {
-            match &mut self.flows[flow] {
-                Flow::Tcp(state) => state.near.stop(self.now),
-                Flow::Multipath(_) => self.turn_multipath(flow, Side::Near, Some(MultipathInput::Stop), observer),
-                Flow::Pair(_) => self.turn_pair(flow, Side::Near, Some(equipoise_pair::Input::Stop), observer),
-                Flow::Session(_) | Flow::Stream => self.turn(flow, Side::Near, Some(Input::Stop), observer),
-            }
-        }
-    }
-
-    /// Sets the network's horizon: the end of the run, or before that the next request for a report, which asks for the
-    /// links' loads.
-    ///
-    /// What the old one held back is taken on at once: nothing may be sent into a time of which arrivals are not known.
-    fn set_horizon(&mut self, observer: &mut impl Observer) {
-        let requests = self.flows.iter().filter_map(|flow| match flow {
-            Flow::Session(state) => Some(state.near.next_request().assume_clock()),
-            Flow::Tcp(state) => state.next_measurement(),
-            Flow::Multipath(_) | Flow::Pair(_) | Flow::Stream => None,
-        });
-        self.network.horizon = requests.fold(self.end, Time::min);
-        self.advance_to(self.network.known(), observer);
-    }
-
-    fn ring(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
-        if let Some(ends) = self.flows[flow].ends() {
-            ends.wakes[side as usize] = None;
-            self.agenda.set(ends.timers[side as usize], None);
-        }
-        match &self.flows[flow] {
-            Flow::Multipath(_) => self.turn_multipath(flow, side, Some(MultipathInput::Timer), observer),
-            Flow::Tcp(_) => self.turn_tcp(flow, side, Some(TcpInput::Timer)),
-            Flow::Pair(_) => self.ring_pair(flow, side, observer),
-            Flow::Session(_) | Flow::Stream => self.turn(flow, side, Some(Input::Timer), observer),
-        }
-    }
-
-    fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
-        let Some(ends) = self.flows[flow].ends() else { return };
-        // Time does not run backwards, whatever an end asks for.
-        let asked = asked.map(|at| at.max(self.now));
-        if asked != std::mem::replace(&mut ends.wakes[side as usize], asked) {
-            self.agenda.set(ends.timers[side as usize], asked);
+            self.turn(flow, Side::Near, Some(Input::Stop), observer);
         }
     }
 }

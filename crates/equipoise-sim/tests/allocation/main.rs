@@ -14,7 +14,7 @@ use equipoise_path::source::{Source, Traffic};
 use equipoise_session::Event;
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use equipoise_sim::tcp::{self, LossRecovery};
-use equipoise_sim::{Connection, FlowId, LinkId, Session, Side, Stream, Time, World};
+use equipoise_sim::{Flow, FlowId, LinkId, Side, Stream, Time, World};
 
 /// Counts every allocation of each thread, and the bytes that are held: a test is a thread, and so is a world.
 struct Counting;
@@ -88,7 +88,7 @@ impl Dumbbell {
         let config = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
         let near = Sender::new(config, Box::new(Cbr::new(mbps(3)))).expect("a valid configuration");
         let (forward, backward) = (vec![there, bottleneck], vec![back]);
-        world.add_session(Session { near, far, forward, backward }).expect("links of this world");
+        world.add_flow(Flow::new(near, far, forward, backward)).expect("links of this world");
 
         let rate = Schedule::new(mbps(40), vec![(Span::from_secs(2), mbps(14))]);
         let source = Source::new(Traffic::Poisson, rate, PACKET, Instant::ZERO, (1, 1));
@@ -147,12 +147,11 @@ fn warm_connections_allocate_nothing_and_do_not_grow() {
         let config = tcp::SenderConfig { recovery, ..tcp::SenderConfig::new(Size::from_bytes(1500)) };
         let near = tcp::Sender::new(config, Box::new(Reno::new(100.0))).expect("a valid configuration");
         let far = tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("a valid configuration");
-        let connection = Connection { near, far, forward: vec![there], backward: vec![back], known: None };
-        world.add_tcp(connection).expect("links of this world")
+        world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world")
     });
     let mut run = |secs: i64| {
         world.run(Time::ZERO + Span::from_secs(secs), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
-        let stats = flows.map(|flow| world.tcp(flow).expect("a connection").0.stats());
+        let stats = flows.map(|flow| world.near::<tcp::Sender>(flow).expect("a connection").stats());
         stats.iter().fold((0, 0), |(sent, lost), stats| (sent + stats.sent, lost + stats.recoveries))
     };
     let before = run(20);

@@ -6,9 +6,9 @@ use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 use equipoise_pair::TcpState;
 use equipoise_pair::tpba::{ProbeInterval, Tolerance, TpbaConfig};
-use equipoise_session::multipath::{self, MultipathEndpoint as _, MultipathInput, MultipathOutput, PathChange, PathId};
+use equipoise_session::multipath::{self};
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise_session::{Endpoint as _, Input, Output};
+use equipoise_session::{Endpoint as _, Input, Output, PathChange, PathId};
 
 use crate::ALLOCATIONS;
 
@@ -30,13 +30,13 @@ fn media_packets_are_sent_and_received_without_allocation() {
         let now = millis * 1_000_000;
         sender.handle(Instant::from_nanos(now), Input::Timer);
         while let Some(output) = sender.poll() {
-            let Output::Transmit(transmit) = output else { continue };
+            let Output::Transmit { transmit, .. } = output else { continue };
             // Compounds go out every few seconds and may allocate; only media counts here.
             if transmit.media == 0 {
                 continue;
             }
             datagram[..transmit.head.len()].copy_from_slice(transmit.head);
-            receiver.handle(Instant::from_nanos(now + 5_000_000), Input::Datagram(&datagram));
+            receiver.handle(Instant::from_nanos(now + 5_000_000), Input::datagram(&datagram));
             while receiver.poll().is_some() {
                 received += 1;
             }
@@ -55,7 +55,7 @@ fn so_are_those_of_a_session_over_two_paths() {
     let total = Box::new(Cbr::new(Rate::from_bps(8_000_000)));
     let mut sender = multipath::Sender::new(config, Span::from_secs(3600), total, Box::new(Equal)).expect("valid");
     for path in [0, 1].map(PathId) {
-        sender.handle(Instant::ZERO, MultipathInput::Path { path, change: PathChange::Up });
+        sender.handle(Instant::ZERO, Input::Path { path, change: PathChange::Up });
     }
     let config = ReceiverConfig::new(2, "b", 1, ClockMap::SYNCHRONISED, 1);
     let mut receiver = multipath::Receiver::new(config).expect("valid");
@@ -66,14 +66,14 @@ fn so_are_those_of_a_session_over_two_paths() {
             before = ALLOCATIONS.get();
         }
         let now = millis * 1_000_000;
-        sender.handle(Instant::from_nanos(now), MultipathInput::Timer);
+        sender.handle(Instant::from_nanos(now), Input::Timer);
         while let Some(output) = sender.poll() {
-            let MultipathOutput::Transmit { path, transmit } = output else { continue };
+            let Output::Transmit { path, transmit } = output else { continue };
             if transmit.media == 0 {
                 continue;
             }
             datagram[..transmit.head.len()].copy_from_slice(transmit.head);
-            let input = MultipathInput::Datagram { path, datagram: &datagram };
+            let input = Input::Datagram { path, datagram: &datagram };
             receiver.handle(Instant::from_nanos(now + 5_000_000), input);
             while receiver.poll().is_some() {
                 received[usize::from(path.0)] += 1;

@@ -7,10 +7,10 @@ use equipoise::measure::{ClockMap, Moments};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_path::source::Traffic;
-use equipoise_session::Event;
-use equipoise_session::multipath::{PathChange, PathId, Receiver, Sender};
+use equipoise_session::multipath::{Receiver, Sender};
 use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
-use equipoise_sim::{FlowId, Multipath, Observer, PathLinks, Side, Time, World};
+use equipoise_session::{Event, PathChange, PathId};
+use equipoise_sim::{Flow, FlowId, Observer, PathLinks, Side, Time, World};
 
 use crate::support::{at, mbps, stream};
 
@@ -28,7 +28,7 @@ struct Seen {
 impl Observer for Seen {
     fn on_event(&mut self, _: Time, _: FlowId, _: Side, _: &Event) {}
 
-    fn on_path_event(&mut self, now: Time, _: FlowId, _: Side, (PathId(path), event): (PathId, &Event)) {
+    fn on_path_event(&mut self, now: Time, _: FlowId, _: Side, PathId(path): PathId, event: &Event) {
         let second = now.as_nanos() / 1_000_000_000;
         match event {
             Event::MediaSent { .. } => *self.sent.entry((path, second)).or_default() += 1,
@@ -69,17 +69,15 @@ fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
     PathLinks { forward: vec![add(rate)], backward: vec![add(Schedule::constant(mbps(10.0)))], ..PathLinks::default() }
 }
 
-fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths: Vec<PathLinks>) -> Multipath {
+fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths: Vec<PathLinks>) -> Flow {
     let stream = StreamConfig::new(7, 96, PACKET, "near@test");
     let config = SenderConfig::new(stream, Span::from_millis(500), Instant::ZERO, 1);
     let entry = split::find(name).expect("in the catalogue");
     let splitter = entry.build(&entry.parse(given).expect("right"), PACKET).expect("right");
     let far = ReceiverConfig::new(8, "far@test", 7, ClockMap::SYNCHRONISED, 1);
-    Multipath {
-        near: Sender::new(config, Sender::PERIOD, total, splitter).expect("a valid configuration"),
-        far: Receiver::new(far).expect("a valid configuration"),
-        paths,
-    }
+    let near = Sender::new(config, Sender::PERIOD, total, splitter).expect("a valid configuration");
+    let far = Receiver::new(far).expect("a valid configuration");
+    Flow { near: Box::new(near), far: Box::new(far), paths }
 }
 
 /// Two paths of 20 ms with these rates, of which Poisson traffic of others takes 1 and 0.5 Mbit/s.
@@ -102,7 +100,7 @@ fn run_with(
         let others = stream(Traffic::Poisson, Schedule::constant(mbps(rate)), seed, path.forward.clone());
         world.add_stream(others).expect("a link of this world");
     }
-    world.add_multipath(session(total, splitter, paths)).expect("links of this world");
+    world.add_flow(session(total, splitter, paths)).expect("links of this world");
     let mut seen = Seen::default();
     world.run(at(secs as f64), &mut seen);
     seen

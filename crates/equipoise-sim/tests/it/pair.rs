@@ -3,12 +3,11 @@
 use equipoise::control::window::Reno;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Rate, Schedule, Size, Span};
-use equipoise_pair::Event as Pair;
-use equipoise_pair::tpba::Period;
 use equipoise_path::link::{LinkConfig, QueueLimit};
-use equipoise_session::{Event, rtp};
+use equipoise_session::{Event, Transport, rtp};
+use equipoise_sim::pair::{PairFar, PairNear, PairParts, pair};
 use equipoise_sim::tcp::{self, Supply};
-use equipoise_sim::{Connection, FlowId, FlowPair, LinkId, Observer, PairEvent, Side, Time, World};
+use equipoise_sim::{Flow, FlowId, LinkId, Observer, Side, Time, World};
 
 use crate::support::at;
 
@@ -20,25 +19,23 @@ struct Log {
     next: u64,
     missing: u64,
     given: [u64; 2],
-    began: Vec<(f64, Period, f64)>,
+    began: Vec<(f64, Transport, f64)>,
     ended: bool,
 }
 
 impl Observer for Log {
-    fn on_event(&mut self, _: Time, _: FlowId, _: Side, _: &Event) {}
-
-    fn on_pair_event(&mut self, now: Time, _: FlowId, _: Side, event: &PairEvent) {
+    fn on_event(&mut self, now: Time, _: FlowId, _: Side, event: &Event) {
         match *event {
-            PairEvent::Adu { number, missing, over, size } => {
+            Event::AduReceived { number, missing, over, size } => {
                 assert_eq!((number, size), (self.next + missing, Size::from_bytes(5120)));
                 (self.next, self.missing) = (number + 1, self.missing + missing);
-                self.given[usize::from(over == Period::Running)] += 1;
+                self.given[usize::from(over == Transport::Rtp)] += 1;
             }
-            PairEvent::Pair(Pair::Began { period, rate, .. }) => {
-                self.began.push(((now - Time::ZERO).as_secs_f64(), period, rate.as_bps_f64()));
+            Event::Switched { to, rate, .. } => {
+                self.began.push(((now - Time::ZERO).as_secs_f64(), to, rate.as_bps_f64()));
             }
-            PairEvent::Pair(Pair::Ended) => self.ended = true,
-            PairEvent::Pair(_) => {}
+            Event::Ended { .. } => self.ended = true,
+            _ => {}
         }
     }
 }
@@ -52,14 +49,14 @@ fn link(world: &mut World, kbit: u64, millis: i64, packets: u32) -> LinkId {
     world.add_link(config).expect("a valid link")
 }
 
-fn pair(there: Vec<LinkId>, back: Vec<LinkId>) -> FlowPair {
+fn parts() -> PairParts {
     let stream = rtp::StreamConfig::new(7, 96, Size::from_bytes(588), "sender");
     let rtp = rtp::SenderConfig::new(stream, Span::from_secs(1), at(0.0).assume_clock(), 1);
     let near = equipoise_pair::Sender::new(equipoise_pair::SenderConfig::new(rtp)).expect("valid");
     let rtp = rtp::ReceiverConfig::new(8, "receiver", 7, ClockMap::SYNCHRONISED, 2);
     let far = equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(rtp)).expect("valid");
     let config = tcp::SenderConfig { supply: Supply::Written, idle_restart: false, ..tcp::SenderConfig::new(PACKET) };
-    FlowPair {
+    PairParts {
         near,
         far,
         tcp_near: tcp::Sender::new(config, Box::new(Reno::new(2.0))).expect("valid"),
@@ -67,9 +64,12 @@ fn pair(there: Vec<LinkId>, back: Vec<LinkId>) -> FlowPair {
         packet: PACKET,
         adu: Size::from_bytes(5120),
         start: Time::ZERO,
-        forward: there,
-        backward: back,
     }
+}
+
+fn flow(parts: PairParts, there: LinkId, back: LinkId) -> Flow {
+    let (near, far) = pair(parts);
+    Flow::new(near, far, vec![there], vec![back])
 }
 
 /// Alone it finds what TCP would have, which is the link. The queue takes all that TCP's window lets go, so that the network
@@ -80,13 +80,12 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
     let (there, back) = (link(&mut world, 1200, 6, 10_000), link(&mut world, 100_000, 6, 1000));
     let receiver = tcp::ReceiverConfig { window: 30, ..tcp::ReceiverConfig::new() };
     let tcp_far = tcp::Receiver::new(receiver).expect("valid");
-    world.add_flow_pair(FlowPair { tcp_far, ..pair(vec![there], vec![back]) }).expect("links of this world");
+    world.add_flow(flow(PairParts { tcp_far, ..parts() }, there, back)).expect("links of this world");
     let mut log = Log::default();
     world.run(at(100.0), &mut log);
     world.stop(&mut log);
     world.run(at(105.0), &mut log);
-    let rates: Vec<_> =
-        log.began.iter().filter(|began| began.1 == Period::Running).map(|began| began.2 / 1e6).collect();
+    let rates: Vec<_> = log.began.iter().filter(|began| began.1 == Transport::Rtp).map(|began| began.2 / 1e6).collect();
     assert!(rates.len() >= 5 && rates.iter().all(|rate| (1.1..1.21).contains(rate)), "{:?}", log.began);
     assert!(log.ended && log.missing == 0, "{} missing", log.missing);
     // 1.2 Mbit/s for 100 s are 2700 ADUs with the heads of their packets.
@@ -100,17 +99,17 @@ fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     let (there, back) = (link(&mut world, 1200, 6, 20), link(&mut world, 100_000, 6, 1000));
     let near = tcp::Sender::new(tcp::SenderConfig::new(PACKET), Box::new(Reno::new(2.0))).expect("valid");
     let far = tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("valid");
-    let connection = Connection { near, far, forward: vec![there], backward: vec![back], known: None };
-    let other = world.add_tcp(connection).expect("links of this world");
-    let flow = world.add_flow_pair(pair(vec![there], vec![back])).expect("links of this world");
+    let other = world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
+    let ours_id = world.add_flow(flow(parts(), there, back)).expect("links of this world");
     let mut log = Log::default();
     world.run(at(300.0), &mut log);
     let ours = (log.given[0] + log.given[1]) as f64 * 5120.0 * 8.0 / 300.0;
-    let theirs = world.tcp(other).expect("a connection").1.delivered().as_bits() as f64 / 300.0;
+    let theirs = world.far::<tcp::Receiver>(other).expect("a connection").delivered().as_bits() as f64 / 300.0;
     assert!((0.5..2.0).contains(&(ours / theirs)), "{ours} beside {theirs} bit/s: {:?}", log.began);
     assert!(log.began.len() > 10, "{:?}", log.began);
-    let (near, far) = world.pair_tcp(flow).expect("a flow pair");
-    assert!(near.stats().acknowledged <= far.next());
+    let near: &PairNear = world.near(ours_id).expect("a flow pair");
+    let far: &PairFar = world.far(ours_id).expect("a flow pair");
+    assert!(near.tcp().stats().acknowledged <= far.tcp().next());
 }
 
 /// The same world gives the same events.
@@ -119,7 +118,7 @@ fn a_run_is_a_function_of_its_world() {
     let run = || {
         let mut world = World::new();
         let (there, back) = (link(&mut world, 1200, 80, 10), link(&mut world, 100_000, 80, 1000));
-        world.add_flow_pair(pair(vec![there], vec![back])).expect("links of this world");
+        world.add_flow(flow(parts(), there, back)).expect("links of this world");
         let mut log = Log::default();
         world.run(at(60.0), &mut log);
         (log.next, log.given, log.began)

@@ -1,5 +1,6 @@
 //! The heart's RTP session, run by the simulated world.
 
+use equipoise::control::PathLoad;
 use equipoise::units::Schedule;
 use equipoise_path::source::Traffic;
 use equipoise_session::Event;
@@ -12,7 +13,7 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
     let mut world = World::new();
     let there = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
     let back = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
-    world.add_session(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
+    world.add_flow(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
     let mut applied = Vec::new();
     let mut ended = 0;
     let mut observer = |now: Time, _: FlowId, side: Side, event: &Event| match event {
@@ -35,36 +36,23 @@ fn reports_are_asked_for_answered_and_applied_over_the_links() {
     assert_eq!(ended, 2, "the goodbye ends both sides");
 }
 
-/// The load that the world tells is that of the fullest link on the way, background and media together.
+/// The load that the world writes is that of the fullest link on the way, background and media together.
 #[test]
-fn the_path_load_is_told_after_each_request() {
-    use equipoise::control::{Allowance, Controller, Feedback};
-    use equipoise::units::{Instant, SenderClock};
-    use std::sync::{Arc, Mutex};
-
-    struct Listening(Arc<Mutex<Vec<f64>>>);
-    impl Controller for Listening {
-        fn on_feedback(&mut self, _: Instant<SenderClock>, feedback: &Feedback) {
-            let Feedback::Interval(interval) = feedback else { panic!("only intervals are told") };
-            self.0.lock().expect("no panic elsewhere").extend(interval.path_load);
-        }
-        fn allowance(&self) -> Allowance {
-            Allowance { rate: mbps(3.0) }
-        }
-    }
-
-    let heard = Arc::new(Mutex::new(Vec::new()));
+fn the_path_load_is_written_at_each_request() {
     let mut world = World::new();
     let wide = world.add_link(link(Schedule::constant(mbps(100.0)), 1000)).expect("valid");
     let narrow = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
-    let session = crate::support::session(Box::new(Listening(Arc::clone(&heard))), vec![wide, narrow], vec![]);
-    world.add_session(session).expect("links of this world");
+    let flow = world.add_flow(constant(mbps(3.0), vec![wide, narrow], vec![])).expect("links of this world");
+    let cell = PathLoad::default();
+    world.tell_load(flow, cell.clone()).expect("a flow of this world");
     let cross = stream(Traffic::Constant, Schedule::constant(mbps(9.0)), 1, vec![narrow]);
     world.add_stream(cross).expect("a link of this world");
-    world.run(at(5.5), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
-    let heard = heard.lock().expect("no panic elsewhere");
-    assert_eq!(heard.len(), 5);
-    assert!(heard.iter().all(|load| (load - 0.8).abs() < 0.005), "{heard:?}");
+    assert_eq!(cell.get(), None);
+    for secs in 1..=5 {
+        world.run(at(f64::from(secs) + 0.5), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+        let load = cell.get().expect("a request was sent");
+        assert!((load - 0.8).abs() < 0.005, "{load}");
+    }
 }
 
 #[test]
@@ -73,7 +61,7 @@ fn a_path_over_a_foreign_link_is_refused() {
     let config = link(Schedule::constant(mbps(15.0)), 1);
     let foreign = other.add_link(config).expect("valid");
     let mut world = World::new();
-    let refused = world.add_session(constant(mbps(1.0), vec![foreign], vec![]));
+    let refused = world.add_flow(constant(mbps(1.0), vec![foreign], vec![]));
     assert_eq!(refused.err(), Some(FlowError::UnknownLink { link: 0, links: 0 }));
 }
 
@@ -82,5 +70,5 @@ fn a_path_over_a_foreign_link_is_refused() {
 fn a_flow_that_comes_after_time_has_passed_is_refused() {
     let mut world = World::new();
     world.run(at(1.0), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
-    assert_eq!(world.add_session(constant(mbps(1.0), vec![], vec![])).err(), Some(FlowError::Running));
+    assert_eq!(world.add_flow(constant(mbps(1.0), vec![], vec![])).err(), Some(FlowError::Running));
 }

@@ -7,7 +7,7 @@ use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_path::source::{Source, Traffic};
 use equipoise_session::Event;
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise_sim::{FlowId, LinkId, Observer, Session, Side, Stream, Time, World};
+use equipoise_sim::{Flow, FlowId, LinkId, Observer, Side, Stream, Time, World};
 
 pub(crate) const PACKET: Size = Size::from_bytes(1000);
 pub(crate) const PROPAGATION: Span = Span::from_millis(5);
@@ -29,21 +29,18 @@ pub(crate) fn stream(traffic: Traffic, rate: Schedule<Rate>, seed: u64, forward:
     Stream { source: Source::new(traffic, rate, PACKET, Instant::ZERO, (seed, number)), forward }
 }
 
-pub(crate) fn constant(rate: Rate, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Session {
+pub(crate) fn constant(rate: Rate, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
     session(Box::new(Cbr::new(rate)), forward, backward)
 }
 
-pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Session {
+pub(crate) fn session(controller: BoxedController, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
     let stream = StreamConfig::new(7, 96, PACKET, "near@test");
     let config = SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1);
     let clocks = ClockMap::SYNCHRONISED;
     let far = ReceiverConfig::new(8, "far@test", 7, clocks, 1);
-    Session {
-        near: Sender::new(config, controller).expect("a valid configuration"),
-        far: Receiver::new(far).expect("a valid configuration"),
-        forward,
-        backward,
-    }
+    let near = Sender::new(config, controller).expect("a valid configuration");
+    let far = Receiver::new(far).expect("a valid configuration");
+    Flow::new(near, far, forward, backward)
 }
 
 /// What was sent, received, and how long it took beyond propagation.

@@ -5,8 +5,10 @@ use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 use equipoise_path::source::Traffic;
 use equipoise_session::Event;
-use equipoise_sim::tcp::{LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, Supply};
-use equipoise_sim::{Connection, FlowError, FlowId, KnownBandwidth, LinkId, Side, Time, WhiteNoise, World};
+use equipoise_sim::tcp::{
+    KnownBandwidth, LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, Supply,
+};
+use equipoise_sim::{BandwidthOracle, Flow, FlowError, FlowId, LinkId, Side, Time, WhiteNoise, World};
 
 use crate::support::{Seen, at, constant, link, mbps, stream};
 
@@ -19,10 +21,15 @@ fn bulk(recovery: LossRecovery) -> SenderConfig {
     SenderConfig { recovery, ..SenderConfig::new(SEGMENT) }
 }
 
-fn connection(config: SenderConfig, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Connection {
+fn connection(config: SenderConfig, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
     let near = Sender::new(config, Box::new(Reno::new(10.0))).expect("a valid configuration");
     let far = Receiver::new(ReceiverConfig::new()).expect("a valid configuration");
-    Connection { near, far, forward, backward, known: None }
+    Flow::new(near, far, forward, backward)
+}
+
+/// Both hosts of a connection.
+fn ends(world: &World, flow: FlowId) -> (&Sender, &Receiver) {
+    (world.near(flow).expect("a connection"), world.far(flow).expect("a connection"))
 }
 
 /// A bottleneck in the middle of a round trip, a wide way back, and connections over both.
@@ -41,7 +48,8 @@ impl Dumbbell {
             world.add_link(LinkConfig { rate: Schedule::constant(rate), propagation_delay, queue }).expect("valid")
         };
         let (there, back) = (add(rate, queue), add(mbps(1000.0), 100_000));
-        let mut add = |config| world.add_tcp(connection(config, vec![there], vec![back])).expect("links of this world");
+        let mut add =
+            |config| world.add_flow(connection(config, vec![there], vec![back])).expect("links of this world");
         let flows = configs.into_iter().map(&mut add).collect();
         Self { world, there, flows }
     }
@@ -55,11 +63,15 @@ impl Dumbbell {
     }
 
     fn stats(&self, flow: usize) -> SenderStats {
-        self.world.tcp(self.flows[flow]).expect("a connection").0.stats()
+        self.world.near::<Sender>(self.flows[flow]).expect("a connection").stats()
+    }
+
+    fn receiver(&self, flow: usize) -> &Receiver {
+        self.world.far(self.flows[flow]).expect("a connection")
     }
 
     fn delivered(&self, flow: usize) -> f64 {
-        self.world.tcp(self.flows[flow]).expect("a connection").1.delivered().as_bits() as f64
+        self.receiver(flow).delivered().as_bits() as f64
     }
 }
 
@@ -78,8 +90,7 @@ fn segments_are_conserved() {
             dumbbell.run(secs);
             let link = dumbbell.link();
             let sent: u64 = (0..2).map(|flow| dumbbell.stats(flow).sent).sum();
-            let received: u64 =
-                (0..2).map(|flow| dumbbell.world.tcp(dumbbell.flows[flow]).expect("a connection").1.received().0).sum();
+            let received: u64 = (0..2).map(|flow| dumbbell.receiver(flow).received().0).sum();
             assert_eq!(sent, link.forwarded + link.dropped, "{recovery:?} at {secs} s");
             // 20 ms of 5 Mbit/s, the queue, and one that is being sent.
             let under_way = link.forwarded - received;
@@ -163,16 +174,16 @@ fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = || world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
     let (there, back) = (add(), add());
-    world.add_session(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
+    world.add_flow(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
     world.add_stream(stream(Traffic::Poisson, Schedule::constant(mbps(4.0)), 3, vec![there])).expect("links");
-    let tcp = world.add_tcp(connection(bulk(LossRecovery::Sack), vec![there], vec![back])).expect("links");
+    let tcp = world.add_flow(connection(bulk(LossRecovery::Sack), vec![there], vec![back])).expect("links");
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
     (1..=steps).for_each(|step| world.run(at(20.0 * f64::from(step) / f64::from(steps)), &mut seen));
     // A stream's events may come early; each line begins with its time.
     let mut lines: Vec<_> = seen.log.take().unwrap_or_default().lines().map(str::to_owned).collect();
     lines.sort();
     seen.log = Some(lines.join("\n"));
-    let (near, far) = world.tcp(tcp).expect("a connection");
+    let (near, far) = ends(&world, tcp);
     let state = format!("{:?} {:?} {:?}", near.stats(), far.delivered(), far.received());
     (seen, state, world.links().filter_map(|link| world.link_stats(link)).collect())
 }
@@ -209,9 +220,10 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     let (there, back) = (world.add_link(wide.clone()).expect("valid"), world.add_link(wide).expect("valid"));
     let config = SenderConfig { supply, ..bulk(LossRecovery::Sack) };
     let far = Receiver::new(ReceiverConfig { delayed_acks: None, ..ReceiverConfig::new() }).expect("valid");
-    let flow = world.add_tcp(Connection { far, ..connection(config, vec![there], vec![back]) }).expect("links");
+    let flow =
+        world.add_flow(Flow { far: Box::new(far), ..connection(config, vec![there], vec![back]) }).expect("links");
     world.run(at(10.0), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
-    let (near, far) = world.tcp(flow).expect("a connection");
+    let (near, far) = ends(&world, flow);
     let took = (near.stats().finished.expect("an end") - Time::ZERO).as_secs_f64();
     // The handshake and four bursts, and some time on the links.
     assert!((0.5..0.502).contains(&took), "{took} s");
@@ -224,16 +236,15 @@ fn a_connection_that_cannot_be_is_refused() {
     let free = LinkConfig { propagation_delay: Span::ZERO, ..link(Schedule::constant(mbps(1.0)), 9) };
     let (one, two) = (world.add_link(free.clone()).expect("valid"), world.add_link(free).expect("valid"));
     let new = |forward, backward| connection(bulk(LossRecovery::Sack), forward, backward);
-    assert_eq!(world.add_tcp(new(vec![], vec![one])), Err(FlowError::NoLink));
-    assert_eq!(world.add_tcp(new(vec![one], vec![])), Err(FlowError::NoLink));
+    assert_eq!(world.add_flow(new(vec![], vec![])), Err(FlowError::NoLink));
     let interval = Span::ZERO;
-    let known =
-        Some(KnownBandwidth { start: Time::ZERO, interval, noise: WhiteNoise::new(Schedule::constant(0.0), 1) });
-    let measured = Connection { known, ..new(vec![one], vec![two]) };
-    assert_eq!(world.add_tcp(measured), Err(FlowError::MeasuringInterval { interval }));
+    let noise = WhiteNoise::new(Schedule::constant(0.0), 1);
+    let oracle = BandwidthOracle { start: Time::ZERO, interval, noise, told: KnownBandwidth::default() };
+    let flow = world.add_flow(new(vec![one], vec![two])).expect("links of this world");
+    assert_eq!(world.tell_bandwidth(flow, oracle), Err(FlowError::MeasuringInterval { interval }));
     let mut other = World::new();
-    assert_eq!(other.add_tcp(new(vec![two], vec![one])), Err(FlowError::UnknownLink { link: 1, links: 0 }));
-    assert!(matches!(world.add_tcp(new(vec![one, two, one], vec![two])), Err(FlowError::Ring { .. })));
+    assert_eq!(other.add_flow(new(vec![two], vec![one])), Err(FlowError::UnknownLink { link: 1, links: 0 }));
+    assert!(matches!(world.add_flow(new(vec![one, two, one], vec![two])), Err(FlowError::Ring { .. })));
     other.run(at(1.0), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
-    assert_eq!(other.add_tcp(new(vec![one], vec![one])), Err(FlowError::Running));
+    assert_eq!(other.add_flow(new(vec![one], vec![one])), Err(FlowError::Running));
 }

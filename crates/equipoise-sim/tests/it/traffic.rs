@@ -81,7 +81,7 @@ fn log(seed: u64) -> String {
     let mut world = World::new();
     let there = world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
     let back = world.add_link(link(Schedule::constant(mbps(15.0)), 100)).expect("valid");
-    world.add_session(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
+    world.add_flow(constant(mbps(3.0), vec![there], vec![back])).expect("links of this world");
     let cross = stream(Traffic::Poisson, Schedule::constant(mbps(9.0)), seed, vec![there]);
     world.add_stream(cross).expect("links of this world");
     let mut seen = Seen { log: Some(String::new()), ..Seen::default() };
@@ -101,7 +101,7 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
     let mut world = World::new();
     let mut add = |rate: f64| world.add_link(link(Schedule::constant(mbps(rate)), 20)).expect("valid");
     let (first, middle, last, back) = (add(20.0), add(15.0), add(100.0), add(100.0));
-    world.add_session(constant(mbps(6.0), vec![first, middle, last], vec![back])).expect("links of this world");
+    world.add_flow(constant(mbps(6.0), vec![first, middle, last], vec![back])).expect("links of this world");
     let rate = Schedule::constant(mbps(9.5));
     world.add_stream(stream(Traffic::Poisson, rate, 3, vec![middle, last])).expect("links of this world");
     for only in [middle, last].into_iter().filter(|_| apart) {

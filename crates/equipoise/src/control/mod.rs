@@ -11,6 +11,7 @@ mod catalogue;
 mod cbr;
 mod lda;
 mod limits;
+mod load;
 mod rap;
 pub mod split;
 mod tfrc;
@@ -21,10 +22,11 @@ use alloc::boxed::Box;
 
 pub use adaptation::{AdaptationPoints, reduced};
 pub use aimd::Aimd;
-pub use catalogue::{ConfigError, Entry, Kind, Parameter, Parameters, Value, entries, find};
+pub use catalogue::{ConfigError, Entry, Kind, Parameter, Parameters, RateContext, Value, entries, find};
 pub use cbr::Cbr;
 pub use lda::{Increase, Lda, LdaConfig};
 pub use limits::RateLimits;
+pub use load::PathLoad;
 pub use rap::Rap;
 pub use tfrc::Tfrc;
 pub use tq::{Tq, TqConfig, TqLaw};
@@ -81,8 +83,6 @@ pub struct IntervalSummary {
     pub packets: u64,
     /// From a request to its report; `None` where it was not measured.
     pub round_trip: Option<Span>,
-    /// Offered load of the bottleneck as a share of its capacity, where a world knows it (Waki 2013, Sec. 6.1.2).
-    pub path_load: Option<f64>,
     /// Rate of the bottleneck, from packet pairs; `None` where the session sends none or too few came.
     pub bottleneck: Option<Rate>,
     /// The application gave less than the rate allowed, so that a short delay says nothing of a higher rate.

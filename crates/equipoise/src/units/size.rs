@@ -12,6 +12,8 @@ pub struct Size(u64);
 impl Size {
     /// Nothing.
     pub const ZERO: Self = Self(0);
+    /// The header of IPv4 (RFC 791, Sec. 3.1).
+    pub const IPV4: Self = Self(20);
     /// What IPv4 and UDP add to a datagram's payload: 20 + 8 bytes (RFC 791, Sec. 3.1; RFC 768).
     pub const IPV4_UDP: Self = Self(28);
     /// What IPv6 and UDP add: 40 + 8 bytes (RFC 8200, Sec. 3; RFC 768).

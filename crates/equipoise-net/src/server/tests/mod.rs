@@ -55,7 +55,7 @@ impl Peer {
             self.now = self.sender.wake().map_or(end, |wake| wake.at.assume_clock());
             self.sender.handle(self.now.assume_clock(), Input::Timer);
             while let Some(output) = self.sender.poll() {
-                if let Output::Transmit(transmit) = output {
+                if let Output::Transmit { transmit, .. } = output {
                     let mut whole = transmit.head.to_vec();
                     whole.resize(transmit.len(), 0);
                     assert!(self.protection.protect(&whole, &mut self.last));

@@ -101,7 +101,7 @@ impl Crowd {
                     };
                     let (mut plain, source) = (std::mem::take(&mut self.plain), source_of(&buffer).unwrap_or(0));
                     if self.peers[index].protection.unprotect(&buffer[..length], source, &mut plain) {
-                        self.step(index, now, Input::Datagram(&plain));
+                        self.step(index, now, Input::datagram(&plain));
                     }
                     self.plain = plain;
                 }
@@ -116,14 +116,14 @@ impl Crowd {
         peer.sender.handle(now.assume_clock(), input);
         while let Some(output) = peer.sender.poll() {
             match output {
-                Output::Transmit(transmit) => {
+                Output::Transmit { transmit, .. } => {
                     let mut whole = transmit.head.to_vec();
                     whole.resize(transmit.len(), 0);
                     assert!(peer.protection.protect(&whole, &mut self.wire));
                     self.socket.send(&self.wire).expect("sent");
                 }
-                Output::Event(Event::ReportApplied { .. }) => peer.reports += 1,
-                Output::Event(Event::MediaSent { .. }) => peer.sent += 1,
+                Output::Event { event: Event::ReportApplied { .. }, .. } => peer.reports += 1,
+                Output::Event { event: Event::MediaSent { .. }, .. } => peer.sent += 1,
                 _ => {}
             }
         }

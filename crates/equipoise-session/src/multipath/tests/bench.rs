@@ -5,10 +5,10 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::super::{MultipathEndpoint, MultipathInput, MultipathOutput, PathChange, PathId, Receiver, Sender};
+use super::super::{Receiver, Sender};
 use crate::rtp::{Payload, PlayoutConfig, ReceiverConfig, SenderConfig, StreamConfig};
 use crate::wire::is_rtcp;
-use crate::{Event, Wake};
+use crate::{Endpoint, Event, Input, Output, PathChange, PathId, Wake};
 use equipoise::control::Cbr;
 use equipoise::control::split::{BoxedSplitter, find};
 use equipoise::measure::ClockMap;
@@ -84,10 +84,10 @@ impl Bench {
     }
 
     pub(super) fn change(&mut self, path: u16, change: PathChange) {
-        self.tell(true, MultipathInput::Path { path: PathId(path), change });
+        self.tell(true, Input::Path { path: PathId(path), change });
     }
 
-    pub(super) fn tell(&mut self, is_sender: bool, input: MultipathInput<'_>) {
+    pub(super) fn tell(&mut self, is_sender: bool, input: Input<'_>) {
         let now = self.now;
         if is_sender {
             self.sender.handle(Instant::from_nanos(now), input);
@@ -98,12 +98,12 @@ impl Bench {
             let output = if is_sender { self.sender.poll() } else { self.receiver.poll() };
             match output {
                 None => break,
-                Some(MultipathOutput::Event { path, event }) => self.events.push(((now - EPOCH) / MILLI, path, event)),
-                Some(MultipathOutput::Payload { missing, payload }) => {
+                Some(Output::Event { path, event }) => self.events.push(((now - EPOCH) / MILLI, path, event)),
+                Some(Output::Payload { missing, payload }) => {
                     self.missing += missing;
                     self.given.push(payload.to_vec());
                 }
-                Some(MultipathOutput::Transmit { path: PathId(path), transmit }) => {
+                Some(Output::Transmit { path: PathId(path), transmit }) => {
                     let mut bytes = transmit.head.to_vec();
                     bytes.resize(transmit.len(), 0);
                     self.sent += 1;
@@ -135,10 +135,10 @@ impl Bench {
             self.now = self.now.max(next);
             if datagram <= timer {
                 if let Some(Reverse((_, _, to_sender, path, bytes))) = self.under_way.pop() {
-                    self.tell(to_sender, MultipathInput::Datagram { path: PathId(path), datagram: &bytes });
+                    self.tell(to_sender, Input::Datagram { path: PathId(path), datagram: &bytes });
                 }
             } else {
-                self.tell(is_sender, MultipathInput::Timer);
+                self.tell(is_sender, Input::Timer);
             }
         }
         self.now = end;
@@ -147,7 +147,7 @@ impl Bench {
     /// Pushes as much of `payload` as there is room for.
     pub(super) fn feed(&mut self, payload: &[u8], twice: bool) -> usize {
         let length = payload.len().min(self.sender.room());
-        self.tell(true, MultipathInput::Payload { payload: &payload[..length], twice });
+        self.tell(true, Input::Payload { payload: &payload[..length], twice });
         length
     }
 
@@ -159,7 +159,7 @@ impl Bench {
             self.run_until(self.millis() + 50);
             assert!(self.millis() < 100_000, "it does not get on");
         }
-        self.tell(true, MultipathInput::Stop);
+        self.tell(true, Input::Stop);
         self.run_until(self.millis() + 2000);
         self.given.concat()
     }

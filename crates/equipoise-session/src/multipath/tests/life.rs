@@ -4,10 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::super::{MAX_PATHS, MultipathEndpoint, MultipathInput, PathChange};
+use super::super::MAX_PATHS;
 use super::bench::{Bench, Network, splitter};
 use crate::rtp::Payload;
-use crate::{Event, Ignored};
+use crate::{Endpoint, Event, Ignored, Input, PathChange};
 use equipoise::units::Rate;
 
 fn constant(ways: [u64; 2]) -> Network {
@@ -120,7 +120,7 @@ fn either_end_may_say_goodbye_and_the_other_ends_too() {
     for by_sender in [true, false] {
         let mut bench = Bench::new(Payload::Generated, 2, splitter("equal", &[]), constant([10, 50]));
         bench.run_until(2000);
-        bench.tell(by_sender, MultipathInput::Stop);
+        bench.tell(by_sender, Input::Stop);
         bench.run_until(4000);
         let ended = |by_peer| bench.count(|_, event| *event == Event::Ended { by_peer });
         assert_eq!((ended(true), ended(false)), (1, 1), "{by_sender}");

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::super::{MultipathInput, PathChange, PathId};
 use super::bench::{Bench, Passing, SSRC, bytes, splitter};
 use crate::rtp::Payload;
 use crate::{Event, Ignored};
+use crate::{Input, PathChange, PathId};
 
 fn ways(passing: &Passing) -> u64 {
     if passing.path == 0 { 10 } else { 200 }
@@ -149,12 +149,12 @@ proptest! {
                     let mut packet = vec![0x80, 96, (sequence >> 8) as u8, sequence as u8, 0, 0, 0, 0];
                     packet.extend_from_slice(&SSRC.to_be_bytes());
                     packet.extend_from_slice(part);
-                    bench.tell(true, MultipathInput::Payload { payload: &packet, twice });
+                    bench.tell(true, Input::Payload { payload: &packet, twice });
                     sequence = sequence.wrapping_add(1);
                     fed.push(packet);
                 },
                 Act::Junk(to_sender, path, junk) => {
-                    bench.tell(to_sender, MultipathInput::Datagram { path: PathId(path), datagram: &junk });
+                    bench.tell(to_sender, Input::Datagram { path: PathId(path), datagram: &junk });
                 }
                 Act::Wait(millis) => bench.run_until(bench.millis() + millis),
             }

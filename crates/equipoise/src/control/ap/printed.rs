@@ -1,9 +1,9 @@
 use super::{md1, step_mbps};
-use crate::control::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
+use crate::control::{Allowance, Controller, Feedback, IntervalSummary, PathLoad, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// What a controller of the printed law is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PrintedConfig {
     /// One-way delay to hold.
     pub target: Span,
@@ -16,7 +16,7 @@ pub struct PrintedConfig {
 }
 
 /// Where the coefficient of response b comes from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Response {
     /// A constant, in 1/(s·Mbit/s).
     Constant(f64),
@@ -25,6 +25,8 @@ pub enum Response {
     OfLoad {
         /// b while the load is unknown.
         fallback: f64,
+        /// Where the world writes the load.
+        load: PathLoad,
     },
 }
 
@@ -43,10 +45,12 @@ impl Printed {
         Self { rate: config.limits.min(), config, snapshot }
     }
 
-    fn response(&self, path_load: Option<f64>) -> f64 {
-        match (self.config.response, path_load) {
-            (Response::Constant(b), _) | (Response::OfLoad { fallback: b }, None) => b,
-            (Response::OfLoad { .. }, Some(rho)) => md1::response(rho, self.config.packet),
+    fn response(&self) -> f64 {
+        match &self.config.response {
+            Response::Constant(b) => *b,
+            Response::OfLoad { fallback, load } => {
+                load.get().map_or(*fallback, |rho| md1::response(rho, self.config.packet))
+            }
         }
     }
 
@@ -55,7 +59,7 @@ impl Printed {
             self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
             return;
         };
-        let response = self.response(interval.path_load);
+        let response = self.response();
         let step = step_mbps(self.config.target.as_secs_f64(), delay.mean_s, delay.variance_s2, response);
         let reason = if let Some(step) = step {
             let (rate, cut) = self.config.limits.clamp((self.rate.as_mbps_f64() + step) * 1e6);
@@ -144,10 +148,12 @@ mod tests {
     #[test]
     fn a_known_load_sets_the_response_and_an_unknown_one_leaves_the_fallback() {
         let mut ap = controller(3.0);
-        ap.config.response = Response::OfLoad { fallback: 300.0 };
+        let load = PathLoad::default();
+        ap.config.response = Response::OfLoad { fallback: 300.0, load: load.clone() };
         let delay = Some(DelaySummary { mean_s: 9e-3, variance_s2: 3e-6, samples: 9 });
         for (path_load, expected) in [(None, 300.0), (Some(0.75), 307.692)] {
-            let interval = IntervalSummary { delay, path_load, ..Default::default() };
+            path_load.into_iter().for_each(|path_load| load.set(path_load));
+            let interval = IntervalSummary { delay, ..Default::default() };
             ap.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
             let response = ap.snapshot().response.expect("a response");
             assert!((response - expected).abs() < 1e-3, "{response}");
@@ -168,9 +174,11 @@ mod tests {
         #[test]
         fn any_feedback_keeps_the_rate_within_limits(mean in proptest::num::f64::ANY, variance in proptest::num::f64::ANY, load in proptest::option::of(proptest::num::f64::ANY)) {
             let mut ap = controller(3.0);
-            ap.config.response = Response::OfLoad { fallback: 300.0 };
+            let cell = PathLoad::default();
+            load.into_iter().for_each(|load| cell.set(load));
+            ap.config.response = Response::OfLoad { fallback: 300.0, load: cell };
             let delay = Some(DelaySummary { mean_s: mean, variance_s2: variance, samples: 3 });
-            ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, path_load: load, ..Default::default() }));
+            ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
             prop_assert!(ap.rate >= ap.config.limits.min() && ap.rate <= ap.config.limits.max());
         }
     }

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
+pub use rates::RateContext;
 pub use splits::SplitEntry;
 pub use windows::{WindowContext, WindowEntry};
 
@@ -20,8 +21,8 @@ use super::split::BoxedSplitter;
 use super::window::BoxedWindowController;
 use crate::units::{Rate, Size, Span, UnitError};
 
-/// A controller that can be had by name: a rate controller for packets of a size, unless the types say otherwise.
-pub struct Entry<C: 'static = BoxedController, X: 'static = Size> {
+/// A controller that can be had by name: a rate controller, unless the types say otherwise.
+pub struct Entry<C: 'static = BoxedController, X: 'static = RateContext> {
     /// The name, in lower case.
     pub name: &'static str,
     /// What it does, in one line.
@@ -30,7 +31,7 @@ pub struct Entry<C: 'static = BoxedController, X: 'static = Size> {
     pub source: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-    make: fn(&Parameters, X) -> Result<C, ConfigError>,
+    make: fn(&Parameters, &X) -> Result<C, ConfigError>,
 }
 
 /// Something that can be set.
@@ -223,15 +224,19 @@ impl Entry {
     /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
     /// limits of the rate that leave no rate.
     pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
-        self.checked(given, TRIAL_PACKET)
+        self.checked(given, &TRIAL_PACKET.into())
     }
 
-    /// A controller for IP packets of `packet`.
+    /// A controller for IP packets of a size, or for a whole context.
     ///
     /// # Errors
     /// [`ConfigError`] where `parameters` are another entry's.
-    pub fn build(&self, parameters: &Parameters, packet: Size) -> Result<BoxedController, ConfigError> {
-        (self.make)(parameters, packet)
+    pub fn build(
+        &self,
+        parameters: &Parameters,
+        context: impl Into<RateContext>,
+    ) -> Result<BoxedController, ConfigError> {
+        (self.make)(parameters, &context.into())
     }
 }
 
@@ -241,7 +246,7 @@ impl SplitEntry {
     /// # Errors
     /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range.
     pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
-        self.checked(given, TRIAL_PACKET)
+        self.checked(given, &TRIAL_PACKET)
     }
 
     /// A splitter for IP packets of `packet`.
@@ -249,7 +254,7 @@ impl SplitEntry {
     /// # Errors
     /// [`ConfigError`] where `parameters` are another entry's.
     pub fn build(&self, parameters: &Parameters, packet: Size) -> Result<BoxedSplitter, ConfigError> {
-        (self.make)(parameters, packet)
+        (self.make)(parameters, &packet)
     }
 }
 
@@ -260,7 +265,7 @@ impl WindowEntry {
     /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
     /// thresholds in the wrong order.
     pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
-        self.checked(given, WindowContext { packet: TRIAL_PACKET, seed: 0 })
+        self.checked(given, &WindowContext { packet: TRIAL_PACKET, seed: 0 })
     }
 
     /// A window law for segments in IP packets of `packet`, whose noise, where it makes any, is drawn from `seed`.
@@ -273,7 +278,7 @@ impl WindowEntry {
         packet: Size,
         seed: u64,
     ) -> Result<BoxedWindowController, ConfigError> {
-        (self.make)(parameters, WindowContext { packet, seed })
+        (self.make)(parameters, &WindowContext { packet, seed })
     }
 }
 
@@ -285,7 +290,7 @@ impl<C, X> core::fmt::Debug for Entry<C, X> {
 }
 
 impl<C, X> Entry<C, X> {
-    fn checked(&self, given: &[(&str, &str)], trial: X) -> Result<Parameters, ConfigError> {
+    fn checked(&self, given: &[(&str, &str)], trial: &X) -> Result<Parameters, ConfigError> {
         if let Some((name, _)) = given.iter().find(|(name, _)| self.parameters.iter().all(|p| p.name != *name)) {
             let known: Vec<_> = self.parameters.iter().map(|p| p.name).collect();
             return Err(ConfigError::UnknownParameter {

@@ -5,7 +5,23 @@ use alloc::boxed::Box;
 use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
 use super::super::{Aimd, BoxedController, Cbr, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
 use super::{ConfigError, Entry, Kind, Parameter, Parameters};
+use crate::control::PathLoad;
 use crate::units::Size;
+
+/// What a rate controller has to know beside its parameters.
+#[derive(Clone, Debug)]
+pub struct RateContext {
+    /// Size of the session's IP packets.
+    pub packet: Size,
+    /// Where a world that knows the bottleneck's load writes it; empty between hosts.
+    pub load: PathLoad,
+}
+
+impl From<Size> for RateContext {
+    fn from(packet: Size) -> Self {
+        Self { packet, load: PathLoad::default() }
+    }
+}
 
 impl Parameters {
     pub(super) fn learning(&self) -> Result<Learning, ConfigError> {
@@ -184,11 +200,11 @@ pub(super) static ENTRIES: &[Entry] = &[
         summary: "attractor perturbation that can be trusted: filtered, along the whole curve of the delay",
         source: "Waki 2013, Eq. 7, 15, 16",
         parameters: &[TARGET, RESPONSE, LEARN, UNREST, MIN_RATE, MAX_RATE],
-        make: |given, packet| {
+        make: |given, context| {
             let (target, limits) = (given.span(&TARGET)?, given.limits()?);
             let (response, unrest) = (given.number(&RESPONSE)?, given.number(&UNREST)?);
             let learning = given.learning()?;
-            Ok(Box::new(Ap::new(ApConfig { target, limits, response, learning, unrest, packet })))
+            Ok(Box::new(Ap::new(ApConfig { target, limits, response, learning, unrest, packet: context.packet })))
         },
     },
     Entry {
@@ -196,14 +212,17 @@ pub(super) static ENTRIES: &[Entry] = &[
         summary: "attractor perturbation as printed: step the rate by the delay's error over b times its variance",
         source: "Waki 2013, Eq. 15, 16",
         parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
-        make: |given, packet| given.printed(Response::Constant(given.number(&RESPONSE)?), packet),
+        make: |given, context| given.printed(Response::Constant(given.number(&RESPONSE)?), context.packet),
     },
     Entry {
         name: "ap-load",
         summary: "attractor perturbation as printed, with b(ρ) from the bottleneck's load, where the world knows it",
         source: "Waki 2013, Eq. 11, 15, 16",
         parameters: &[TARGET, RESPONSE, MIN_RATE, MAX_RATE],
-        make: |given, packet| given.printed(Response::OfLoad { fallback: given.number(&RESPONSE)? }, packet),
+        make: |given, context| {
+            let response = Response::OfLoad { fallback: given.number(&RESPONSE)?, load: context.load.clone() };
+            given.printed(response, context.packet)
+        },
     },
     Entry {
         name: "aimd",
@@ -220,23 +239,23 @@ pub(super) static ENTRIES: &[Entry] = &[
         summary: "loss-delay based adjustment: an increase that shrinks towards the bottleneck's rate, a decrease by the loss",
         source: "Tobe 1999, Fig. 2; Sisalem 1998",
         parameters: LDA,
-        make: |given, packet| given.lda(Increase::Shrinking, packet),
+        make: |given, context| given.lda(Increase::Shrinking, context.packet),
     },
     Entry {
         name: "ldaf",
         summary: "the same with an increase that does not die out",
         source: "Tobe 1999, Sec. 6.2",
         parameters: LDA,
-        make: |given, packet| given.lda(Increase::Fixed, packet),
+        make: |given, context| given.lda(Increase::Fixed, context.packet),
     },
     Entry {
         name: "rap",
         summary: "one packet more a round trip for every round trip without loss, half the rate upon loss",
         source: "Rejaie 1999, Sec. III",
         parameters: &[LOW_MIN_RATE, MAX_RATE],
-        make: |given, packet| {
+        make: |given, context| {
             let limits = RateLimits::new(given.rate(&LOW_MIN_RATE)?, given.rate(&MAX_RATE)?)?;
-            Ok(Box::new(Rap::new(limits, packet)))
+            Ok(Box::new(Rap::new(limits, context.packet)))
         },
     },
     Entry {
@@ -244,9 +263,9 @@ pub(super) static ENTRIES: &[Entry] = &[
         summary: "the rate that TCP's throughput equation gives for the loss events seen",
         source: "RFC 5348, Sec. 3.1, 4.3, 5.4",
         parameters: &[LOW_MIN_RATE, MAX_RATE],
-        make: |given, packet| {
+        make: |given, context| {
             let limits = RateLimits::new(given.rate(&LOW_MIN_RATE)?, given.rate(&MAX_RATE)?)?;
-            Ok(Box::new(Tfrc::new(limits, packet)))
+            Ok(Box::new(Tfrc::new(limits, context.packet)))
         },
     },
     Entry {
@@ -261,10 +280,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         summary: "explicit rate from the egress buffer's occupancy, arrival and service rate",
         source: "Subramanya 2003, Eq. 1 to 4",
         parameters: &[OCCUPANCY, GAIN, QUEUE, FLOOR, PEAK],
-        make: |given, packet| {
+        make: |given, context| {
             let law = TqLaw { desired: given.number(&OCCUPANCY)?, gain: given.number(&GAIN)? };
             let accumulated = given.choice(&QUEUE)? == "accumulated";
-            Ok(Box::new(Tq::new(TqConfig { law, accumulated, limits: given.limits()?, packet })))
+            Ok(Box::new(Tq::new(TqConfig { law, accumulated, limits: given.limits()?, packet: context.packet })))
         },
     },
 ];

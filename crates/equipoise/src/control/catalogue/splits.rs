@@ -5,9 +5,10 @@ use alloc::boxed::Box;
 use super::super::split::{BoxedSplitter, Equal, MinDelay, PathId, Single, SplitAp, SplitApConfig};
 use super::rates::{LEARN, RESPONSE};
 use super::{Entry, Kind, Parameter};
+use crate::units::Size;
 
 /// A splitter that can be had by name, for packets of a size.
-pub type SplitEntry = Entry<BoxedSplitter>;
+pub type SplitEntry = Entry<BoxedSplitter, Size>;
 
 const PROBE: Parameter = Parameter {
     name: "probe",
@@ -43,7 +44,7 @@ pub(super) static ENTRIES: &[SplitEntry] = &[
         make: |given, packet| {
             let (response, learning) = (given.number(&RESPONSE)?, given.learning()?);
             let (longest_step, probe) = (given.number(&LONGEST_STEP)?, given.rate(&PROBE)?);
-            Ok(Box::new(SplitAp::new(SplitApConfig { response, learning, longest_step, probe, packet })))
+            Ok(Box::new(SplitAp::new(SplitApConfig { response, learning, longest_step, probe, packet: *packet })))
         },
     },
     Entry {

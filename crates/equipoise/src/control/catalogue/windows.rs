@@ -32,7 +32,7 @@ impl Parameters {
     fn oscillating<L: WindowController + 'static>(
         &self,
         law: L,
-        context: WindowContext,
+        context: &WindowContext,
     ) -> Result<BoxedWindowController, ConfigError> {
         let strength = self.number(&OSCILLATION)?;
         Ok(if strength > 0.0 { Box::new(Oscillating::new(law, strength, context.seed)) } else { Box::new(law) })

@@ -5,7 +5,7 @@ use crate::Time;
 /// A tournament: leaves are the things, and each node above holds the earlier of its two children. A change costs one
 /// comparison per level, without a branch, and nothing is ever left behind: a thing has one time or none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     /// The winner of the whole at 1, the children of `i` at `2i` and `2i + 1`; leaves in the upper half.
     nodes: Vec<Entry>,
 }
@@ -16,7 +16,7 @@ type Entry = u128;
 /// After every time there is.
 const NEVER: u64 = u64::MAX;
 
-impl Agenda {
+impl EventQueue {
     /// Makes room for things with numbers below `count`; what is there stays.
     pub(crate) fn reserve(&mut self, count: usize) {
         let (old, leaves) = (self.leaves().to_vec(), count.next_power_of_two());
@@ -75,19 +75,19 @@ mod tests {
             more in 0usize..40,
             steps in proptest::collection::vec((any::<prop::sample::Index>(), proptest::option::of(0u64..20)), 1..200),
         ) {
-            let mut agenda = Agenda::default();
-            agenda.reserve(count);
+            let mut events = EventQueue::default();
+            events.reserve(count);
             let mut reference = vec![None; count];
             for (step, (number, at)) in steps.iter().enumerate() {
                 if step == 20 {
-                    agenda.reserve(count + more);
+                    events.reserve(count + more);
                     reference.resize(count + more, None);
                 }
                 let number = number.index(reference.len());
-                agenda.set(number, at.map(Time::from_nanos));
+                events.set(number, at.map(Time::from_nanos));
                 reference[number] = *at;
                 let expected = reference.iter().enumerate().filter_map(|(n, at)| at.map(|at| (at, n))).min();
-                prop_assert_eq!(agenda.next().map(|(at, n)| (at.as_nanos(), n)), expected);
+                prop_assert_eq!(events.next().map(|(at, n)| (at.as_nanos(), n)), expected);
             }
         }
     }

@@ -1,0 +1,402 @@
+//! The ends of a flow pair in a simulated world: each is the pair's own end with a TCP host beside it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Size};
+use equipoise_pair::tpba::Period;
+use equipoise_pair::{Adu, Event as PairEvent, Input as PairInput, Output as PairOutput, TcpRequest, TcpState};
+use equipoise_session::{Carrier, Endpoint, Event, Input, Output, PathId, Transmit, Transport, Wake, WakeReason};
+
+use crate::Time;
+use crate::tcp::{self, Segment};
+
+/// What a flow pair is made of: two ends, a TCP host for each, and an application that always has one more ADU.
+pub struct PairParts {
+    /// Sends ADUs.
+    pub near: equipoise_pair::Sender,
+    /// Receives them.
+    pub far: equipoise_pair::Receiver,
+    /// Sends what goes over TCP; its supply is [`Supply::Written`](tcp::Supply::Written), and its window not to be reset
+    /// for idleness.
+    pub tcp_near: tcp::Sender,
+    /// Receives it.
+    pub tcp_far: tcp::Receiver,
+    /// Size of the IP packet of a full segment.
+    pub packet: Size,
+    /// Size of an ADU.
+    pub adu: Size,
+    /// When the application begins.
+    pub start: Time,
+}
+
+/// Bytes that were written and not read: TCP of this world moves sizes only.
+#[derive(Debug, Default)]
+struct Stream {
+    bytes: VecDeque<u8>,
+    /// Nothing more will be written.
+    finished: bool,
+}
+
+/// The stream, which both ends of a pair hold.
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Mutex<Stream>>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Stream> {
+        // A stream is whole between any two of its changes.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Both ends of a pair, each an [`Endpoint`].
+pub fn pair(parts: PairParts) -> (PairNear, PairFar) {
+    let PairParts { near, far, tcp_near, tcp_far, packet, adu, start } = parts;
+    let stream = Shared::default();
+    let near = PairNear {
+        pair: near,
+        tcp: tcp_near,
+        segment: packet - tcp::HEADER,
+        start,
+        adu: vec![0; adu.as_bytes() as usize],
+        stream: stream.clone(),
+        finished: false,
+        handled: Time::ZERO,
+        outbox: Outbox::default(),
+    };
+    let arrivals = Arrivals::default();
+    (near, PairFar { pair: far, tcp: tcp_far, stream, arrivals, outbox: Outbox::default() })
+}
+
+/// What an end has decided and not yet handed out, in order.
+#[derive(Debug, Default)]
+struct Outbox {
+    items: VecDeque<Item>,
+    head: Vec<u8>,
+    spare: Vec<Vec<u8>>,
+    segment: Option<crate::tcp::Encoded>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Segment(Segment),
+    Datagram { head: Vec<u8>, media: usize },
+    Event(Event),
+}
+
+impl Outbox {
+    fn segment(&mut self, segment: Segment) {
+        self.items.push_back(Item::Segment(segment));
+    }
+
+    fn datagram(&mut self, transmit: &Transmit<'_>) {
+        let mut head = self.spare.pop().unwrap_or_default();
+        head.clear();
+        head.extend_from_slice(transmit.head);
+        self.items.push_back(Item::Datagram { head, media: transmit.media });
+    }
+
+    fn event(&mut self, event: Event) {
+        self.items.push_back(Item::Event(event));
+    }
+
+    fn poll(&mut self) -> Option<Output<'_>> {
+        let path = PathId::default();
+        match self.items.pop_front()? {
+            Item::Event(event) => Some(Output::Event { path: None, event }),
+            Item::Segment(segment) => {
+                let encoded = self.segment.insert(segment.encode());
+                Some(Output::Transmit { path, transmit: encoded.transmit() })
+            }
+            Item::Datagram { head, media } => {
+                self.spare.push(std::mem::replace(&mut self.head, head));
+                let transmit = Transmit { head: &self.head, media, carrier: Carrier::Udp };
+                Some(Output::Transmit { path, transmit })
+            }
+        }
+    }
+}
+
+/// What a pair's own event is to those who watch the world; the end of the RTP half is the end of the flow.
+fn seen(event: PairEvent) -> Option<Event> {
+    match event {
+        PairEvent::Rtp(event) => Some(event),
+        PairEvent::Probed { rate } => Some(Event::Probed { rate }),
+        PairEvent::Began { period, adu, rate } => Some(Event::Switched { to: transport(period), adu, rate }),
+        PairEvent::TcpBroken | PairEvent::Ended => None,
+    }
+}
+
+/// The transport of a period.
+const fn transport(period: Period) -> Transport {
+    match period {
+        Period::Probing => Transport::Tcp,
+        Period::Running => Transport::Rtp,
+    }
+}
+
+/// The end of a flow pair that sends.
+pub struct PairNear {
+    pair: equipoise_pair::Sender,
+    tcp: tcp::Sender,
+    /// Data of a full segment.
+    segment: Size,
+    start: Time,
+    /// What the application sends again and again.
+    adu: Vec<u8>,
+    stream: Shared,
+    finished: bool,
+    handled: Time,
+    outbox: Outbox,
+}
+
+impl PairNear {
+    /// Its TCP host.
+    pub const fn tcp(&self) -> &tcp::Sender {
+        &self.tcp
+    }
+
+    fn tcp_state(&self) -> TcpState {
+        let stats = self.tcp.stats();
+        let (acknowledged, unsent) = self.tcp.written();
+        TcpState {
+            acknowledged,
+            unsent,
+            window: Size::from_bytes((stats.window * self.segment.as_bytes() as f64) as u64),
+            segment: self.segment,
+            header: tcp::HEADER,
+            reductions: stats.recoveries + stats.timeouts,
+        }
+    }
+
+    /// Does what the pair asks of TCP.
+    fn apply(&mut self, request: TcpRequest) {
+        match request {
+            TcpRequest::NoDelay(on) => self.tcp.set_no_delay(on),
+            TcpRequest::Window(window) => {
+                self.tcp.set_window(window.as_bytes() as f64 / self.segment.as_bytes() as f64);
+            }
+            TcpRequest::Finish => {
+                self.finished = true;
+                self.stream.lock().finished = true;
+            }
+        }
+    }
+
+    /// Writes what TCP is to carry; returns whether there was any.
+    fn write(&mut self, now: Time) -> bool {
+        let pending = self.pair.tcp_pending();
+        let length = pending.len();
+        if length > 0 {
+            self.stream.lock().bytes.extend(pending);
+            self.tcp.write(length as u64);
+            self.pair.tcp_written(now.assume_clock(), length);
+        }
+        length > 0
+    }
+
+    /// Supplies what the application always has.
+    fn supply(&mut self, now: Time) {
+        let most = self.adu.len();
+        // One ADU ahead of what the transports have taken.
+        while now >= self.start && !self.finished && self.pair.waiting() < most.max(1) {
+            if self.pair.push(now.assume_clock(), &self.adu, true).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Goes on as long as one half lets the other go on.
+    fn run(&mut self, now: Time) {
+        loop {
+            self.pair.handle(now.assume_clock(), PairInput::Tcp(self.tcp_state()));
+            self.supply(now);
+            let mut goes_on = self.write(now);
+            while let Some(segment) = self.tcp.poll(now) {
+                self.outbox.segment(segment);
+                goes_on = true;
+            }
+            goes_on |= self.take();
+            if !goes_on {
+                break;
+            }
+        }
+    }
+
+    /// Takes what the pair outputs; returns whether it asked for something that may let it go on.
+    fn take(&mut self) -> bool {
+        let mut asked = false;
+        loop {
+            let request = match self.pair.poll() {
+                None => return asked,
+                Some(PairOutput::Transmit(transmit)) => {
+                    self.outbox.datagram(&transmit);
+                    continue;
+                }
+                Some(PairOutput::Event(event)) => {
+                    seen(event).into_iter().for_each(|event| self.outbox.event(event));
+                    continue;
+                }
+                Some(PairOutput::Tcp(request)) => request,
+            };
+            asked = true;
+            self.apply(request);
+        }
+    }
+}
+
+impl Endpoint for PairNear {
+    type Clock = SenderClock;
+
+    fn handle(&mut self, now: Instant<SenderClock>, input: Input<'_>) {
+        let time: Time = now.assume_clock();
+        self.handled = time;
+        match input {
+            Input::Datagram { datagram, .. } if Segment::is_segment(datagram) => {
+                if let Some(segment) = Segment::decode(datagram) {
+                    self.tcp.on_segment(time, segment);
+                }
+            }
+            Input::Datagram { datagram, .. } => self.pair.handle(now, PairInput::Datagram(datagram)),
+            Input::Timer => {
+                self.tcp.on_timer(time);
+                self.pair.handle(now, PairInput::Timer);
+            }
+            Input::Stop => self.pair.handle(now, PairInput::Stop),
+            // Its application is its own, and its path is one from beginning to end.
+            Input::Payload { .. } | Input::Path { .. } => return,
+        }
+        self.run(time);
+    }
+
+    fn poll(&mut self) -> Option<Output<'_>> {
+        self.outbox.poll()
+    }
+
+    fn wake(&self) -> Option<Wake<SenderClock>> {
+        let begins = (self.handled < self.start).then_some(self.start.assume_clock());
+        let pair = self.pair.wake().map(|wake| wake.at);
+        let tcp = tcp::Sender::wake(&self.tcp).map(Time::assume_clock);
+        let at = [tcp, pair, begins].into_iter().flatten().min()?;
+        Some(Wake { at, reason: WakeReason::Media })
+    }
+}
+
+/// Bytes of the TCP stream that came in order.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// Data of the segments that came and are not counted yet.
+    sizes: BTreeMap<u64, u64>,
+    /// The first segment that is not counted.
+    counted: u64,
+    come: u64,
+    /// Bytes that the pair has read.
+    read: u64,
+}
+
+impl Arrivals {
+    fn on_data(&mut self, number: u64, payload: Size) {
+        if number >= self.counted {
+            self.sizes.insert(number, payload.as_bytes());
+        }
+    }
+
+    /// Everything before segment `next` has come.
+    fn advance(&mut self, next: u64) {
+        while self.counted < next {
+            self.come += self.sizes.remove(&self.counted).unwrap_or(0);
+            self.counted += 1;
+        }
+    }
+}
+
+/// The end of a flow pair that receives.
+pub struct PairFar {
+    pair: equipoise_pair::Receiver,
+    tcp: tcp::Receiver,
+    stream: Shared,
+    arrivals: Arrivals,
+    outbox: Outbox,
+}
+
+impl PairFar {
+    /// Its TCP host.
+    pub const fn tcp(&self) -> &tcp::Receiver {
+        &self.tcp
+    }
+
+    /// Reads what has come in order.
+    fn read(&mut self, now: Instant<ReceiverClock>) {
+        self.arrivals.advance(self.tcp.next());
+        let mut stream = self.stream.lock();
+        while self.arrivals.come > self.arrivals.read && self.pair.wants_tcp() {
+            let most = usize::try_from(self.arrivals.come - self.arrivals.read).unwrap_or(usize::MAX);
+            let (front, _) = stream.bytes.as_slices();
+            let taken = self.pair.tcp_received(now, &front[..front.len().min(most)]);
+            stream.bytes.drain(..taken);
+            self.arrivals.read += taken as u64;
+            if taken == 0 {
+                break;
+            }
+        }
+        if stream.finished && stream.bytes.is_empty() {
+            self.pair.handle(now, PairInput::TcpEnded);
+        }
+    }
+
+    fn run(&mut self, now: Instant<ReceiverClock>) {
+        loop {
+            self.read(now);
+            while let Some(output) = self.pair.poll() {
+                match output {
+                    PairOutput::Transmit(transmit) => self.outbox.datagram(&transmit),
+                    PairOutput::Event(event) => seen(event).into_iter().for_each(|event| self.outbox.event(event)),
+                    PairOutput::Tcp(_) => {}
+                }
+            }
+            let Some(Adu { number, missing, over, data }) = self.pair.take_adu() else { break };
+            let size = Size::from_bytes(data.len() as u64);
+            self.outbox.event(Event::AduReceived { number, missing, over: transport(over), size });
+        }
+    }
+}
+
+impl Endpoint for PairFar {
+    type Clock = ReceiverClock;
+
+    fn handle(&mut self, now: Instant<ReceiverClock>, input: Input<'_>) {
+        let time: Time = now.assume_clock();
+        match input {
+            Input::Datagram { datagram, .. } if Segment::is_segment(datagram) => {
+                let Some(segment) = Segment::decode(datagram) else { return };
+                if let Segment::Data { number, payload } = segment {
+                    self.arrivals.on_data(number, payload);
+                }
+                if let Some(answer) = self.tcp.on_segment(time, segment) {
+                    self.outbox.segment(answer);
+                }
+            }
+            Input::Datagram { datagram, .. } => self.pair.handle(now, PairInput::Datagram(datagram)),
+            Input::Timer => {
+                if let Some(answer) = self.tcp.on_timer(time) {
+                    self.outbox.segment(answer);
+                }
+                self.pair.handle(now, PairInput::Timer);
+            }
+            Input::Stop => self.pair.handle(now, PairInput::Stop),
+            Input::Payload { .. } | Input::Path { .. } => return,
+        }
+        self.run(now);
+    }
+
+    fn poll(&mut self) -> Option<Output<'_>> {
+        self.outbox.poll()
+    }
+
+    fn wake(&self) -> Option<Wake<ReceiverClock>> {
+        let pair = self.pair.wake().map(|wake| wake.at);
+        let tcp = tcp::Receiver::wake(&self.tcp).map(Time::assume_clock);
+        let at = [tcp, pair].into_iter().flatten().min()?;
+        Some(Wake { at, reason: WakeReason::Report })
+    }
+}

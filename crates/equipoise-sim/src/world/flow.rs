@@ -1,0 +1,242 @@
+use std::any::Any;
+
+use equipoise::units::{ReceiverClock, SenderClock};
+use equipoise_session::{Endpoint, Input, Output, PathChange, PathId};
+
+use super::FlowError;
+use super::{FlowId, Observer, Side, Thing, Time, World};
+use crate::network::{LinkId, Packet};
+use crate::packets::PacketId;
+
+/// The end of a flow that sends media or data: any [`Endpoint`] on the sender's clock.
+pub trait NearEnd: Endpoint<Clock = SenderClock> + Any + Send {}
+
+impl<E: Endpoint<Clock = SenderClock> + Any + Send> NearEnd for E {}
+
+/// The end of a flow that receives them: any [`Endpoint`] on the receiver's clock.
+pub trait FarEnd: Endpoint<Clock = ReceiverClock> + Any + Send {}
+
+impl<E: Endpoint<Clock = ReceiverClock> + Any + Send> FarEnd for E {}
+
+/// A flow: two ends and the paths between them, which have numbers from 0.
+pub struct Flow {
+    /// Sends.
+    pub near: Box<dyn NearEnd>,
+    /// Receives.
+    pub far: Box<dyn FarEnd>,
+    /// The paths between them, all there from the beginning.
+    pub paths: Vec<PathLinks>,
+}
+
+impl Flow {
+    /// A flow over one path, of the links that `near`'s packets pass and those that `far`'s pass, in order.
+    pub fn new(near: impl NearEnd, far: impl FarEnd, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Self {
+        Self { near: Box::new(near), far: Box::new(far), paths: vec![PathLinks::new(forward, backward)] }
+    }
+}
+
+/// The links of one path.
+#[derive(Clone, Debug, Default)]
+pub struct PathLinks {
+    /// Those that the near end's packets pass, in order; none for a route without delay.
+    pub forward: Vec<LinkId>,
+    /// Those that the far end's packets pass, in order.
+    pub backward: Vec<LinkId>,
+    /// What becomes of it later on, as the near host notices: an interface goes down, or comes back. Packets that are under
+    /// way then arrive all the same.
+    pub changes: Vec<(Time, PathChange)>,
+}
+
+impl PathLinks {
+    /// A path that stays as it is.
+    pub const fn new(forward: Vec<LinkId>, backward: Vec<LinkId>) -> Self {
+        Self { forward, backward, changes: Vec::new() }
+    }
+}
+
+/// A flow in its place.
+pub(super) struct FlowState {
+    pub(super) near: Box<dyn NearEnd>,
+    pub(super) far: Box<dyn FarEnd>,
+    /// The numbers of each path's routes from the near and from the far side.
+    pub(super) routes: Vec<[usize; 2]>,
+    /// The timers' numbers in the event queue.
+    pub(super) timers: [usize; 2],
+    /// When each side is going to be woken.
+    pub(super) wakes: [Option<Time>; 2],
+    /// Its load oracle's number, if it has one.
+    pub(super) oracle: Option<usize>,
+}
+
+impl World {
+    /// Adds a flow, whose ends are woken when they ask for it. A path whose link has no rate for a while is dead for that
+    /// time, and nobody says so.
+    ///
+    /// # Errors
+    /// [`FlowError`] if a path names an unknown link, or if time has passed.
+    pub fn add_flow(&mut self, flow: Flow) -> Result<FlowId, FlowError> {
+        let Flow { mut near, far, paths } = flow;
+        for path in &paths {
+            self.check(&path.forward)?;
+            self.check(&path.backward)?;
+            // Two ends that answer each other at once would do so for ever at one moment.
+            if path.forward.is_empty() && path.backward.is_empty() {
+                return Err(FlowError::NoLink);
+            }
+        }
+        let flow = self.flows.len();
+        let mut routes = Vec::new();
+        for (path, links) in paths.iter().enumerate() {
+            let forward = self.route(&links.forward, flow, Side::Far, path);
+            let backward = self.route(&links.backward, flow, Side::Near, path);
+            routes.push([forward, backward]);
+        }
+        let timers = [Side::Near, Side::Far].map(|side| self.thing(Thing::Timer { flow, side }));
+        for path in (0..paths.len()).map(path_id) {
+            near.handle(self.now.assume_clock(), Input::Path { path, change: PathChange::Up });
+        }
+        for (path, links) in paths.iter().enumerate() {
+            for (at, change) in &links.changes {
+                let thing = self.thing(Thing::PathChange { flow, path: path_id(path), change: *change });
+                self.events.set(thing, Some(*at));
+            }
+        }
+        self.flows.push(Some(FlowState { near, far, routes, timers, wakes: [None; 2], oracle: None }));
+        self.arrange()?;
+        Ok(FlowId(flow))
+    }
+
+    /// Lays the route of one direction of a path, at whose end is `side`.
+    fn route(&mut self, links: &[LinkId], flow: usize, side: Side, path: usize) -> usize {
+        let thing = self.thing(Thing::Arrival { route: 0, flow, side, path });
+        let route = self.network.add_route(links, FlowId(flow), thing);
+        self.things[thing] = Thing::Arrival { route, flow, side, path };
+        route
+    }
+
+    /// The end of a flow that sends, if it is an `E`.
+    pub fn near<E: 'static>(&self, flow: FlowId) -> Option<&E> {
+        let near: &dyn Any = self.flows.get(flow.0)?.as_ref()?.near.as_ref();
+        near.downcast_ref()
+    }
+
+    /// The end of a flow that receives, if it is an `E`.
+    pub fn far<E: 'static>(&self, flow: FlowId) -> Option<&E> {
+        let far: &dyn Any = self.flows.get(flow.0)?.as_ref()?.far.as_ref();
+        far.downcast_ref()
+    }
+
+    /// A packet has come to one side of a flow.
+    pub(super) fn deliver(
+        &mut self,
+        packet: &Packet,
+        flow: usize,
+        side: Side,
+        path: usize,
+        observer: &mut impl Observer,
+    ) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
+        self.turn(flow, side, Some(Input::Datagram { path: path_id(path), datagram }), observer);
+        self.scratch = scratch;
+    }
+
+    /// One turn of a flow's end: does all that it asks, and sets its timer.
+    pub(super) fn turn(&mut self, flow: usize, side: Side, input: Option<Input<'_>>, observer: &mut impl Observer) {
+        let now = self.now;
+        let Self { flows, packets, outgoing, .. } = self;
+        let Some(Some(state)) = flows.get_mut(flow) else { return };
+        let mut requested = false;
+        let take = |output: Output<'_>| match output {
+            Output::Transmit { path, transmit } => outgoing.push((path, packets.insert(&transmit))),
+            Output::Event { path, event } => {
+                requested |= matches!(event, equipoise_session::Event::ReportRequested { .. });
+                match path {
+                    None => observer.on_event(now, FlowId(flow), side, &event),
+                    Some(path) => observer.on_path_event(now, FlowId(flow), side, path, &event),
+                }
+            }
+            // Nobody is there to want it; generated media has none.
+            Output::Payload { .. } => {}
+        };
+        let wake = match side {
+            Side::Near => turn(state.near.as_mut(), now, input, take),
+            Side::Far => turn(state.far.as_mut(), now, input, take),
+        };
+        let oracle = state.oracle.filter(|_| side == Side::Near);
+        self.set_timer(flow, side, wake);
+        if let Some(oracle) = oracle {
+            if requested {
+                self.write_load(oracle, observer);
+            }
+            self.set_horizon(observer);
+        }
+        self.send(flow, side, observer);
+    }
+
+    /// Sends what an end transmitted in its turn.
+    fn send(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
+        if self.outgoing.is_empty() {
+            return;
+        }
+        // A turn of the peer, on a route without links, may send in between: each turn takes its own packets away.
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for (PathId(path), id) in outgoing.drain(..) {
+            let path = usize::from(path);
+            let routes = self.flows.get(flow).and_then(Option::as_ref).and_then(|state| state.routes.get(path));
+            let Some(routes) = routes else {
+                self.packets.discard(id);
+                continue;
+            };
+            let (at, number, size) = (self.now, u64::from(id), self.packets.size(id));
+            let packet = Packet { at, sent: at, number, size, route: routes[side as usize] as u32, hop: 0 };
+            if let Some(arrived) = self.network.send(packet) {
+                let peer = if side == Side::Near { Side::Far } else { Side::Near };
+                self.deliver(&arrived, flow, peer, path, observer);
+            }
+        }
+        self.outgoing = outgoing;
+    }
+
+    fn set_timer(&mut self, flow: usize, side: Side, asked: Option<Time>) {
+        let Some(Some(state)) = self.flows.get_mut(flow) else { return };
+        // Time does not run backwards, whatever an end asks for.
+        let asked = asked.map(|at| at.max(self.now));
+        if asked != std::mem::replace(&mut state.wakes[side as usize], asked) {
+            self.events.set(state.timers[side as usize], asked);
+        }
+    }
+
+    /// A side's timer fires.
+    pub(super) fn wake(&mut self, flow: usize, side: Side, observer: &mut impl Observer) {
+        if let Some(Some(state)) = self.flows.get_mut(flow) {
+            state.wakes[side as usize] = None;
+            self.events.set(state.timers[side as usize], None);
+        }
+        self.turn(flow, side, Some(Input::Timer), observer);
+    }
+}
+
+/// The number of the path at this place; a session takes no more paths than there are numbers.
+fn path_id(place: usize) -> PathId {
+    PathId(u16::try_from(place).unwrap_or(u16::MAX))
+}
+
+/// One turn of an end in simulated time: takes `input`, if there is one, passes on all that the end then outputs, and returns
+/// when it wants to be woken.
+///
+/// All that a [`World`] does with its ends. The end's clock is taken to agree with the world's.
+pub fn turn<E: Endpoint + ?Sized>(
+    end: &mut E,
+    now: Time,
+    input: Option<Input<'_>>,
+    mut take: impl FnMut(Output<'_>),
+) -> Option<Time> {
+    if let Some(input) = input {
+        end.handle(now.assume_clock(), input);
+    }
+    while let Some(output) = end.poll() {
+        take(output);
+    }
+    end.wake().map(|wake| wake.at.assume_clock())
+}

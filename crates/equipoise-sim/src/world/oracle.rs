@@ -1,0 +1,164 @@
+//! What a world that sees its own links knows and no end can know, for comparators that show what it would be worth.
+
+use equipoise::control::PathLoad;
+use equipoise::measure::{BandwidthEstimate, Measured};
+use equipoise::units::{Rate, Size, Span};
+use equipoise_session::Input;
+
+use super::noise::WhiteNoise;
+use super::{FlowError, FlowId, Observer, Side, Thing, Time, World};
+use crate::tcp::KnownBandwidth;
+
+/// Tells a flow's near end the bandwidth of its path as the world knows it.
+///
+/// Capacity is that of the forward link with least to spare over the last interval; available bandwidth is what all others'
+/// packets left of it there.
+#[derive(Debug)]
+pub struct BandwidthOracle {
+    /// When measuring begins; the first result comes an interval later.
+    pub start: Time,
+    /// Time between two measurements, which is also what each looks back on; above zero.
+    pub interval: Span,
+    /// The error that each is given.
+    pub noise: WhiteNoise,
+    /// Where the near end reads it.
+    pub told: KnownBandwidth,
+}
+
+/// The oracle of a flow.
+pub(super) enum Oracle {
+    Load(Load),
+    Bandwidth(Bandwidth),
+}
+
+/// Writes the load of a flow's path whenever its near end has requested a report.
+pub(super) struct Load {
+    flow: usize,
+    cell: PathLoad,
+    /// When the load was last written, and each forward link's offered bytes then.
+    since: Time,
+    offered: Vec<Size>,
+}
+
+pub(super) struct Bandwidth {
+    flow: usize,
+    config: BandwidthOracle,
+    /// Its number in the event queue.
+    thing: usize,
+    /// The last measurement, or the beginning of measuring.
+    since: Option<Time>,
+    next: Time,
+    /// What each forward link was offered by all and by this flow until `since`.
+    offered: Vec<(Size, Size)>,
+}
+
+impl World {
+    /// Writes to `cell`, whenever the near end of `flow` requests a report, the offered load of its fullest forward link since
+    /// the last request (Waki 2013, Sec. 6.1.2).
+    ///
+    /// # Errors
+    /// [`FlowError`] for an unknown flow, and if time has passed.
+    pub fn tell_load(&mut self, flow: FlowId, cell: PathLoad) -> Result<(), FlowError> {
+        let route = self.forward_route(flow)?;
+        let offered = vec![Size::ZERO; self.network.offered(route).count()];
+        let load = Load { flow: flow.0, cell, since: self.now, offered };
+        if let Some(Some(state)) = self.flows.get_mut(flow.0) {
+            state.oracle = Some(self.oracles.len());
+        }
+        self.oracles.push(Oracle::Load(load));
+        Ok(())
+    }
+
+    /// Tells the near end of `flow`, again and again, the bandwidth of its first path.
+    ///
+    /// # Errors
+    /// [`FlowError`] for an unknown flow, an interval of zero, and if time has passed.
+    pub fn tell_bandwidth(&mut self, flow: FlowId, config: BandwidthOracle) -> Result<(), FlowError> {
+        let interval = config.interval;
+        if interval <= Span::ZERO {
+            return Err(FlowError::MeasuringInterval { interval });
+        }
+        let route = self.forward_route(flow)?;
+        let oracle = self.oracles.len();
+        let (thing, next) = (self.thing(Thing::Measurement { oracle }), config.start);
+        self.network.count_own(route);
+        self.events.set(thing, Some(next));
+        let offered = vec![(Size::ZERO, Size::ZERO); self.network.offered(route).count()];
+        self.oracles.push(Oracle::Bandwidth(Bandwidth { flow: flow.0, config, thing, since: None, next, offered }));
+        Ok(())
+    }
+
+    /// The route of the near end's packets on a flow's first path.
+    fn forward_route(&self, flow: FlowId) -> Result<usize, FlowError> {
+        if self.running {
+            return Err(FlowError::Running);
+        }
+        let state = self.flows.get(flow.0).and_then(Option::as_ref);
+        let route = state.and_then(|state| state.routes.first());
+        route.map(|routes| routes[Side::Near as usize]).ok_or(FlowError::UnknownFlow { flow: flow.0 })
+    }
+
+    /// Sets the network's horizon: the end of the run, or before that the next moment at which an oracle looks at the links.
+    ///
+    /// What the old horizon held back is computed at once: no packet may enter a time span whose arrivals are not yet known.
+    pub(super) fn set_horizon(&mut self, observer: &mut impl Observer) {
+        let looks = self.oracles.iter().filter_map(|oracle| match oracle {
+            // A request goes out when its end is woken, or behind something that arrives after that.
+            Oracle::Load(load) => self.flows[load.flow].as_ref()?.wakes[Side::Near as usize],
+            Oracle::Bandwidth(bandwidth) => Some(bandwidth.next),
+        });
+        self.network.horizon = looks.fold(self.end, Time::min);
+        self.advance_to(self.network.known(), observer);
+    }
+
+    /// A flow's near end has requested a report.
+    pub(super) fn write_load(&mut self, oracle: usize, observer: &mut impl Observer) {
+        self.advance_to(self.now, observer);
+        let Self { oracles, flows, network, now, .. } = self;
+        let Some(Oracle::Load(Load { flow, cell, since, offered })) = oracles.get_mut(oracle) else { return };
+        let Some(state) = &flows[*flow] else { return };
+        let since = std::mem::replace(since, *now);
+        let mut largest: Option<f64> = None;
+        for ((link, all), seen) in network.offered(state.routes[0][Side::Near as usize]).zip(offered) {
+            let news = all - std::mem::replace(seen, all);
+            let load = network.load(link, since, *now, news);
+            largest = largest.into_iter().chain(load).reduce(f64::max);
+        }
+        if let Some(load) = largest {
+            cell.set(load);
+        }
+    }
+
+    /// Tells a flow's near end the bandwidth of its path.
+    pub(super) fn measure(&mut self, oracle: usize, observer: &mut impl Observer) {
+        let now = self.now;
+        self.advance_to(now, observer);
+        let Self { oracles, flows, network, events, .. } = self;
+        let Some(Oracle::Bandwidth(known)) = oracles.get_mut(oracle) else { return };
+        let flow = known.flow;
+        let Some(state) = &flows[flow] else { return };
+        let mut found: Option<(f64, f64)> = None;
+        for ((link, all, own), seen) in network.offered_by(state.routes[0][Side::Near as usize]).zip(&mut known.offered)
+        {
+            let others = (all - seen.0) - (own - seen.1);
+            *seen = (all, own);
+            let Some(since) = known.since else { continue };
+            let elapsed = (now - since).as_secs_f64();
+            let capacity = network.capacity_bits(link, since, now) / elapsed;
+            let available = capacity - others.as_bits() as f64 / elapsed;
+            if found.is_none_or(|(_, least)| available < least) {
+                found = Some((capacity, available));
+            }
+        }
+        known.since = Some(now);
+        known.next = now + known.config.interval;
+        events.set(known.thing, Some(known.next));
+        if let Some((capacity, available)) = found {
+            let measured = |bps: f64| Measured::exact(Rate::from_bps_f64(bps.max(0.0)).unwrap_or(Rate::ZERO));
+            let truth = BandwidthEstimate { capacity: measured(capacity), available: measured(available) };
+            known.config.told.set(known.config.noise.blur(now - Time::ZERO, truth));
+        }
+        self.set_horizon(observer);
+        self.turn(flow, Side::Near, Some(Input::Timer), observer);
+    }
+}
