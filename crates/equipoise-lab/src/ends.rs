@@ -69,6 +69,7 @@ pub(crate) fn session(
     let supply = flow.content().map(|content| content.supply(flow.packet_size, index, seed)).transpose()?;
     let config = SenderConfig {
         supply: supply.unwrap_or_default(),
+        reports_playout: flow.egress().is_some(),
         ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
     };
     let context = RateContext { packet: flow.packet_size, load: load.clone() };

@@ -32,10 +32,10 @@ pub mod video;
 pub use ends::EndsError;
 
 /// The scenario of the demo: the main job, forty seconds long.
-pub const DEMO: &str = include_str!("../../../scenarios/demo.toml");
+pub const DEMO: &str = include_str!("../scenarios/demo.toml");
 
 /// The demo in ten seconds, which show that it works and are too short to judge by.
-pub const DEMO_SHORT: &str = include_str!("../../../scenarios/demo-short.toml");
+pub const DEMO_SHORT: &str = include_str!("../scenarios/demo-short.toml");
 
 /// How far a run has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,3 +58,8 @@ pub enum Progress {
     /// A control interval of a session is over.
     Interval(record::IntervalRow),
 }
+
+/// The README's code, so that it is compiled with the other examples.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -62,3 +62,8 @@ pub use tcp::{RunningTcp, TcpEnds, TcpPlan, TcpState, TcpSupply};
 pub use testbed::{Place, TestBed};
 pub use transport::{Paths, Via};
 pub use watchdog::{Stall, Stalls, Watchdog};
+
+/// The README's code, so that it is compiled with the other examples.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

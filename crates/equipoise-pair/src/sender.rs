@@ -131,6 +131,8 @@ impl Sender {
         let stream = &config.rtp.stream;
         let numbers = Numbers::new(stream, config.rtp.seed)?;
         let tpba = Tpba::new(config.tpba)?;
+        let mut running = config.running;
+        running(Rate::from_bps(1)).needs().met_by(config.rtp.provides()).map_err(SessionError::from)?;
         let start = config.rtp.start;
         // Nothing is sent at this rate: RTP gets no payload before it gets a controller.
         let idle = Box::new(Cbr::new(Rate::from_bps(1)));
@@ -139,7 +141,7 @@ impl Sender {
             rtp,
             numbers,
             tpba,
-            running: config.running,
+            running,
             stage: Stage::Tcp,
             tcp: TcpState::default(),
             queue: AduQueue::default(),
@@ -363,7 +365,8 @@ impl Sender {
     fn begin_running(&mut self, now: Instant<SenderClock>) {
         // The probing period was over when TCP began to drain, and saw nothing since.
         let Some(rate) = self.tpba.begin_running(now, self.tcp.window) else { return };
-        self.rtp.set_controller((self.running)(rate));
+        // The constructor has tried one: what each needs is what an RTP session has.
+        let _ = self.rtp.set_controller((self.running)(rate));
         self.stage = Stage::Rtp { since: self.next_adu };
         self.began(Period::Running, rate);
     }

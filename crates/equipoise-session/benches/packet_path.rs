@@ -78,7 +78,9 @@ fn ap_law(bencher: Bencher<'_, '_>) {
         packet: PACKET,
     });
     let delay = Some(DelaySummary { mean_s: 9.07e-3, variance_s2: 3.23e-6, samples: 5000 });
-    let feedback = Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::default() });
+    let mut summary = IntervalSummary::unmeasured();
+    summary.delay = delay;
+    let feedback = Feedback::Interval(summary);
     bencher.bench_local(|| {
         ap.on_feedback(At::ZERO, divan::black_box(&feedback));
         ap.allowance()

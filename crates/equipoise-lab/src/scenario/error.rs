@@ -1,6 +1,6 @@
 use std::io;
 
-use equipoise::control::ConfigError;
+use equipoise::control::{ConfigError, UnmetNeeds};
 use equipoise::units::{Size, Span, UnitError};
 use equipoise_path::link::LinkError;
 use equipoise_path::video::SyntheticError;
@@ -40,6 +40,9 @@ pub enum Problem {
     /// The controller cannot be made like that.
     #[error(transparent)]
     Controller(#[from] ConfigError),
+    /// The flow does not provide what the controller needs.
+    #[error(transparent)]
+    Needs(#[from] UnmetNeeds),
     /// The link cannot be like that.
     #[error(transparent)]
     Link(#[from] LinkError),

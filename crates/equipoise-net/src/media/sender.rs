@@ -54,7 +54,7 @@ impl MediaSender {
             return Err(NetError::NothingToCarry);
         }
         let (runtime, local) = (Handle::current(), socket.address());
-        let (rate_publisher, rate) = publisher(&runtime, controller.allowance().rate);
+        let (rate_publisher, rate) = publisher(&runtime, controller.allowance().rate.unwrap_or(Rate::ZERO));
         let (publisher, measurement) = publisher(&runtime, Measurement::default());
         let tally = Tally::new(rate_publisher, publisher);
         // The handshake waits for an answer.

@@ -1,4 +1,6 @@
-use equipoise::control::{AdaptationPoints, Allowance, Controller, Feedback, RateLimits, Reason, Snapshot, reduced};
+use equipoise::control::{
+    AdaptationPoints, Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot, reduced,
+};
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// How a running period answers to loss.
@@ -41,11 +43,12 @@ impl Running {
     }
 }
 
-impl Controller for Running {
-    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback) {
-        let Feedback::Interval(interval) = feedback else { return };
+impl Running {
+    fn on_interval(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         self.snapshot = Snapshot { reason: Some(Reason::Fixed), ..Snapshot::default() };
-        let Some(lost) = self.losses.push(now, interval.fraction_lost, self.config.adapt) else { return };
+        let Some(lost) = self.losses.push(now, interval.fraction_lost.unwrap_or(0.0), self.config.adapt) else {
+            return;
+        };
         let bps = self.rate.as_bps_f64();
         let next = reduced(bps, lost, self.config.reduction_factor);
         let (rate, cut) = self.limits.clamp(next);
@@ -54,13 +57,28 @@ impl Controller for Running {
         self.snapshot.law_step_bps = Some(next - bps);
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
-    }
-
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
+impl Controller for Running {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(now, interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.rate)
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -120,9 +120,10 @@ fn what_would_never_end_or_never_begin_is_refused() {
 fn the_running_law_steps_every_adaptation_interval_and_only_down() {
     let mut running = Running::new(RunningConfig::PAPER, kbit(600));
     let mut report = |millis, fraction_lost| {
-        let summary = IntervalSummary { fraction_lost, ..IntervalSummary::default() };
+        let mut summary = IntervalSummary::unmeasured();
+        summary.fraction_lost = Some(fraction_lost);
         running.on_feedback(at(millis), &Feedback::Interval(summary));
-        running.allowance().rate
+        running.allowance().rate.expect("a rate")
     };
     let rates = [(0, 0.0), (1000, 0.04), (2000, 0.02), (3000, 0.02)].map(|(millis, lost)| report(millis, lost));
     // (0 + 4 + 2 + 2) / 4 = 2 %, thrice of which is 6 % of 600 kbit/s.

@@ -16,7 +16,8 @@ fn every_scenario_of_the_program_parses_and_has_what_is_replaced() {
             let scenario = session(total, split);
             let Some(mbps) = total.parse::<f64>().ok() else { panic!("{total}") };
             let equipoise_lab::scenario::FlowKind::Multipath(flow) = &scenario.flows[0].kind else { panic!("{name}") };
-            let rate = flow.controller.build(scenario.flows[0].packet_size).expect("right").allowance().rate;
+            let rate =
+                flow.controller.build(scenario.flows[0].packet_size).expect("right").allowance().rate.expect("a rate");
             assert!((rate.as_mbps_f64() - mbps).abs() < 1e-9, "{name}: {rate}");
             assert!(split.contains(flow.split.entry.name), "{name}: {}", flow.split.entry.name);
         }

@@ -31,13 +31,23 @@ pub(super) struct Path {
     served: Span,
     next_sequence: u16,
     pub(super) counts: Counts,
-    /// Its delay in this period, the share of its packets that were lost, and the longest round trip.
+    /// Its delay in this period, and what else reports have told of it.
     pool: PeriodDelay,
-    lost: f64,
-    round_trip: Option<Span>,
+    told: Told,
     copies: VecDeque<Waiting>,
     /// Buffers to use again.
     spare: Vec<Vec<u8>>,
+}
+
+/// What reports have told of a period.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// Share of the packets that were lost in the last interval, 0 to 1.
+    pub(super) fraction_lost: f64,
+    /// Packets that the reports speak of.
+    pub(super) packets: u64,
+    /// The longest round trip.
+    pub(super) round_trip: Option<Span>,
 }
 
 /// A packet that left on another path, and is to leave here too.
@@ -66,8 +76,7 @@ impl Path {
             next_sequence: first,
             counts: Counts::default(),
             pool: PeriodDelay::default(),
-            lost: 0.0,
-            round_trip: None,
+            told: Told::default(),
             copies: VecDeque::new(),
             spare: Vec::new(),
         }
@@ -132,8 +141,9 @@ impl Path {
         if let Some(delay) = &interval.delay {
             self.pool.push(delay);
         }
-        self.lost = interval.fraction_lost;
-        self.round_trip = self.round_trip.max(interval.round_trip);
+        self.told.fraction_lost = interval.fraction_lost.unwrap_or(0.0);
+        self.told.packets = self.told.packets.saturating_add(interval.packets.unwrap_or(0));
+        self.told.round_trip = self.told.round_trip.max(interval.round_trip);
         self.has_told |= closing.is_some_and(|closing| asked >= closing);
     }
 
@@ -153,9 +163,9 @@ impl Path {
         PathView { path: self.id, alive: self.is_alive, rate: self.pacer.rate(), delay }
     }
 
-    /// Share of the packets that were lost in the last interval, and the longest round trip of the period that ends.
-    pub(super) const fn losses(&mut self) -> (f64, Option<Span>) {
-        (core::mem::replace(&mut self.lost, 0.0), self.round_trip.take())
+    /// What reports have told of the period that ends, which is forgotten.
+    pub(super) fn take_told(&mut self) -> Told {
+        core::mem::take(&mut self.told)
     }
 
     /// Whether a packet may leave at `now`.

@@ -5,7 +5,8 @@ use rand_core::Rng;
 use super::MAX_PATHS;
 use super::path::Path;
 use crate::rtp::compound::CompoundTimer;
-use crate::rtp::exchange::{Application, Circuit, Told};
+use crate::rtp::exchange::{Application, Circuit, Exchange, Told};
+use crate::rtp::governor::Governor;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
 use crate::rtp::stream::{Packetiser, Plain};
@@ -15,7 +16,7 @@ use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
 use crate::wire::rtp::Subflow;
 use crate::{Endpoint, Event, Ignored, Input, Output, PathChange, PathId, Wake, WakeReason};
 use equipoise::control::split::{BoxedSplitter, PathView, pooled};
-use equipoise::control::{BoxedController, Feedback, IntervalSummary};
+use equipoise::control::{BoxedController, IntervalSummary, Needs};
 use equipoise::pace::Readiness;
 use equipoise::units::{Instant, SenderClock, Span};
 
@@ -40,7 +41,7 @@ pub struct Sender {
     /// The packet that is being sent.
     plain: Vec<u8>,
     application: Application,
-    controller: BoxedController,
+    governor: Governor,
     splitter: BoxedSplitter,
     /// In the order of their numbers.
     paths: Vec<Path>,
@@ -55,6 +56,8 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// What a session over several paths provides to the controller of its total.
+    pub const PROVIDES: Needs = Needs::INTERVALS;
     /// Time between two splits in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
     /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4).
@@ -85,7 +88,7 @@ impl Sender {
             queue: PayloadQueue::new(like),
             plain: Vec::new(),
             application: Application::default(),
-            controller,
+            governor: Governor::new(controller, Self::PROVIDES)?,
             splitter,
             paths: Vec::new(),
             period_ends: config.start + period,
@@ -189,13 +192,13 @@ impl Sender {
         }
         self.outbox.about(None);
         if ends && none_alive {
-            self.controller.on_timeout(now);
+            self.governor.on_silence(now, Exchange::MISSING);
         } else if ends {
             let summary = self.summary(now, &views);
-            self.controller.on_feedback(now, &Feedback::Interval(summary));
+            self.governor.on_interval(now, summary);
         }
-        let total = self.controller.allowance().rate;
-        self.outbox.event(Event::RateDecided { rate: total, snapshot: self.controller.snapshot() });
+        let total = self.governor.rate();
+        self.outbox.event(Event::RateDecided { rate: total, snapshot: self.governor.snapshot() });
         let shares = self.splitter.split(total, &views);
         for (path, share) in self.paths.iter_mut().filter(|path| path.is_up).zip(shares) {
             path.set_rate(now, share.rate);
@@ -207,16 +210,23 @@ impl Sender {
 
     /// The period of all paths as one path's.
     fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> IntervalSummary {
-        let (mut fraction_lost, mut round_trip) = (0.0, None);
+        let mut fraction_lost = 0.0;
+        let mut packets = 0u64;
+        let mut round_trip = None;
         let total: f64 = views.iter().map(|view| view.rate.as_bps_f64()).sum();
         for (path, view) in self.paths.iter_mut().filter(|path| path.is_up).zip(views) {
-            let (lost, longest) = path.losses();
-            fraction_lost += if total > 0.0 { lost * view.rate.as_bps_f64() / total } else { 0.0 };
-            round_trip = round_trip.max(longest);
+            let told = path.take_told();
+            fraction_lost += if total > 0.0 { told.fraction_lost * view.rate.as_bps_f64() / total } else { 0.0 };
+            packets = packets.saturating_add(told.packets);
+            round_trip = round_trip.max(told.round_trip);
         }
-        let application_limited = self.application.ends(now, self.period);
-        let delay = pooled(views);
-        IntervalSummary { delay, fraction_lost, round_trip, application_limited, ..IntervalSummary::default() }
+        let mut summary = IntervalSummary::unmeasured();
+        summary.app_limited = self.application.ends(now, self.period);
+        summary.delay = pooled(views);
+        summary.fraction_lost = Some(fraction_lost);
+        summary.packets = Some(packets);
+        summary.round_trip = round_trip;
+        summary
     }
 
     /// Sends what the paths' pacers let go: of those whose turn has come, the one that has sent least of its share first.

@@ -40,7 +40,7 @@ struct Request {
     number: u64,
     sent: Instant<SenderClock>,
     /// The application limited the interval that it asks about.
-    application_limited: bool,
+    app_limited: bool,
     /// Time since the request before it, and the rate at which media packets went out meanwhile.
     interval: Span,
     ingress: Rate,
@@ -172,7 +172,7 @@ impl Exchange {
         let request = Request {
             number: self.next_number,
             sent: now,
-            application_limited: limited(),
+            app_limited: limited(),
             interval,
             ingress: Rate::from_bps_f64(entered).filter(|_| interval > Span::ZERO).unwrap_or(Rate::ZERO),
             next_sequence: self.next_sequence,
@@ -246,15 +246,17 @@ impl Exchange {
         });
         let highest = self.reported_highest.replace(block.extended_highest).unwrap_or(block.extended_highest);
         let summary = match reading {
-            Reading::Delay(delay) => Some(IntervalSummary {
-                delay,
-                fraction_lost,
-                packets: u64::from(block.extended_highest.saturating_sub(highest)),
-                round_trip: Some(round_trip),
-                bottleneck: said.bottleneck,
-                application_limited: request.application_limited,
-                egress,
-            }),
+            Reading::Delay(delay) => {
+                let mut summary = IntervalSummary::unmeasured();
+                summary.delay = delay;
+                summary.fraction_lost = Some(fraction_lost);
+                summary.packets = Some(u64::from(block.extended_highest.saturating_sub(highest)));
+                summary.round_trip = Some(round_trip);
+                summary.bottleneck = said.bottleneck;
+                summary.app_limited = request.app_limited;
+                summary.egress = egress;
+                Some(summary)
+            }
             Reading::Spoilt => None,
         };
         Ok(Told::Interval { asked: request.sent, summary })

@@ -24,6 +24,7 @@ mod egress_tests;
 pub(super) mod exchange;
 #[cfg(test)]
 mod fault_tests;
+pub(super) mod governor;
 pub(super) mod outbox;
 pub(super) mod payload;
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     let decided: Vec<_> = rates.skip(1).collect();
     assert!(decided.len() > 15, "a report every half second: {}", decided.len());
     assert!(decided.iter().all(|(rate, _)| *rate == Rate::from_bps(1_000_000)), "{decided:?}");
-    assert!(decided.iter().any(|(_, reason)| *reason == Some(Reason::ApplicationLimited)), "{decided:?}");
+    assert!(decided.iter().any(|(_, reason)| *reason == Some(Reason::AppLimited)), "{decided:?}");
     assert_eq!(bench.count(|event| matches!(event, Event::PacingReset { .. })), 0, "a pause is not a late timer");
 }
 

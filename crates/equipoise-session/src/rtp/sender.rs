@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 use super::compound::CompoundTimer;
 use super::delays::Delays;
 use super::exchange::{Application, Circuit, Exchange, Told};
+use super::governor::Governor;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
 use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
@@ -10,7 +11,7 @@ use super::supply::{Stock, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
 use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
-use equipoise::control::{BoxedController, Feedback};
+use equipoise::control::{BoxedController, Needs};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -31,13 +32,20 @@ pub struct SenderConfig {
     pub start: Instant<SenderClock>,
     /// Seed of the numbers that RFC 3550 wants drawn: first sequence number, timestamp, spread of compound packets.
     pub seed: u64,
+    /// Whether the receiver stands before a playout buffer and reports on it ([`Needs::PLAYOUT`]).
+    pub reports_playout: bool,
 }
 
 impl SenderConfig {
     /// A sender of generated media.
     pub const fn new(stream: StreamConfig, report_interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
         let (payload, supply, delays) = (Payload::Generated, Supply::Unlimited, Delays::Agreed);
-        Self { stream, payload, supply, delays, report_interval, start, seed }
+        Self { stream, payload, supply, delays, report_interval, start, seed, reports_playout: false }
+    }
+
+    /// What such a session provides to its controller.
+    pub const fn provides(&self) -> Needs {
+        if self.reports_playout { Sender::PROVIDES.and(Needs::PLAYOUT) } else { Sender::PROVIDES }
     }
 
     /// Refuses a report interval that no report could keep to.
@@ -67,7 +75,8 @@ pub struct Sender {
     plain: Vec<u8>,
     stock: Stock,
     application: Application,
-    controller: BoxedController,
+    governor: Governor,
+    provided: Needs,
     pacer: Pacer<SenderClock>,
     report_interval: Span,
     start: Instant<SenderClock>,
@@ -85,6 +94,9 @@ impl Sender {
     /// A pair is sent once in so many packets, where the controller wants pairs. Ours: some in each report interval, and
     /// not enough to make the stream bursty.
     const PAIR_EVERY: u32 = 8;
+    /// What a session over one path provides to its controller, and [`Needs::PLAYOUT`] besides if its receiver stands before
+    /// a playout buffer.
+    pub const PROVIDES: Needs = Needs::INTERVALS.and(Needs::PACKET_PAIRS);
     /// Seconds without a report after which no media is sent (RFC 8083, Sec. 4).
     pub const CIRCUIT_S: i64 = Circuit::SECONDS;
 
@@ -94,6 +106,8 @@ impl Sender {
     /// [`SessionError`] where the configuration cannot be carried by RTP.
     pub fn new(config: SenderConfig, controller: BoxedController) -> Result<Self, SessionError> {
         config.check()?;
+        let provided = config.provides();
+        let governor = Governor::new(controller, provided)?;
         let mut compound = CompoundTimer::new(config.seed);
         let packetiser = Packetiser::new(config.stream, None, compound.random())?;
         compound.restart(config.start);
@@ -104,8 +118,9 @@ impl Sender {
             queue: PayloadQueue::new(None),
             plain: Vec::new(),
             application: Application::default(),
-            pacer: Pacer::new(controller.allowance().rate),
-            controller,
+            pacer: Pacer::new(governor.rate()),
+            governor,
+            provided,
             report_interval: config.report_interval,
             start: config.start,
             exchange: Exchange::new(config.delays, config.report_interval, config.start),
@@ -124,16 +139,20 @@ impl Sender {
     }
 
     /// Another controller takes over, at its own rate.
-    pub fn set_controller(&mut self, controller: BoxedController) {
-        self.controller = controller;
+    ///
+    /// # Errors
+    /// [`SessionError::Needs`] and [`SessionError::NoRate`]; then the present one goes on.
+    pub fn set_controller(&mut self, controller: BoxedController) -> Result<(), SessionError> {
+        self.governor = Governor::new(controller, self.provided)?;
         self.decided();
+        Ok(())
     }
 
     /// The controller's rate holds from now on.
     fn decided(&mut self) {
-        let rate = self.controller.allowance().rate;
+        let rate = self.governor.rate();
         self.pacer.set_rate(rate);
-        self.outbox.event(Event::RateDecided { rate, snapshot: self.controller.snapshot() });
+        self.outbox.event(Event::RateDecided { rate, snapshot: self.governor.snapshot() });
     }
 
     /// Does what is due at `now`.
@@ -188,7 +207,7 @@ impl Sender {
     /// Sends the second packet of a pair behind one that was just sent, where that is due. Gives its size.
     fn send_second(&mut self, now: Instant<SenderClock>) -> Size {
         self.singles += 1;
-        if self.singles < Self::PAIR_EVERY || !self.controller.wants_packet_pairs() {
+        if self.singles < Self::PAIR_EVERY || !self.governor.wants_packet_pairs() {
             return Size::ZERO;
         }
         self.singles = 0;
@@ -240,7 +259,7 @@ impl Sender {
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
         let (application, interval) = (&mut self.application, self.report_interval);
         let Some((number, extension)) = self.exchange.turn(now, || application.ends(now, interval)) else {
-            self.controller.on_timeout(now);
+            self.governor.on_silence(now, Exchange::MISSING);
             self.outbox.event(Event::ReportsMissing);
             return self.decided();
         };
@@ -287,7 +306,7 @@ impl Sender {
                 // From here on packets are those of the present rate; no way has to be guessed.
                 self.exchange.begin(now);
             }
-            self.controller.on_feedback(now, &Feedback::Interval(summary));
+            self.governor.on_interval(now, summary);
             self.decided();
         }
         Ok(())

@@ -10,6 +10,7 @@ use crate::rtp::payload::{Payload, PayloadQueue};
 use crate::wire::rtcp::{self, SenderInfo};
 use crate::wire::rtp::{RtpHeader, Subflow};
 use crate::wire::{NtpTime, relay};
+use equipoise::control::UnmetNeeds;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 
 /// What an RTP stream is called and made of.
@@ -30,6 +31,7 @@ pub struct StreamConfig {
 
 /// Why a session cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum SessionError {
     /// The packets would not hold their own headers, or not fit into an IPv4 packet.
     #[error("a packet of {found} cannot carry this session; it must have {min} to {max}")]
@@ -63,6 +65,12 @@ pub enum SessionError {
         /// The shortest interval.
         min: Span,
     },
+    /// The controller needs what the session does not provide.
+    #[error(transparent)]
+    Needs(#[from] UnmetNeeds),
+    /// The controller decides on no rate, and a session paces by one.
+    #[error("the controller has a window and no rate; a session paces by a rate")]
+    NoRate,
     /// The rate would be divided anew before any report has come.
     #[error("the time between two divisions of the rate is {found}; it must be a report interval, {min}, or more")]
     Period {

@@ -15,15 +15,13 @@ use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// 100 packets of 1000 bytes a second until reports go missing.
+#[derive(Debug)]
 struct Steady(Rate);
 
 impl Controller for Steady {
-    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback) {}
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {}
     fn allowance(&self) -> Allowance {
-        Allowance { rate: self.0 }
-    }
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
-        self.0 = self.0.halved();
+        Allowance::rate(self.0)
     }
 }
 

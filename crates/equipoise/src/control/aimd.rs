@@ -1,4 +1,4 @@
-use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Span};
 
 /// Additive increase, multiplicative decrease on the mean one-way delay.
@@ -29,8 +29,8 @@ impl Aimd {
     }
 }
 
-impl Controller for Aimd {
-    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+impl Aimd {
+    fn on_interval(&mut self, interval: &IntervalSummary) {
         let Some(mean_s) = interval.delay.map(|delay| delay.mean_s).filter(|mean| mean.is_finite()) else {
             return self.decide(self.rate, Reason::NoStatistics, None);
         };
@@ -38,19 +38,34 @@ impl Controller for Aimd {
         // Eq. 17.
         let next =
             if mean_s < self.target.as_secs_f64() { bps + self.increase.as_bps_f64() } else { self.decrease * bps };
-        if next > bps && interval.application_limited {
-            return self.decide(self.rate, Reason::ApplicationLimited, Some(next - bps));
+        if next > bps && interval.app_limited {
+            return self.decide(self.rate, Reason::AppLimited, Some(next - bps));
         }
         let (rate, cut) = self.limits.clamp(next);
         self.decide(rate, RateLimits::reason(Reason::Law, cut), Some(next - bps));
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
+        self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
+    }
+}
+
+impl Controller for Aimd {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
     }
 
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
-        self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.rate)
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -65,13 +80,15 @@ impl Controller for Aimd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::IntervalSummary;
     use crate::measure::DelaySummary;
 
     fn after(controller: &mut Aimd, mean_s: f64) -> f64 {
         let delay = Some(DelaySummary { mean_s, variance_s2: 1e-6, samples: 100 });
-        controller.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
-        controller.allowance().rate.as_mbps_f64()
+        controller.on_feedback(
+            Instant::ZERO,
+            &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }),
+        );
+        controller.allowance().rate.expect("a rate").as_mbps_f64()
     }
 
     #[test]
@@ -91,8 +108,8 @@ mod tests {
         let mut aimd = Aimd::new(Span::from_micros(8200), limits, Rate::from_bps(400_000), 0.5);
         after(&mut aimd, 8e-3);
         after(&mut aimd, f64::NAN);
-        assert_eq!(aimd.allowance().rate, Rate::from_bps(500_000));
-        aimd.on_timeout(Instant::ZERO);
-        assert_eq!(aimd.allowance().rate, Rate::from_bps(250_000));
+        assert_eq!(aimd.allowance().rate, Some(Rate::from_bps(500_000)));
+        aimd.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
+        assert_eq!(aimd.allowance().rate, Some(Rate::from_bps(250_000)));
     }
 }

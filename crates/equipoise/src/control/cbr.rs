@@ -1,4 +1,4 @@
-use super::{Allowance, Controller, Feedback, Reason, Snapshot};
+use super::{Allowance, Controller, Feedback, Needs, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock};
 
 /// A constant rate, whatever the path does: the comparator of Waki 2013, Sec. 6.1.2.
@@ -15,10 +15,14 @@ impl Cbr {
 }
 
 impl Controller for Cbr {
-    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback) {}
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {}
 
     fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
+        Allowance::rate(self.rate)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::NOTHING
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -1,4 +1,6 @@
-use super::{AdaptationPoints, Allowance, Controller, Feedback, RateLimits, Reason, Snapshot, reduced};
+use super::{
+    AdaptationPoints, Allowance, Controller, Feedback, IntervalSummary, Needs, RateLimits, Reason, Snapshot, reduced,
+};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// How LDA is set.
@@ -105,8 +107,8 @@ impl Lda {
     }
 }
 
-impl Controller for Lda {
-    fn on_feedback(&mut self, now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+impl Lda {
+    fn on_interval(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         self.snapshot = Snapshot { reason: Some(Reason::Fixed), ..Snapshot::default() };
         if let Some(round_trip) = interval.round_trip {
             self.round_trips = (self.round_trips.0 + round_trip.as_secs_f64(), self.round_trips.1 + 1);
@@ -114,7 +116,9 @@ impl Controller for Lda {
         if let Some(bottleneck) = interval.bottleneck {
             self.bottleneck = bottleneck;
         }
-        let Some(lost) = self.losses.push(now, interval.fraction_lost, self.config.adapt) else { return };
+        let Some(lost) = self.losses.push(now, interval.fraction_lost.unwrap_or(0.0), self.config.adapt) else {
+            return;
+        };
         let point = self.point();
         let initial = self.config.initial_increase.as_bps_f64();
         let next = if lost > 0.0 {
@@ -123,8 +127,8 @@ impl Controller for Lda {
         } else {
             let so_far = if self.config.increase == Increase::Fixed { initial } else { self.increase_bps };
             let (next, increase) = raised(point, so_far);
-            if next > point.rate && interval.application_limited {
-                self.snapshot.reason = Some(Reason::ApplicationLimited);
+            if next > point.rate && interval.app_limited {
+                self.snapshot.reason = Some(Reason::AppLimited);
                 return;
             }
             self.increase_bps = increase;
@@ -136,21 +140,36 @@ impl Controller for Lda {
         self.snapshot.law_step_bps = Some(next - point.rate);
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
-    }
-
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
         self.rate = self.config.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
+impl Controller for Lda {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(now, interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.rate)
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.config.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {
         self.snapshot
     }
 
-    fn wants_packet_pairs(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs::INTERVALS.and(Needs::PACKET_PAIRS)
     }
 }
 
@@ -180,10 +199,10 @@ mod tests {
 
     fn report(lda: &mut Lda, second: i64, fraction_lost: f64) -> f64 {
         let summary = IntervalSummary {
-            fraction_lost,
+            fraction_lost: Some(fraction_lost),
             round_trip: Some(Span::from_millis(12)),
             bottleneck: Some(kbit(1200)),
-            ..IntervalSummary::default()
+            ..IntervalSummary::unmeasured()
         };
         lda.on_feedback(Instant::ZERO + Span::from_secs(second), &Feedback::Interval(summary));
         lda.rate.as_bps_f64() / 1e3
@@ -239,9 +258,9 @@ mod tests {
                 now = now + Span::from_secs(seconds);
                 let round_trip = Some(Span::from_nanos(nanos));
                 let bottleneck = Some(Rate::from_bps(bps));
-                let summary = IntervalSummary { fraction_lost, round_trip, bottleneck, ..IntervalSummary::default() };
+                let summary = IntervalSummary { fraction_lost: Some(fraction_lost), round_trip, bottleneck, ..IntervalSummary::unmeasured() };
                 lda.on_feedback(now, &Feedback::Interval(summary));
-                let rate = lda.allowance().rate;
+                let rate = lda.allowance().rate.expect("a rate");
                 prop_assert!((kbit(10)..=kbit(10_000)).contains(&rate), "{rate}");
                 prop_assert!(lda.increase_bps >= 0.0 && lda.increase_bps.is_finite());
             }

@@ -1,4 +1,4 @@
-use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// The rate adaptation protocol: one packet more a round trip for every round trip, and half the rate upon loss.
@@ -42,8 +42,8 @@ impl Rap {
     }
 }
 
-impl Controller for Rap {
-    fn on_feedback(&mut self, now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+impl Rap {
+    fn on_interval(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         self.smooth(interval.round_trip);
         let since = self.last_report.replace(now);
         let bps = self.rate.as_bps_f64();
@@ -51,7 +51,7 @@ impl Controller for Rap {
             self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
             return;
         };
-        let next = if interval.fraction_lost > 0.0 {
+        let next = if interval.has_losses() {
             let is_same = self.last_decrease.is_some_and(|last| (now - last).as_secs_f64() < round_trip_s);
             if !is_same {
                 self.last_decrease = Some(now);
@@ -63,8 +63,8 @@ impl Controller for Rap {
         };
         let mut reason = Reason::Law;
         let step = next - bps;
-        if step > 0.0 && interval.application_limited {
-            reason = Reason::ApplicationLimited;
+        if step > 0.0 && interval.app_limited {
+            reason = Reason::AppLimited;
         } else {
             let (rate, cut) = self.limits.clamp(next);
             self.rate = rate;
@@ -73,13 +73,28 @@ impl Controller for Rap {
         self.snapshot = Snapshot { reason: Some(reason), law_step_bps: Some(step), response: None };
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
-    }
-
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
+impl Controller for Rap {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(now, interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.rate)
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -90,7 +105,6 @@ impl Controller for Rap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::IntervalSummary;
 
     fn rap() -> Rap {
         let limits = RateLimits::new(Rate::from_bps(100_000), Rate::from_bps(10_000_000)).expect("in order");
@@ -99,7 +113,8 @@ mod tests {
 
     fn report(rap: &mut Rap, millis: i64, fraction_lost: f64) -> u64 {
         let round_trip = Some(Span::from_millis(100));
-        let summary = IntervalSummary { fraction_lost, round_trip, ..IntervalSummary::default() };
+        let summary =
+            IntervalSummary { fraction_lost: Some(fraction_lost), round_trip, ..IntervalSummary::unmeasured() };
         rap.on_feedback(Instant::ZERO + Span::from_millis(millis), &Feedback::Interval(summary));
         rap.rate.as_bps() / 1000
     }
@@ -123,8 +138,8 @@ mod tests {
     #[test]
     fn without_a_round_trip_the_rate_is_kept() {
         let mut rap = rap();
-        rap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary::default()));
-        assert_eq!(rap.allowance().rate, Rate::from_bps(100_000));
+        rap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary::unmeasured()));
+        assert_eq!(rap.allowance().rate, Some(Rate::from_bps(100_000)));
         assert_eq!(rap.snapshot().reason, Some(Reason::NoStatistics));
     }
 }

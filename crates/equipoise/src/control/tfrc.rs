@@ -1,4 +1,4 @@
-use super::{Allowance, Controller, Feedback, RateLimits, Reason, Snapshot};
+use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// TCP-friendly rate control: the rate that TCP's throughput equation gives for the loss events seen.
@@ -109,8 +109,8 @@ impl Tfrc {
     }
 }
 
-impl Controller for Tfrc {
-    fn on_feedback(&mut self, now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+impl Tfrc {
+    fn on_interval(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         if let Some(sample) = interval.round_trip.map(Span::as_secs_f64).filter(|sample| *sample > 0.0) {
             let smoothed =
                 self.round_trip_s.map_or(sample, |old| OLD_ROUND_TRIP * old + (1.0 - OLD_ROUND_TRIP) * sample);
@@ -123,8 +123,8 @@ impl Controller for Tfrc {
             self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
             return;
         };
-        let packets = interval.packets as f64;
-        let lost = interval.fraction_lost.clamp(0.0, 1.0);
+        let packets = interval.packets.unwrap_or(0) as f64;
+        let lost = interval.fraction_lost.unwrap_or(0.0).clamp(0.0, 1.0);
         let receive_bps = packets * (1.0 - lost) * self.packet.as_bits() as f64 / elapsed_s;
         self.count(now, packets, lost > 0.0, receive_bps);
         let next = match self.loss_event_rate() {
@@ -134,8 +134,8 @@ impl Controller for Tfrc {
             None => bps.max((2.0 * bps).min(2.0 * receive_bps)),
         };
         let mut reason = Reason::Law;
-        if next > bps && interval.application_limited {
-            reason = Reason::ApplicationLimited;
+        if next > bps && interval.app_limited {
+            reason = Reason::AppLimited;
         } else {
             let (rate, cut) = self.limits.clamp(next);
             self.rate = rate;
@@ -144,13 +144,28 @@ impl Controller for Tfrc {
         self.snapshot = Snapshot { reason: Some(reason), law_step_bps: Some(next - bps), response: None };
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
-    }
-
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
         self.rate = self.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
+impl Controller for Tfrc {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(now, interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.rate)
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -161,7 +176,6 @@ impl Controller for Tfrc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::IntervalSummary;
 
     fn tfrc() -> Tfrc {
         let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(100_000_000)).expect("in order");
@@ -170,7 +184,12 @@ mod tests {
 
     fn report(tfrc: &mut Tfrc, millis: i64, packets: u64, fraction_lost: f64) -> u64 {
         let round_trip = Some(Span::from_millis(100));
-        let summary = IntervalSummary { fraction_lost, packets, round_trip, ..IntervalSummary::default() };
+        let summary = IntervalSummary {
+            fraction_lost: Some(fraction_lost),
+            packets: Some(packets),
+            round_trip,
+            ..IntervalSummary::unmeasured()
+        };
         tfrc.on_feedback(Instant::ZERO + Span::from_millis(millis), &Feedback::Interval(summary));
         tfrc.rate.as_bps()
     }

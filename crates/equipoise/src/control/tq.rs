@@ -1,4 +1,4 @@
-use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
+use super::{Allowance, Controller, Feedback, IntervalSummary, Needs, RateLimits, Reason, Snapshot};
 use crate::measure::{Traffic, TrafficAccumulation};
 use crate::units::{Instant, Rate, SenderClock, Size};
 
@@ -104,27 +104,46 @@ impl Tq {
     }
 }
 
-impl Controller for Tq {
-    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
+impl Tq {
+    fn on_interval(&mut self, interval: &IntervalSummary) {
         let Some(traffic) = self.traffic(interval) else {
             return self.decide(self.rate, Reason::NoStatistics, None);
         };
         let change = self.law.change(&traffic, self.accumulation.after(&traffic));
         let step_bps = change * self.packet.as_bits() as f64;
         let asked = (traffic.ingress + change) * self.packet.as_bits() as f64;
-        if step_bps >= 0.0 && (interval.application_limited || asked < self.rate.as_bps_f64()) {
-            return self.decide(self.rate, Reason::ApplicationLimited, Some(step_bps));
+        if step_bps >= 0.0 && (interval.app_limited || asked < self.rate.as_bps_f64()) {
+            return self.decide(self.rate, Reason::AppLimited, Some(step_bps));
         }
         let (rate, cut) = self.limits.clamp(asked);
         self.decide(rate, RateLimits::reason(Reason::Law, cut), Some(step_bps));
     }
 
-    fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
+        self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
+    }
+}
+
+impl Controller for Tq {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
     }
 
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
-        self.decide(self.limits.halve(self.rate), Reason::ReportsMissing, None);
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.rate)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::INTERVALS.and(Needs::PLAYOUT)
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -171,10 +190,10 @@ mod tests {
         Rate::from_bps_f64(packets * 8000.0).expect("not negative")
     }
 
-    fn tell(tq: &mut Tq, egress: Option<EgressSummary>, application_limited: bool) -> f64 {
-        let summary = IntervalSummary { application_limited, egress, ..Default::default() };
+    fn tell(tq: &mut Tq, egress: Option<EgressSummary>, app_limited: bool) -> f64 {
+        let summary = IntervalSummary { app_limited, egress, ..IntervalSummary::unmeasured() };
         tq.on_feedback(Instant::ZERO, &Feedback::Interval(summary));
-        tq.allowance().rate.as_bps_f64() / 8000.0
+        tq.allowance().rate.expect("a rate").as_bps_f64() / 8000.0
     }
 
     fn seen(ingress: f64, service: f64, occupancy: u64) -> EgressSummary {
@@ -186,7 +205,10 @@ mod tests {
     #[test]
     fn an_overfull_buffer_is_served_at_its_rate_less_what_waits() {
         let mut tq = tq(5.0);
-        assert!((tq.allowance().rate.as_bps_f64() / 8000.0 - 250.0).abs() < 1e-9, "it begins at the peak");
+        assert!(
+            (tq.allowance().rate.expect("a rate").as_bps_f64() / 8000.0 - 250.0).abs() < 1e-9,
+            "it begins at the peak"
+        );
         assert!((tell(&mut tq, Some(seen(250.0, 62.5, 10)), false) - 37.5).abs() < 1e-3);
         assert!((tell(&mut tq, Some(seen(37.5, 62.5, 5)), false) - 62.5).abs() < 1e-3);
         assert!((tell(&mut tq, Some(seen(62.5, 62.5, 200)), false) - 10.0).abs() < 1e-3, "the lowest");
@@ -202,8 +224,8 @@ mod tests {
         {
             assert!((tell(&mut tq, egress, limited) - 37.5).abs() < 1e-3);
         }
-        tq.on_timeout(Instant::ZERO);
-        assert!((tq.allowance().rate.as_bps_f64() / 8000.0 - 18.75).abs() < 1e-3);
+        tq.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
+        assert!((tq.allowance().rate.expect("a rate").as_bps_f64() / 8000.0 - 18.75).abs() < 1e-3);
     }
 
     proptest! {

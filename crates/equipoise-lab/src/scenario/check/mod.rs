@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
 
-use equipoise::control;
+use equipoise::control::{self, Needs};
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span, UnitError};
 use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
 use equipoise_path::source::Traffic;
+use equipoise_session::{multipath, rtp};
 use toml::{Spanned, Value};
 
 use super::error::{Problem, ScenarioError};
@@ -15,7 +16,7 @@ use super::raw::{RawFlow, RawLink, RawScenario, RawSource, RawStep};
 use super::{ControllerChoice, Flow, FlowKind, Link, Scenario};
 
 mod content;
-mod multipath;
+mod paths;
 mod tcp;
 
 /// Bounds that keep a typing error from asking for the impossible.
@@ -295,7 +296,9 @@ impl Check<'_> {
         self.that(report_interval >= min, "report_interval", interval, || Problem::ReportInterval { min })?;
         let controller = self.controller(raw, controller)?;
         let built = controller.build(LARGEST_PACKET);
-        let target = built.map_err(|problem| self.wrong("controller", raw.name.span(), problem.into()))?.target_delay();
+        let built = built.map_err(|problem| self.wrong("controller", raw.name.span(), problem.into()))?;
+        built.needs().met_by(provided(raw)).map_err(|unmet| self.wrong("controller", raw.name.span(), unmet.into()))?;
+        let target = built.target_delay();
         if let (Some(found), Some(given)) = (target, raw.controller.as_ref().and_then(|given| given.get("target"))) {
             self.that(found > propagation, "target", given, || Problem::TargetBelowPropagation { propagation })?;
         }
@@ -369,5 +372,16 @@ impl Check<'_> {
             _ => return Err(self.wrong("kind", raw.kind.span(), Problem::UnknownTraffic)),
         };
         Ok(FlowKind::Background { traffic, rate })
+    }
+}
+
+/// What a controlled flow provides to its controller.
+const fn provided(raw: &RawFlow) -> Needs {
+    if raw.paths.is_some() {
+        multipath::Sender::PROVIDES
+    } else if raw.egress.is_some() {
+        rtp::Sender::PROVIDES.and(Needs::PLAYOUT)
+    } else {
+        rtp::Sender::PROVIDES
     }
 }

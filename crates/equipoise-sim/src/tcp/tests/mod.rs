@@ -40,7 +40,7 @@ enum Told {
 }
 
 /// A window that stays as it is but for the given reactions, and keeps a list of what it was told.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Fixed {
     window: f64,
     after_loss: f64,

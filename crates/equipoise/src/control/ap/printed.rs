@@ -73,18 +73,29 @@ impl Printed {
     }
 }
 
+impl Printed {
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
+        self.rate = self.config.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
 impl Controller for Printed {
-    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
-        self.on_interval(interval);
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance { rate: self.rate }
+        Allowance::rate(self.rate)
     }
 
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
-        self.rate = self.config.limits.halve(self.rate);
-        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    fn lowest_rate(&self) -> Rate {
+        self.config.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -118,8 +129,8 @@ mod tests {
     /// Rate in Mbit/s and reason after an interval of this mean in ms and variance in ms².
     fn after(ap: &mut Printed, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
         let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
-        ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
-        (ap.allowance().rate.as_mbps_f64(), ap.snapshot().reason)
+        ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
+        (ap.allowance().rate.expect("a rate").as_mbps_f64(), ap.snapshot().reason)
     }
 
     #[test]
@@ -140,7 +151,7 @@ mod tests {
     fn without_variance_or_statistics_the_rate_is_kept() {
         assert_eq!(after(&mut controller(1.0), 5.0, 0.0), (1.0, Some(Reason::NoVariance)));
         let mut ap = controller(4.0);
-        let lossy = IntervalSummary { fraction_lost: 0.5, ..Default::default() };
+        let lossy = IntervalSummary { fraction_lost: Some(0.5), ..IntervalSummary::unmeasured() };
         ap.on_feedback(Instant::ZERO, &Feedback::Interval(lossy));
         assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot.reason), (4.0, Some(Reason::NoStatistics)));
     }
@@ -153,7 +164,7 @@ mod tests {
         let delay = Some(DelaySummary { mean_s: 9e-3, variance_s2: 3e-6, samples: 9 });
         for (path_load, expected) in [(None, 300.0), (Some(0.75), 307.692)] {
             path_load.into_iter().for_each(|path_load| load.set(path_load));
-            let interval = IntervalSummary { delay, ..Default::default() };
+            let interval = IntervalSummary { delay, ..IntervalSummary::unmeasured() };
             ap.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
             let response = ap.snapshot().response.expect("a response");
             assert!((response - expected).abs() < 1e-3, "{response}");
@@ -163,9 +174,9 @@ mod tests {
     #[test]
     fn missing_reports_halve_down_to_the_lowest_rate() {
         let mut ap = controller(0.3);
-        ap.on_timeout(Instant::ZERO);
-        assert_eq!(ap.allowance().rate, Rate::from_bps(150_000));
-        ap.on_timeout(Instant::ZERO);
+        ap.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
+        assert_eq!(ap.allowance().rate, Some(Rate::from_bps(150_000)));
+        ap.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
         assert_eq!((ap.rate, ap.snapshot().reason), (ap.config.limits.min(), Some(Reason::ReportsMissing)));
     }
 
@@ -178,7 +189,7 @@ mod tests {
             load.into_iter().for_each(|load| cell.set(load));
             ap.config.response = Response::OfLoad { fallback: 300.0, load: cell };
             let delay = Some(DelaySummary { mean_s: mean, variance_s2: variance, samples: 3 });
-            ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
+            ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
             prop_assert!(ap.rate >= ap.config.limits.min() && ap.rate <= ap.config.limits.max());
         }
     }

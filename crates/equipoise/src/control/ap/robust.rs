@@ -94,10 +94,10 @@ impl Ap {
         let step = curve_step_mbps(self.target_s(), path.mean_s, headroom, self.config.packet);
         let (next, reason) = self.bounded_mbps(step, headroom, path.mean_s, changed);
         let before = self.rate;
-        if interval.application_limited && next > before.as_mbps_f64() {
+        if interval.app_limited && next > before.as_mbps_f64() {
             // The path has shown what it does with less than the rate, which says nothing of more.
             self.learner.rest();
-            return self.decide(before.as_mbps_f64(), Reason::ApplicationLimited, step);
+            return self.decide(before.as_mbps_f64(), Reason::AppLimited, step);
         }
         self.decide(next, reason, step);
         self.expect(before, headroom);
@@ -222,8 +222,8 @@ impl Ap {
         let is_far = interval.round_trip.is_some_and(|round_trip| round_trip.as_secs_f64() > far);
         let now = self.rate.as_mbps_f64();
         let (next, reason) = match interval.round_trip {
-            _ if interval.fraction_lost > 0.0 || is_far => (now / 2.0, Reason::FarAboveTarget),
-            _ if interval.application_limited => (now, Reason::ApplicationLimited),
+            _ if interval.has_losses() || is_far => (now / 2.0, Reason::FarAboveTarget),
+            _ if interval.app_limited => (now, Reason::AppLimited),
             // Too few packets to measure by are too few to harm; more of them are wanted.
             Some(_) => (now * 2.0, Reason::NoStatistics),
             None => (now, Reason::NoStatistics),
@@ -254,21 +254,32 @@ impl Ap {
     }
 }
 
-impl Controller for Ap {
-    fn on_feedback(&mut self, _now: Instant<SenderClock>, Feedback::Interval(interval): &Feedback) {
-        self.on_interval(interval);
-    }
-
-    fn allowance(&self) -> Allowance {
-        let (rate, _) = self.config.limits.clamp((self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6);
-        Allowance { rate }
-    }
-
-    fn on_timeout(&mut self, _now: Instant<SenderClock>) {
+impl Ap {
+    /// No report comes: half the rate.
+    fn on_silence(&mut self) {
         self.path = None;
         self.learner.rest();
         self.rate = self.config.limits.halve(self.rate);
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
+impl Controller for Ap {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Interval(interval) => self.on_interval(interval),
+            Feedback::Silent { .. } => self.on_silence(),
+            _ => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let (rate, _) = self.config.limits.clamp((self.rate.as_mbps_f64() + self.learner.push_mbps()) * 1e6);
+        Allowance::rate(rate)
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.config.limits.min()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -309,8 +320,8 @@ mod tests {
     /// Rate in Mbit/s and reason after an interval of this mean in ms and variance in ms².
     fn after(ap: &mut Ap, mean_ms: f64, variance_ms2: f64) -> (f64, Option<Reason>) {
         let delay = Some(DelaySummary { mean_s: mean_ms / 1e3, variance_s2: variance_ms2 / 1e6, samples: 100 });
-        ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
-        (ap.allowance().rate.as_mbps_f64(), ap.snapshot().reason)
+        ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
+        (ap.allowance().rate.expect("a rate").as_mbps_f64(), ap.snapshot().reason)
     }
 
     /// A controller that has held its target for a while, whose reports scatter by 0.1 ms.
@@ -370,10 +381,10 @@ mod tests {
 
     #[test]
     fn too_few_packets_are_answered_by_more_and_signs_of_overload_by_less() {
-        let quiet = IntervalSummary { round_trip: Some(Span::from_millis(20)), ..Default::default() };
-        let lossy = IntervalSummary { fraction_lost: 0.5, ..Default::default() };
-        let slow = IntervalSummary { round_trip: Some(Span::from_millis(600)), ..Default::default() };
-        let unknown = IntervalSummary::default();
+        let quiet = IntervalSummary { round_trip: Some(Span::from_millis(20)), ..IntervalSummary::unmeasured() };
+        let lossy = IntervalSummary { fraction_lost: Some(0.5), ..IntervalSummary::unmeasured() };
+        let slow = IntervalSummary { round_trip: Some(Span::from_millis(600)), ..IntervalSummary::unmeasured() };
+        let unknown = IntervalSummary::unmeasured();
         for (interval, expected) in [
             (quiet, (8.0, Reason::NoStatistics)),
             (lossy, (2.0, Reason::FarAboveTarget)),
@@ -395,10 +406,10 @@ mod tests {
     /// An expectation of before would hold the rate down for minutes: it was made for another rate.
     #[test]
     fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
-        let lossy = IntervalSummary { fraction_lost: 0.5, ..Default::default() };
+        let lossy = IntervalSummary { fraction_lost: Some(0.5), ..IntervalSummary::unmeasured() };
         let blind: [fn(&mut Ap, IntervalSummary); 2] = [
             |ap, lossy| ap.on_feedback(Instant::ZERO, &Feedback::Interval(lossy)),
-            |ap, _| ap.on_timeout(Instant::ZERO),
+            |ap, _| ap.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 }),
         ];
         for make_blind in blind {
             let mut ap = settled();
@@ -413,9 +424,9 @@ mod tests {
     #[test]
     fn missing_reports_halve_down_to_the_lowest_rate() {
         let mut ap = controller(0.3);
-        ap.on_timeout(Instant::ZERO);
-        assert_eq!(ap.allowance().rate, Rate::from_bps(150_000));
-        ap.on_timeout(Instant::ZERO);
+        ap.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
+        assert_eq!(ap.allowance().rate, Some(Rate::from_bps(150_000)));
+        ap.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
         assert_eq!((ap.rate, ap.snapshot().reason), (limits().min(), Some(Reason::ReportsMissing)));
     }
 
@@ -430,7 +441,7 @@ mod tests {
             for (mean, variance) in reports {
                 let before = ap.rate.as_mbps_f64();
                 let delay = Some(DelaySummary { mean_s: mean, variance_s2: variance, samples: 3 });
-                ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..Default::default() }));
+                ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));
                 let now = ap.rate.as_mbps_f64();
                 prop_assert!(ap.rate >= limits().min() && ap.rate <= limits().max());
                 prop_assert!(now <= before * 2.0 + 1e-5 && now >= before / 2.0 - 1e-5 || ap.rate == limits().min());

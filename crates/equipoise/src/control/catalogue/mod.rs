@@ -428,7 +428,7 @@ mod tests {
                 required.iter().map(|p| (p.name, if p.kind == Kind::Rate { "3 Mbit/s" } else { "8.2 ms" })).collect();
             let parameters = entry.parse(&given).expect("defaults and required parameters suffice");
             let controller = entry.build(&parameters, Size::from_bytes(1000)).expect("it builds");
-            assert!(controller.allowance().rate > Rate::ZERO, "{}", entry.name);
+            assert!(controller.allowance().rate.is_some_and(|rate| rate > Rate::ZERO), "{}", entry.name);
         }
     }
 

@@ -23,6 +23,7 @@ mod pool;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::fmt;
 
 pub use ap::{SplitAp, SplitApConfig};
 pub use plain::{Equal, MinDelay, Single};
@@ -66,7 +67,7 @@ pub struct Share {
 }
 
 /// Divides a session's total among its paths.
-pub trait Splitter: Send {
+pub trait Splitter: Send + Sync + fmt::Debug {
     /// A share for each of `paths`, in their order. They sum to `total`, where any path may carry anything.
     ///
     /// Called at the end of a period, with its statistics, and without any when a path appears or goes, or when the total

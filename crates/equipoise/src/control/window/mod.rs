@@ -12,6 +12,7 @@ pub mod symbiosis;
 mod vegas;
 
 use alloc::boxed::Box;
+use core::fmt::Debug;
 
 pub use cubic::Cubic;
 pub use noise::NoiseAwareness;
@@ -26,7 +27,7 @@ use crate::measure::BandwidthEstimate;
 use crate::units::{Instant, Rate, SenderClock, Span};
 
 /// A window law: acknowledgements and losses in, a congestion window out.
-pub trait WindowController: Send {
+pub trait WindowController: Send + Sync + Debug {
     /// An acknowledgement covers new data, outside of loss recovery.
     fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged);
 

@@ -130,6 +130,7 @@ mod tests {
     type At = Instant<SenderClock>;
 
     /// A window that only moves from outside, and is put back each time: what is left is the noise.
+    #[derive(Debug)]
     struct Still {
         shifts: Moments,
     }

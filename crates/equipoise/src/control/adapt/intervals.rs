@@ -1,0 +1,278 @@
+use crate::control::{
+    Allowance, Controller, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, SentPacket, Snapshot,
+};
+use crate::measure::{ClockMap, DelayMeter, DelaySummary, Notice, PacketPairs, PathClock};
+use crate::units::{Instant, SenderClock, Span};
+
+/// How [`Intervals`] sums up packets.
+#[derive(Clone, Copy, Debug)]
+pub struct IntervalConfig {
+    /// Length of an interval, 1 ms at least; a summary follows the first feedback behind its end.
+    pub interval: Span,
+    /// What delays are counted from.
+    pub origin: Origin,
+    /// Resolution of the arrival times, whose rounding adds a variance of a twelfth of its square; zero for exact times.
+    /// Transport-wide feedback has 250 µs, RFC 8888 has 1/1024 s.
+    pub quantum: Span,
+}
+
+impl IntervalConfig {
+    /// Queueing delays of exact arrival times.
+    pub const fn new(interval: Span) -> Self {
+        Self { interval, origin: Origin::Queueing, quantum: Span::ZERO }
+    }
+}
+
+/// What delays are counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The departure, by clocks of which it is known how they compare: one-way delays.
+    Departure(ClockMap),
+    /// The least delay of the path, as [`PathClock`] finds it: queueing delays. No clock has to agree with another.
+    Queueing,
+}
+
+/// A controller of interval summaries, fed with packets.
+///
+/// It does what the receiver of Waki 2013, Sec. 5.1 does: mean and variance of the delay of the packets that left since the
+/// last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if packets leave in pairs. Feedback
+/// without arrival times, such as TCP's, gives summaries without a delay.
+#[derive(Clone, Debug)]
+pub struct Intervals<C> {
+    controller: C,
+    config: IntervalConfig,
+    clock: PathClock,
+    meter: DelayMeter,
+    pairs: PacketPairs,
+    /// The present interval; `None` before the first feedback.
+    current: Option<Interval>,
+}
+
+/// What is known of an interval so far.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    /// Its beginning. Packets that left before are of an earlier rate.
+    began: Instant<SenderClock>,
+    packets: u64,
+    lost: u64,
+    round_trip: Option<Span>,
+    app_limited: bool,
+}
+
+impl Interval {
+    const fn new(began: Instant<SenderClock>) -> Self {
+        Self { began, packets: 0, lost: 0, round_trip: None, app_limited: false }
+    }
+}
+
+/// The shortest interval.
+const SHORTEST: Span = Span::from_millis(1);
+
+impl<C: Controller> Intervals<C> {
+    /// An adapter in front of `controller`.
+    pub fn new(controller: C, config: IntervalConfig) -> Self {
+        let config = IntervalConfig { interval: config.interval.max(SHORTEST), ..config };
+        let (clock, meter, pairs) = (PathClock::new(), DelayMeter::new(), PacketPairs::new());
+        Self { controller, config, clock, meter, pairs, current: None }
+    }
+
+    /// The controller that it feeds.
+    pub const fn controller(&self) -> &C {
+        &self.controller
+    }
+
+    fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
+        let first = feedback.packets.first().map_or(now, |packet| packet.departed);
+        let mut interval = *self.current.get_or_insert(Interval::new(first));
+        for packet in feedback.packets {
+            let is_current = packet.departed >= interval.began;
+            interval.packets += u64::from(is_current);
+            match packet.fate {
+                Fate::Lost => interval.lost += u64::from(is_current),
+                Fate::Arrived { at: None, .. } => {}
+                Fate::Arrived { at: Some(arrived), .. } => {
+                    let map =
+                        if let Origin::Departure(map) = self.config.origin { map } else { ClockMap::SYNCHRONISED };
+                    self.meter.push(packet.departed, map.one_way_delay(packet.departed, arrived));
+                    self.pairs.push(packet.number, packet.departed, arrived, packet.size);
+                }
+            }
+        }
+        interval.round_trip = feedback.round_trip.or(interval.round_trip);
+        interval.app_limited |= feedback.app_limited;
+        self.current = Some(interval);
+        if now - interval.began >= self.config.interval && interval.packets > 0 {
+            self.close(now, &interval);
+        }
+    }
+
+    /// An interval is over.
+    fn close(&mut self, now: Instant<SenderClock>, interval: &Interval) {
+        // The meter takes what left after the cut.
+        let cut = interval.began - Span::from_nanos(1);
+        let delay = self.delay(now, cut, interval.round_trip);
+        self.meter.forget_until(now);
+        self.current = Some(Interval::new(now));
+        let Some(delay) = delay else { return };
+        let summary = IntervalSummary {
+            delay,
+            fraction_lost: Some(interval.lost as f64 / interval.packets.max(1) as f64),
+            packets: Some(interval.packets),
+            round_trip: interval.round_trip,
+            bottleneck: self.pairs.bottleneck(),
+            app_limited: interval.app_limited,
+            egress: None,
+        };
+        self.controller.on_feedback(now, &Feedback::Interval(summary));
+    }
+
+    /// The delay of an interval's packets; `None` if a clock was set in its course, which says nothing of the path.
+    fn delay(
+        &mut self,
+        now: Instant<SenderClock>,
+        cut: Instant<SenderClock>,
+        round_trip: Option<Span>,
+    ) -> Option<Option<DelaySummary>> {
+        let zero = match self.config.origin {
+            Origin::Departure(_) => Span::ZERO,
+            Origin::Queueing => {
+                if let (Some(least), Some(round_trip)) = (self.meter.least_after(cut), round_trip) {
+                    if let Notice::ClockStepped { .. } = self.clock.observe(now, least, round_trip) {
+                        return None;
+                    }
+                }
+                match self.clock.base(now) {
+                    Some(base) => base,
+                    None => return Some(None),
+                }
+            }
+        };
+        let quantum_s = self.config.quantum.as_secs_f64();
+        let exact = |delay: DelaySummary| DelaySummary {
+            mean_s: delay.mean_s - zero.as_secs_f64(),
+            variance_s2: (delay.variance_s2 - quantum_s * quantum_s / 12.0).max(0.0),
+            ..delay
+        };
+        Some(self.meter.summary_after(cut).map(exact))
+    }
+}
+
+impl<C: Controller> Controller for Intervals<C> {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Packets(packets) => self.on_packets(now, packets),
+            other => self.controller.on_feedback(now, other),
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.controller.allowance()
+    }
+
+    fn needs(&self) -> Needs {
+        self.controller.needs().without(Needs::INTERVALS).and(Needs::PACKETS)
+    }
+
+    fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
+        self.controller.on_sent(now, packet);
+    }
+
+    fn on_timer(&mut self, now: Instant<SenderClock>) {
+        self.controller.on_timer(now);
+    }
+
+    fn next_timer(&self) -> Option<Instant<SenderClock>> {
+        self.controller.next_timer()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.controller.snapshot()
+    }
+
+    fn target_delay(&self) -> Option<Span> {
+        self.controller.target_delay()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::control::{Ecn, PacketReport};
+    use crate::units::{Rate, Size};
+
+    /// Keeps what it is told.
+    #[derive(Debug, Default)]
+    struct Log(Vec<IntervalSummary>);
+
+    impl Controller for Log {
+        fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+            if let Feedback::Interval(interval) = feedback {
+                self.0.push(*interval);
+            }
+        }
+
+        fn allowance(&self) -> Allowance {
+            Allowance::rate(Rate::from_bps(1))
+        }
+    }
+
+    fn at(millis: u64) -> Instant<SenderClock> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// A packet each 10 ms, whose acknowledgement comes at once; its delay in ms, or that it is lost.
+    fn told(config: IntervalConfig, delays_ms: &[Option<u64>]) -> Vec<IntervalSummary> {
+        let mut adapter = Intervals::new(Log::default(), config);
+        for (number, delay) in (0u64..).zip(delays_ms) {
+            let departed = at(1000 + 10 * number);
+            let arrived = delay.map(|delay| at(1000 + 10 * number + delay).assume_clock());
+            let fate = arrived.map_or(Fate::Lost, |at| Fate::Arrived { at: Some(at), ecn: Ecn::NotEct });
+            let packets = [PacketReport::new(number, Size::from_bytes(1000), departed, fate)];
+            let mut feedback = PacketFeedback::new(&packets, Size::from_bytes(1000));
+            feedback.round_trip = Some(Span::from_millis(20));
+            adapter.on_feedback(departed + Span::from_millis(20), &Feedback::Packets(&feedback));
+        }
+        adapter.controller.0
+    }
+
+    #[test]
+    fn an_interval_has_the_mean_the_variance_and_the_losses_of_its_packets() {
+        let origin = Origin::Departure(ClockMap::SYNCHRONISED);
+        let config = IntervalConfig { origin, ..IntervalConfig::new(Span::from_millis(100)) };
+        let delays = [5, 6, 7, 5, 6, 7, 5, 6, 7].map(Some);
+        let intervals = told(config, &[&delays[..], &[None], &delays[..]].concat());
+        let [first, ..] = intervals.as_slice() else { panic!("no interval") };
+        let delay = first.delay.expect("many packets");
+        assert!((delay.mean_s - 5.9e-3).abs() < 2e-4 && delay.samples >= 8, "{delay:?}");
+        assert!((delay.variance_s2 - 0.75e-6).abs() < 0.1e-6, "{delay:?}");
+        let lost: f64 = intervals.iter().filter_map(|it| Some(it.fraction_lost? * it.packets? as f64)).sum();
+        assert!((lost - 1.0).abs() < 1e-9, "{intervals:?}");
+    }
+
+    /// Clocks an hour apart, and a path of 5 ms: what is above the least is the queue.
+    #[test]
+    fn a_queueing_delay_needs_no_clocks_that_agree() {
+        let delays: Vec<_> = (0..60).map(|number| Some(3_600_000 + 5 + if number % 3 == 0 { 0 } else { 6 })).collect();
+        let intervals = told(IntervalConfig::new(Span::from_millis(100)), &delays);
+        let last = intervals.last().and_then(|interval| interval.delay).expect("many packets");
+        assert!((last.mean_s - 4e-3).abs() < 1e-3, "{last:?}");
+    }
+
+    #[test]
+    fn the_variance_of_rounded_times_is_taken_off() {
+        let origin = Origin::Departure(ClockMap::SYNCHRONISED);
+        let exact = IntervalConfig { origin, ..IntervalConfig::new(Span::from_millis(200)) };
+        let rounded = IntervalConfig { quantum: Span::from_millis(1), ..exact };
+        let delays: Vec<_> = (0..40).map(|number| Some(5 + number % 2)).collect();
+        let variance = |config| told(config, &delays)[0].delay.expect("many packets").variance_s2;
+        assert!((variance(exact) - variance(rounded) - 1e-6 / 12.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_adapter_needs_packets_in_place_of_intervals() {
+        let adapter = Intervals::new(Log::default(), IntervalConfig::new(Span::from_secs(1)));
+        assert_eq!(adapter.needs(), Needs::PACKETS);
+    }
+}
