@@ -29,6 +29,60 @@ pub enum ScenarioError {
         /// What is wrong with it and what would be right.
         problem: Box<Problem>,
     },
+    /// An override does not fit the file.
+    #[error("override {path}: {problem}")]
+    Override {
+        /// The path of the override.
+        path: String,
+        /// What is wrong with it and what would be right.
+        problem: Box<OverrideProblem>,
+    },
+}
+
+/// What is wrong with an override's path. A value or a key that no scenario has is refused as in a file.
+#[derive(Debug, Error)]
+pub enum OverrideProblem {
+    /// It is not a chain of keys.
+    #[error("a path is a chain of keys between dots, such as flow.media.start; a name with a dot stands in quotes")]
+    Path,
+    /// There is no section of this name.
+    #[error("there is no {what} `{name}`; there are: {known}")]
+    UnknownName {
+        /// `link`, `path` or `flow`.
+        what: String,
+        /// The name in the path.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The list has no such entry.
+    #[error("`{list}` has no entry {entry}; it has {length}, which count from 0")]
+    NoSuchEntry {
+        /// The key of the list.
+        list: String,
+        /// The entry in the path.
+        entry: String,
+        /// The number of entries; 0 if the file omits the list.
+        length: usize,
+    },
+    /// The path goes on behind a plain value.
+    #[error("`{key}` is a plain value ({found}) and has no key `{next}`; the path must end there")]
+    NotATable {
+        /// The key or the entry of the value.
+        key: String,
+        /// The value's type in TOML.
+        found: &'static str,
+        /// The key that follows in the path.
+        next: String,
+    },
+    /// The key to be removed is not in the file.
+    #[error("there is no `{key}` to remove; there are: {known}")]
+    NothingToRemove {
+        /// The key.
+        key: String,
+        /// The keys that there are.
+        known: String,
+    },
 }
 
 /// What is wrong with a value.

@@ -8,6 +8,7 @@ mod content;
 mod error;
 mod explain;
 mod multipath;
+mod overrides;
 mod raw;
 mod tcp;
 
@@ -20,9 +21,11 @@ use equipoise_path::link::LinkConfig;
 use equipoise_path::source::Traffic;
 
 pub use content::{ContentChoice, ContentKind, Frames};
-pub use error::{Problem, ScenarioError};
+pub use error::{OverrideProblem, Problem, ScenarioError};
 pub use multipath::{MultipathFlow, Outage, Path, SplitChoice};
+pub use overrides::Override;
 pub use tcp::{BandwidthSource, LawChoice, TcpFlow};
+pub use toml::Value;
 
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
@@ -182,6 +185,17 @@ impl Scenario {
     /// [`ScenarioError`] for the first thing that is wrong.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         check::scenario(text)
+    }
+
+    /// Applies overrides to the text of a scenario file, in their order, and checks the result.
+    ///
+    /// [`Scenario::text`] is the result, without the comments of the file; lines in errors are lines of the result.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Override`] for the first override that does not fit the file, and as [`Scenario::parse`] for the
+    /// result: a key that no scenario has is refused as an unknown key of a file.
+    pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        Self::parse(&overrides::apply(text, overrides)?)
     }
 
     /// Whether connections' and links' states are sampled: where there are TCP flows or egress buffers.

@@ -1,11 +1,15 @@
 //! Beyond the paper: three and four paths, paths that fail, and what the split hangs on.
 
+use std::collections::BTreeMap;
+use std::iter;
+
 use super::setting::{
-    AP, EQUAL, LTE_WIMAX, MIN_DELAY, Method, Outcome, RUNS, Row, TOTALS, apart, delays_over_time, rates_over_time,
-    ratio, session_of,
+    AP, EQUAL, LTE_WIMAX, MIN_DELAY, Method, Outcome, RUNS, Row, TOTALS, WIMAX_ONLY, apart, delays_over_time,
+    rates_over_time, ratio, session_of,
 };
-use super::{Found, Lab, Options, drafts};
+use super::{Found, Lab, Options, drafts, parse_with};
 use crate::{Figure, Table};
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 
 /// One more path of a scenario: name, rate in Mbit/s, propagation in ms. Others take a fifth of it, as of the first two.
@@ -35,73 +39,81 @@ impl More {
 }
 
 /// The scenario with so many more paths.
-pub(super) fn with_more(count: usize) -> String {
+pub(super) fn with_more(count: usize) -> Scenario {
     let more = MORE.iter().take(count);
-    let names: String = more.clone().map(|more| format!(", \"{}\"", more.name)).collect();
-    let text = LTE_WIMAX.replacen("\"LTE\", \"WiMAX\"", &format!("\"LTE\", \"WiMAX\"{names}"), 1);
-    more.fold(text, |text, more| text + &more.sections())
+    let paths: Vec<_> = ["LTE", "WiMAX"].into_iter().chain(more.clone().map(|more| more.name)).collect();
+    let text = more.fold(LTE_WIMAX.to_owned(), |text, more| text + &more.sections());
+    parse_with(&text, &[Override::set("flow.call.paths", paths)])
 }
 
-/// The scenario in which something becomes of the wide path.
-pub(super) fn with_failure(words: (&str, &str)) -> String {
-    LTE_WIMAX.replacen(words.0, words.1, 1)
+/// What becomes of the wide path.
+struct Failure {
+    id: &'static str,
+    name: &'static str,
+    /// The session's, in Mbit/s.
+    total: &'static str,
+    change: Override,
 }
 
-/// The wide path is silent for 10 s, or is taken away for so long, or loses half of its capacity.
-const FAILURES: [(&str, &str, (&str, &str)); 3] = [
-    (
-        "WiMAX silent, 50 to 60 s",
-        "1.5",
-        (
-            "rate = \"5.1 Mbit/s\"",
-            "rate = \"5.1 Mbit/s\"\nsteps = [{ at = \"50 s\", rate = \"0 bit/s\" }, { at = \"60 s\", rate = \"5.1 Mbit/s\" }]",
-        ),
-    ),
-    (
-        "WiMAX taken away, 50 to 60 s",
-        "1.5",
-        ("links = [\"wimax\"]", "links = [\"wimax\"]\ndown = [{ at = \"50 s\", until = \"60 s\" }]"),
-    ),
-    (
-        "WiMAX halves at 50 s",
-        "3.0",
-        ("rate = \"5.1 Mbit/s\"", "rate = \"5.1 Mbit/s\"\nsteps = [{ at = \"50 s\", rate = \"2.55 Mbit/s\" }]"),
-    ),
-];
+/// The wide path is silent for 10 s, or is down for so long, or loses half of its capacity.
+fn failures() -> [Failure; 3] {
+    let step = |at: &'static str, rate: &'static str| BTreeMap::from([("at", at), ("rate", rate)]);
+    let silent = vec![step("50 s", "0 bit/s"), step("60 s", "5.1 Mbit/s")];
+    let down = vec![BTreeMap::from([("at", "50 s"), ("until", "60 s")])];
+    [
+        Failure {
+            id: "beyond.silent",
+            name: "WiMAX silent, 50 to 60 s",
+            total: "1.5",
+            change: Override::set("link.wimax.steps", silent),
+        },
+        Failure {
+            id: "beyond.taken_away",
+            name: "WiMAX taken away, 50 to 60 s",
+            total: "1.5",
+            change: Override::set("path.WiMAX.down", down),
+        },
+        Failure {
+            id: "beyond.halved",
+            name: "WiMAX halves at 50 s",
+            total: "3.0",
+            change: Override::set("link.wimax.steps", vec![step("50 s", "2.55 Mbit/s")]),
+        },
+    ]
+}
 
 /// Totals over three and four paths: as near to what they leave, 8.0 and 9.0 Mbit/s, as 4.8 is over two.
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
-const WIMAX_ONLY: Method = ("WiMAX-only", "name = \"single\", path = 1");
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [
-    ("b = 300", "name = \"ap\""),
-    ("b = 75", "name = \"ap\", b = 75"),
-    ("b = 1200", "name = \"ap\", b = 1200"),
-    ("b learned, from 300", "name = \"ap\", learn = \"adapt\""),
-    ("steps of 5 % at the most", "name = \"ap\", longest_step = 0.05"),
-    ("steps of 30 % at the most", "name = \"ap\", longest_step = 0.3"),
+    Method::new("b = 300", "ap"),
+    Method::new("b = 75", "ap").with("b", "75"),
+    Method::new("b = 1200", "ap").with("b", "1200"),
+    Method::new("b learned, from 300", "ap").with("learn", "adapt"),
+    Method::new("steps of 5 % at the most", "ap").with("longest_step", "0.05"),
+    Method::new("steps of 30 % at the most", "ap").with("longest_step", "0.3"),
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    let cases = RIVALS.len() * (MANY.len() + FAILURES.len()) + VARIANTS.len() * TOTALS.len();
+    let cases = RIVALS.len() * (MANY.len() + failures().len()) + VARIANTS.len() * TOTALS.len();
     cases as u32 * options.runs(RUNS, 2)
 }
 
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     many(lab, found)?;
-    failures(lab, found)?;
+    over_failures(lab, found)?;
     variants(lab, found)
 }
 
 fn rows(lab: &Lab<'_>, text: &str, total: &str, methods: &[Method]) -> Result<Vec<Row>, SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    methods.iter().map(|(name, split)| Row::run(lab, name, &session_of(text, total, split), runs)).collect()
+    methods.iter().map(|&method| Row::run(lab, method.name, &session_of(text, total, method), runs)).collect()
 }
 
 fn table(caption: &str, rows: &[Row]) -> Table {
     Table {
         caption: format!("{caption}: means over the runs with their 95 % intervals"),
-        columns: std::iter::once("method").chain(Row::COLUMNS).map(str::to_owned).collect(),
+        columns: iter::once("method").chain(Row::COLUMNS).map(str::to_owned).collect(),
         rows: rows.iter().map(|row| [vec![row.name.clone()], row.cells()].concat()).collect(),
     }
 }
@@ -114,7 +126,7 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
     for (more, total) in MANY {
-        let rows = rows(lab, &with_more(more), total, &RIVALS)?;
+        let rows = rows(lab, &with_more(more).text, total, &RIVALS)?;
         let [ap, equal, ..] = rows.as_slice() else { continue };
         let (paths, id) = if more == 1 { (3, "beyond.three_paths") } else { (4, "beyond.four_paths") };
         let statement = format!("{total} Mbit/s over {paths} paths: mean delay of AP over that of Equal.");
@@ -135,12 +147,11 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 }
 
 /// A path that fails, or loses half of its capacity.
-fn failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
+fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
-    let ids = ["beyond.silent", "beyond.taken_away", "beyond.halved"];
-    for ((name, total, words), id) in FAILURES.into_iter().zip(ids) {
-        let rows = rows(lab, &with_failure(words), total, &RIVALS)?;
+    for Failure { id, name, total, change } in failures() {
+        let rows = rows(lab, &parse_with(LTE_WIMAX, &[change]).text, total, &RIVALS)?;
         let [ap, .., single] = rows.as_slice() else { continue };
         let statement = format!("{total} Mbit/s, {name}: throughput of AP less that of WiMAX-only.");
         let note = format!(

@@ -1,7 +1,8 @@
 //! Fig. 3 and 4: all five methods at each total.
 
 use super::setting::{
-    LTE_ONLY, METHODS, Outcome, RUNS, Row, SINGLES, TOTALS, apart, delays_over_time, rates_over_time, ratio, session,
+    LTE_ONLY, METHODS, Method, Outcome, RUNS, Row, SINGLES, TOTALS, apart, delays_over_time, rates_over_time, ratio,
+    session,
 };
 use super::{Found, Lab, Options, Part, drafts};
 use crate::{Claim, Figure, Table};
@@ -56,8 +57,8 @@ impl AtTotal {
 fn measure(lab: &Lab<'_>) -> Result<Vec<AtTotal>, SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let at = |total: &'static str| {
-        let row = |(name, split): &(&str, &str)| Row::run(lab, name, &session(total, split), runs);
-        Ok(AtTotal { total, rows: METHODS.iter().map(row).collect::<Result<_, SimError>>()? })
+        let row = |method: Method| Row::run(lab, method.name, &session(total, method), runs);
+        Ok(AtTotal { total, rows: METHODS.into_iter().map(row).collect::<Result<_, SimError>>()? })
     };
     TOTALS.into_iter().map(at).collect()
 }

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use super::figures::{self, AtTotal, Names};
-use super::setting::{METHODS, Outcome, Row, TOTALS, session};
-use super::{Found, Options, Part, variant};
+use super::setting::{METHODS, Method, Outcome, Row, TOTALS, session};
+use super::{Found, Options, Part, parse_with};
 use crate::experiment::live::LiveLab;
 use crate::{ExperimentError, Results};
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
 /// What can be run live, too.
@@ -18,7 +18,7 @@ const RUNS: u32 = 1;
 /// The paper's total, and the one above what the wide path carries.
 const LIVE_TOTALS: [&str; 2] = [TOTALS[0], TOTALS[2]];
 /// The length of a run, and that of a quick look, in which there are four splits.
-const DURATIONS: [&str; 2] = ["duration = \"100 s\"", "duration = \"20 s\""];
+const DURATIONS: [&str; 2] = ["100 s", "20 s"];
 
 const NAMES: Names = Names {
     figures: ["Fig. 3, live", "Fig. 4, live"],
@@ -61,13 +61,15 @@ pub fn run(
 
 /// The methods at a total, live, and behind them simulated.
 fn at_total(lab: &LiveLab<'_>, total: &'static str, runs: u32, duration: &str) -> Result<AtTotal, ExperimentError> {
-    let scenario = |split: &str| -> Scenario { variant(&session(total, split).text, &[(DURATIONS[0], duration)]) };
+    let scenario = |method: Method| -> Scenario {
+        parse_with(&session(total, method).text, &[Override::set("duration", duration)])
+    };
     let row = |name: String| Row { name, outcomes: Vec::new() };
-    let mut live = METHODS.map(|(name, _)| row(name.to_owned()));
-    let mut simulated = METHODS.map(|(name, _)| row(format!("{name}, simulated")));
+    let mut live = METHODS.map(|method| row(method.name.to_owned()));
+    let mut simulated = METHODS.map(|method| row(format!("{}, simulated", method.name)));
     for number in 0..runs {
-        for ((_, split), (live, simulated)) in METHODS.iter().zip(live.iter_mut().zip(&mut simulated)) {
-            let scenario = scenario(split);
+        for (method, (live, simulated)) in METHODS.into_iter().zip(live.iter_mut().zip(&mut simulated)) {
+            let scenario = scenario(method);
             let Some(run) = lab.run(&scenario, number)? else { continue };
             live.outcomes.push(Outcome::of(&run));
             let seed = lab.options.seed.wrapping_add(number.into());

@@ -12,7 +12,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::Results;
-use super::experiment::{Found, Lab, Mean, Options, drafts, variant};
+use super::experiment::{Found, Lab, Mean, Options, drafts, parse_with};
 use equipoise_lab::sim::SimError;
 
 #[cfg(feature = "live")]

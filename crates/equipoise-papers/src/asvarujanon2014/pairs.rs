@@ -6,7 +6,7 @@ use std::{fs, io};
 use equipoise::units::{Rate, Schedule, Span};
 use thiserror::Error;
 
-use super::setting::{EQUAL, METHODS, MIN_DELAY, Outcome, Row, TOTALS, geometric, session};
+use super::setting::{EQUAL, METHODS, MIN_DELAY, Method, Outcome, Row, TOTALS, geometric, session};
 use super::{Found, Lab, Options, drafts};
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::scenario::Scenario;
@@ -119,8 +119,8 @@ impl Pair {
     }
 
     /// The paper's session over these paths, on which nobody else is but the Poisson packets.
-    fn scenario(&self, total: &str, split: &str) -> Scenario {
-        let mut scenario = session(total, split);
+    fn scenario(&self, total: &str, method: Method) -> Scenario {
+        let mut scenario = session(total, method);
         let scale = BETTER / self.mean(0).max(self.mean(1));
         for ((link, capacity), way) in scenario.links.iter_mut().zip(&self.capacities).zip(WAYS_MS) {
             let rate = |bps: &f64| Rate::from_bps_f64((bps * scale).round()).unwrap_or(Rate::ZERO);
@@ -152,9 +152,10 @@ pub(super) fn run(lab: &Lab<'_>, pairs: &[Pair], found: &mut Found) -> Result<()
     let mut charts = Vec::new();
     for total in TOTALS {
         let mut rows = Vec::new();
-        for (place, (name, split)) in METHODS.into_iter().enumerate() {
-            let name = ["AP", "Equal", "Cellular-only", "Wi-Fi-only", "Min-delay"].get(place).copied().unwrap_or(name);
-            let scenarios = pairs.iter().map(|pair| (pair.scenario(total, split), 0));
+        for (place, method) in METHODS.into_iter().enumerate() {
+            let names = ["AP", "Equal", "Cellular-only", "Wi-Fi-only", "Min-delay"];
+            let name = names.get(place).copied().unwrap_or(method.name);
+            let scenarios = pairs.iter().map(|pair| (pair.scenario(total, method), 0));
             rows.push(Row { name: name.to_owned(), outcomes: lab.each(scenarios, Outcome::of)? });
         }
         claim(total, &rows, found);
@@ -201,7 +202,7 @@ fn claim(total: &'static str, rows: &[Row], found: &mut Found) {
     let draft = drafts("Pairs", ap.outcomes.len() as u32);
     let others = |of| {
         let mean = |row: &Row| row.mean(of).words(2);
-        format!("{} {}, {} {}.", EQUAL.0, mean(equal), MIN_DELAY.0, mean(min_delay))
+        format!("{} {}, {} {}.", EQUAL.name, mean(equal), MIN_DELAY.name, mean(min_delay))
     };
     let statement = |what| {
         format!(

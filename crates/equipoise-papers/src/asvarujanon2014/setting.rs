@@ -1,9 +1,9 @@
 //! The methods, and what is read off a run.
 
-use super::{Lab, Mean, variant};
+use super::{Lab, Mean, parse_with};
 use crate::{Plot, PlotData, PlotLayer};
 use equipoise_lab::result::{IntervalResult, Run};
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
@@ -19,29 +19,58 @@ const INTERVALS_IN_PERIOD: usize = 10;
 /// Bits of a packet.
 const PACKET_BITS: f64 = 4000.0;
 
-/// A way to divide the total: its name, and a scenario's `split`.
-pub(super) type Method = (&'static str, &'static str);
+/// A way to divide the total.
+#[derive(Clone, Copy)]
+pub(super) struct Method {
+    pub(super) name: &'static str,
+    /// Name of the split in a scenario.
+    pub(super) split: &'static str,
+    parameter: Option<Parameter>,
+}
 
-pub(super) const AP: Method = ("AP", "name = \"ap\"");
-pub(super) const EQUAL: Method = ("Equal", "name = \"equal\"");
-pub(super) const MIN_DELAY: Method = ("Min-delay", "name = \"min-delay\"");
+/// A parameter of a split, as a scenario writes it.
+#[derive(Clone, Copy)]
+struct Parameter {
+    key: &'static str,
+    value: &'static str,
+}
+
+impl Method {
+    pub(super) const fn new(name: &'static str, split: &'static str) -> Self {
+        Self { name, split, parameter: None }
+    }
+
+    /// With a value for a parameter of its split.
+    pub(super) const fn with(self, key: &'static str, value: &'static str) -> Self {
+        Self { parameter: Some(Parameter { key, value }), ..self }
+    }
+}
+
+pub(super) const AP: Method = Method::new("AP", "ap");
+pub(super) const EQUAL: Method = Method::new("Equal", "equal");
+pub(super) const MIN_DELAY: Method = Method::new("Min-delay", "min-delay");
+pub(super) const WIMAX_ONLY: Method = Method::new("WiMAX-only", "single").with("path", "1");
 /// In the paper's rotation (Asvarujanon 2014, Sec. 4.4).
 pub(super) const METHODS: [Method; 5] =
-    [AP, EQUAL, ("WiMAX-only", "name = \"single\", path = 1"), ("LTE-only", "name = \"single\", path = 0"), MIN_DELAY];
+    [AP, EQUAL, WIMAX_ONLY, Method::new("LTE-only", "single").with("path", "0"), MIN_DELAY];
 /// Places of the two single paths among the methods.
 pub(super) const SINGLES: [usize; 2] = [2, 3];
 pub(super) const LTE_ONLY: usize = 3;
 
-/// The paper's session with a total in Mbit/s and a split.
-pub(super) fn session(total: &str, split: &str) -> Scenario {
-    session_of(LTE_WIMAX, total, split)
+/// The paper's session with a total in Mbit/s.
+pub(super) fn session(total: &str, method: Method) -> Scenario {
+    session_of(LTE_WIMAX, total, method)
 }
 
-/// The same in another scenario, whose session has 1.5 Mbit/s and `ap`.
-pub(super) fn session_of(text: &str, total: &str, split: &str) -> Scenario {
-    let total = format!("name = \"cbr\", rate = \"{total} Mbit/s\"");
-    let split = format!("split = {{ {split} }}");
-    variant(text, &[("name = \"cbr\", rate = \"1.5 Mbit/s\"", &total), ("split = { name = \"ap\" }", &split)])
+/// The paper's session in another scenario.
+pub(super) fn session_of(text: &str, total: &str, method: Method) -> Scenario {
+    let mut overrides = vec![
+        Override::set("flow.call.controller.rate", format!("{total} Mbit/s")),
+        Override::set("flow.call.split.name", method.split),
+    ];
+    let parameter = |Parameter { key, value }| Override::set(format!("flow.call.split.{key}"), value);
+    overrides.extend(method.parameter.map(parameter));
+    parse_with(text, &overrides)
 }
 
 /// What counts of a run.

@@ -1,7 +1,6 @@
 use super::setting::{LTE_WIMAX, METHODS, Outcome, TOTALS, session};
 use super::*;
 use crate::Verdict;
-use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim;
 
 fn quick(parts: &[Part], data: Option<&Path>) -> Results {
@@ -10,20 +9,20 @@ fn quick(parts: &[Part], data: Option<&Path>) -> Results {
 }
 
 #[test]
-fn every_scenario_of_the_program_parses_and_has_what_is_replaced() {
+fn every_scenario_of_the_program_parses_and_has_its_total_and_split() {
     for total in TOTALS {
-        for (name, split) in METHODS {
-            let scenario = session(total, split);
+        for method in METHODS {
+            let (name, scenario) = (method.name, session(total, method));
             let Some(mbps) = total.parse::<f64>().ok() else { panic!("{total}") };
             let equipoise_lab::scenario::FlowKind::Multipath(flow) = &scenario.flows[0].kind else { panic!("{name}") };
             let rate =
                 flow.controller.build(scenario.flows[0].packet_size).expect("right").allowance().rate.expect("a rate");
             assert!((rate.as_mbps_f64() - mbps).abs() < 1e-9, "{name}: {rate}");
-            assert!(split.contains(flow.split.entry.name), "{name}: {}", flow.split.entry.name);
+            assert_eq!(flow.split.entry.name, method.split, "{name}");
         }
     }
     for (count, paths) in [(1, 3), (2, 4)] {
-        let scenario = Scenario::parse(&beyond::with_more(count)).expect("right");
+        let scenario = beyond::with_more(count);
         assert_eq!(scenario.paths_of(&scenario.flows[0]).count(), paths);
     }
 }
@@ -57,10 +56,10 @@ fn every_claim_of_the_figures_has_a_number() {
 #[test]
 fn no_single_path_carries_more_than_it_has() {
     for (place, most) in [(2, 5.1), (3, 1.9)] {
-        let run = sim::simulate(&session("4.8", METHODS[place].1), 1, &mut |_| {}).expect("it runs");
+        let run = sim::simulate(&session("4.8", METHODS[place]), 1, &mut |_| {}).expect("it runs");
         let outcome = Outcome::of(&run);
         // A queue of a second that empties after the end is a hundredth of the run.
-        assert!(outcome.throughput_mbps < most * 1.01, "{}: {}", METHODS[place].0, outcome.throughput_mbps);
+        assert!(outcome.throughput_mbps < most * 1.01, "{}: {}", METHODS[place].name, outcome.throughput_mbps);
         assert!(outcome.delay_ms > 25.0 && outcome.delay_ms < 1100.0, "{}", outcome.delay_ms);
         assert!(outcome.surge_ms >= outcome.delay_ms && outcome.delays.len() == 20);
     }

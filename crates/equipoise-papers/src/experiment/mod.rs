@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Claim, Figure, Results, Verdict};
 use equipoise_lab::result::{Run, World};
-use equipoise_lab::scenario::{Scenario, ScenarioError};
+use equipoise_lab::scenario::{Override, Scenario, ScenarioError};
 use equipoise_lab::sim::{self, SimError};
 use equipoise_lab::statistics::{Estimate, mean_95};
 
@@ -145,16 +145,16 @@ pub(crate) fn parse(text: &str) -> Scenario {
     expect_parsed(Scenario::parse(text))
 }
 
-/// A scenario of the program itself with some of its words replaced.
-pub(crate) fn variant(text: &str, replaced: &[(&str, &str)]) -> Scenario {
-    let changed = replaced.iter().fold(text.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
-    parse(&changed)
+/// A scenario of the program itself with overrides.
+pub(crate) fn parse_with(text: &str, overrides: &[Override]) -> Scenario {
+    // A test or a quick run applies every override; one that does not fit ends the program before any claim is printed.
+    expect_parsed(Scenario::parse_with(text, overrides))
 }
 
 fn expect_parsed(parsed: Result<Scenario, ScenarioError>) -> Scenario {
     match parsed {
         Ok(scenario) => scenario,
-        Err(error) => unreachable!("a scenario of the program itself is wrong: {error}"),
+        Err(error) => unreachable!("a scenario of the program itself is wrong: {error:?}"),
     }
 }
 

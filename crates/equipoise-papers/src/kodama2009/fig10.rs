@@ -1,8 +1,9 @@
 use super::series::{dropped_within, samples, timeouts_within};
-use super::{FIG10, Found, Lab, Options, drafts, variant};
+use super::{FIG10, Found, Lab, Options, drafts, parse_with};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
@@ -17,11 +18,15 @@ const NEARLY_BACK: f64 = 0.9 * 810.0;
 /// m where it is on (Kodama 2009, Fig. 14).
 const STRENGTH: f64 = 0.3;
 
-/// How lost packets are told: the thesis' TCP as we take it, and TCP as it is today.
-const RECOVERIES: [(&str, &[(&str, &str)]); 2] = [
-    ("NewReno, least timeout 200 ms", &[]),
-    ("SACK, least timeout 1 s", &[("\"newreno\"", "\"sack\""), ("\"200 ms\"", "\"1 s\"")]),
-];
+/// Names of the ways to recover from losses: the thesis' TCP as we take it, and TCP as it is today.
+const RECOVERIES: [&str; 2] = ["NewReno, least timeout 200 ms", SACK];
+/// Name of TCP as it is today.
+pub(super) const SACK: &str = "SACK, least timeout 1 s";
+
+/// The connection's TCP as it is today.
+pub(super) fn sack() -> Vec<Override> {
+    vec![Override::set("flow.symbiosis.tcp.recovery", "sack"), Override::set("flow.symbiosis.tcp.min_rto", "1 s")]
+}
 
 pub(super) fn planned(options: &Options) -> u32 {
     2 * RECOVERIES.len() as u32 * options.runs(RUNS, 2)
@@ -86,15 +91,16 @@ impl Row {
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
-    for (recovery, replaced) in RECOVERIES {
+    for recovery in RECOVERIES {
         for strength in [0.0, STRENGTH] {
             let scenario = |place: f64| {
                 // Anywhere between two measurements, so that the drop does not always come as long behind one.
-                let start = format!("start = \"{:.3} ms\"", 420.0 * place);
-                let oscillation = format!("oscillation = {strength} }}");
-                let mut replaced = replaced.to_vec();
-                replaced.extend([("start = \"0 ms\"", start.as_str()), ("oscillation = 0 }", &oscillation)]);
-                variant(FIG10, &replaced)
+                let mut overrides = if recovery == SACK { sack() } else { Vec::new() };
+                overrides.extend([
+                    Override::set("flow.symbiosis.start", format!("{:.3} ms", 420.0 * place)),
+                    Override::set("flow.symbiosis.window.oscillation", strength),
+                ]);
+                parse_with(FIG10, &overrides)
             };
             rows.push(Row { recovery, strength, outcomes: lab.spread(runs, scenario, Outcome::of)? });
         }

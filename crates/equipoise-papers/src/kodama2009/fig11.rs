@@ -1,8 +1,9 @@
 use super::series::{mean_of, samples, tcp};
-use super::{FIG11, Found, Lab, Options, drafts, variant};
+use super::{FIG11, Found, Lab, Options, drafts, parse_with};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
@@ -94,13 +95,13 @@ fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> 
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let of = |strength: f64| {
-        let oscillation = format!("oscillation = {strength} }}");
         let scenario = |place: f64| {
             // Without oscillation nothing is drawn: runs differ in when the second connection joins.
-            let start = format!("start = \"{:.3} s\"", EVERY_S + 0.42 * place);
-            let mut replaced = vec![("oscillation = 0 }", oscillation.as_str()); CONNECTIONS];
-            replaced.push(("start = \"200 s\"", &start));
-            variant(FIG11, &replaced)
+            let overrides = [
+                Override::set("flow.*.window.oscillation", strength),
+                Override::set("flow.connection 2.start", format!("{:.3} s", EVERY_S + 0.42 * place)),
+            ];
+            parse_with(FIG11, &overrides)
         };
         lab.spread(runs, scenario, Outcome::of)
     };

@@ -1,8 +1,9 @@
 use super::series::{dropped_within, goodput_mbps, mean_of, mean_of_link, samples};
-use super::{FIG12, Found, Lab, Options, STRENGTHS, drafts, variant};
+use super::{FIG12, Found, Lab, Options, STRENGTHS, drafts, parse_with};
 use crate::experiment::{difference, ratio, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
@@ -69,7 +70,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
     for strength in STRENGTHS {
-        let scenario = variant(FIG12, &[("oscillation = 0 }", &format!("oscillation = {strength} }}"))]);
+        let scenario = parse_with(FIG12, &[Override::set("flow.symbiosis.window.oscillation", strength)]);
         rows.push(Row { strength, outcomes: lab.runs(&scenario, runs, Outcome::of)? });
     }
     found.claims.extend(claims(&rows, runs));

@@ -1,9 +1,9 @@
 use super::series::{dropped_within, mean_of_link, timeouts_within};
-use super::{FIG15, Found, Lab, Options, STRENGTHS, drafts, fig16, sensitivity, variant};
+use super::{FIG15, Found, Lab, Options, STRENGTHS, drafts, fig16, parse_with, sensitivity};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
@@ -74,20 +74,16 @@ impl Cell {
 pub(super) fn scenario(
     (available_mbps, strength, buffer): (u32, f64, u32),
     phase: f64,
-    replaced: &[(&str, &str)],
+    overrides: &[Override],
 ) -> Scenario {
-    let rate = format!("\"{} Mbit/s\"", 100 - available_mbps);
-    let oscillation = format!("oscillation = {strength} }}");
-    let queue = format!("\"{buffer} packets\"");
-    let start = format!("start = \"{:.3} ms\"", 420.0 * phase);
     let mut all = vec![
-        ("\"80 Mbit/s\"", rate.as_str()),
-        ("oscillation = 0 }", &oscillation),
-        ("\"1000 packets\"", &queue),
-        ("start = \"0 ms\"", &start),
+        Override::set("flow.UDP.source.steps.0.rate", format!("{} Mbit/s", 100 - available_mbps)),
+        Override::set("flow.symbiosis.window.oscillation", strength),
+        Override::set("link.E0-E1.queue", format!("{buffer} packets")),
+        Override::set("flow.symbiosis.start", format!("{:.3} ms", 420.0 * phase)),
     ];
-    all.extend(replaced);
-    variant(FIG15, &all)
+    all.extend_from_slice(overrides);
+    parse_with(FIG15, &all)
 }
 
 /// Fig. 15 and 16: how often the timer runs out behind a drop.

@@ -1,7 +1,8 @@
 use super::series::{dropped, mean_of, mean_of_link, samples};
-use super::{FIG3, Found, Lab, Options, drafts, parse, variant};
+use super::{FIG3, Found, Lab, Options, drafts, parse, parse_with};
 use crate::{Figure, Plot, PlotData, PlotLayer};
 use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
@@ -35,17 +36,17 @@ impl Outcome {
     }
 }
 
-/// Runs of Fig. 3 with some of its words replaced, in which the second connection joins at other moments of a round trip of
+/// Runs of Fig. 3 with overrides, in which the second connection joins at other moments of a round trip of
 /// the first.
 pub(super) fn joins<T: Send>(
     lab: &Lab<'_>,
     runs: u32,
-    replaced: &[(&str, &str)],
+    overrides: &[Override],
     keep: impl Fn(&Run) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
     let scenario = |place: f64| {
-        let start = format!("start = \"{:.3} s\"", 50.0 + 0.12 * place);
-        variant(FIG3, &[replaced, &[("start = \"50 s\"", &start)]].concat())
+        let start = Override::set("flow.second.start", format!("{:.3} s", 50.0 + 0.12 * place));
+        parse_with(FIG3, &[overrides, &[start]].concat())
     };
     lab.spread(runs, scenario, keep)
 }

@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
+
 use super::series::{goodput_mbps, samples};
-use super::{FIG5, Found, Lab, Options, drafts, ratio, variant, with_interval};
+use super::{FIG5, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
@@ -25,7 +27,7 @@ struct Case {
     background: Background,
 }
 
-/// How the background's packets are spaced: the words of a scenario.
+/// How the background's packets are spaced: the `kind` of a scenario's source.
 type Background = &'static str;
 /// Evenly, as in the scenario, and at random.
 const BACKGROUNDS: [Background; 2] = ["constant", "poisson"];
@@ -36,31 +38,38 @@ enum Law {
     Reno,
 }
 
-/// What the scenario says of the law.
-pub(super) const SYMBIOSIS: &str =
-    "window = { name = \"symbiosis\", noise_aware = \"off\" }\nbandwidth = { kind = \"known\", interval = \"525 ms\" }";
+/// The law of another name, in place of Symbiosis; it does without the available bandwidth.
+pub(super) fn other_law(name: &str) -> [Override; 2] {
+    [Override::set("flow.tcp.window", BTreeMap::from([("name", name)])), Override::remove("flow.tcp.bandwidth")]
+}
+
+/// The bottleneck's delay for a round-trip time, of which 2 ms are in the access links.
+pub(super) fn delay(round_trip_ms: u32) -> Override {
+    Override::set("link.E0-E1.delay", format!("{} ms", round_trip_ms / 2 - 1))
+}
+
+/// A result of the measurement every 3.5 round-trip times.
+pub(super) fn interval(round_trip_ms: u32) -> Override {
+    Override::set("flow.tcp.bandwidth.interval", format!("{} ms", 3.5 * f64::from(round_trip_ms)))
+}
+
 /// The laws and round-trip times of the figure, in the order of the columns.
 const CASES: [(Law, u32); 4] = [(Law::Symbiosis, 30), (Law::Reno, 30), (Law::Symbiosis, 150), (Law::Reno, 150)];
 
 impl Case {
     /// The run that begins `start_ms` after the background.
     fn scenario(self, start_ms: f64) -> Scenario {
-        let (delay, interval) = match self.round_trip_ms {
-            30 => ("delay = \"14 ms\"", "interval = \"105 ms\""),
-            _ => ("delay = \"74 ms\"", "interval = \"525 ms\""),
-        };
-        let law = if self.law == Law::Reno { "window = { name = \"reno\" }" } else { SYMBIOSIS };
-        variant(
-            FIG5,
-            &[
-                (SYMBIOSIS, law),
-                ("interval = \"525 ms\"", interval),
-                ("delay = \"74 ms\"", delay),
-                ("queue = \"50 packets\"", &format!("queue = \"{} packets\"", self.queue)),
-                ("kind = \"constant\"", &format!("kind = \"{}\"", self.background)),
-                ("start = \"10 ms\"", &format!("start = \"{start_ms:.3} ms\"")),
-            ],
-        )
+        let mut overrides = vec![
+            delay(self.round_trip_ms),
+            Override::set("link.E0-E1.queue", format!("{} packets", self.queue)),
+            Override::set("flow.background.source.kind", self.background),
+            Override::set("flow.tcp.start", format!("{start_ms:.3} ms")),
+        ];
+        match self.law {
+            Law::Symbiosis => overrides.push(interval(self.round_trip_ms)),
+            Law::Reno => overrides.extend(other_law("reno")),
+        }
+        parse_with(FIG5, &overrides)
     }
 
     fn goodputs(self, lab: &Lab<'_>, runs: u32) -> Result<Vec<f64>, SimError> {

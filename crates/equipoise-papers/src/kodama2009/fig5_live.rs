@@ -1,20 +1,22 @@
 //! Fig. 5 as the thesis made it: TCP of a real kernel, live, with the simulated curves beside.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use equipoise_net::NetError;
 
 use super::fig5::{
-    AVAILABLE_MBPS, BOTH_USE_IT, MORE_THAN_RENO, NO_LESS_FAR_AWAY, RENO_WITHOUT_BUFFER, SYMBIOSIS, available, line,
+    AVAILABLE_MBPS, BOTH_USE_IT, MORE_THAN_RENO, NO_LESS_FAR_AWAY, RENO_WITHOUT_BUFFER, available, delay, interval,
+    line, other_law,
 };
 use super::series::{Stretch, goodput_mbps, resent_within, samples, tcp};
-use super::{FIG5, Found, Options, drafts, ratio, scaled, variant};
+use super::{FIG5, Found, Options, drafts, parse_with, ratio, scaled};
 use crate::experiment::Mean;
 use crate::experiment::live::LiveLab;
 use crate::{Claim, ExperimentError, Figure, Plot, PlotData, PlotLayer, Results, Table};
 use equipoise_lab::live::LiveError;
 use equipoise_lab::result::Run;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 use equipoise_lab::statistics::{quantile, sorted};
 
@@ -67,30 +69,24 @@ struct Outcome {
 impl Case {
     /// The scenario of Fig. 5, with another connection and other times.
     fn scenario(self) -> Scenario {
-        let delay = if self.round_trip_ms == 30 { "delay = \"14 ms\"" } else { "delay = \"74 ms\"" };
-        let law = match self.control {
-            "symbiosis" => SYMBIOSIS.to_owned(),
-            "bbr" => "kernel = \"bbr\"".to_owned(),
-            law => format!("window = {{ name = \"{law}\" }}"),
-        };
         let seconds = |stages: usize| format!("{} s", self.stage_s * stages as f64);
-        variant(
-            FIG5,
-            &[
-                (SYMBIOSIS, &law),
-                ("interval = \"525 ms\"", self.interval()),
-                ("delay = \"74 ms\"", delay),
-                ("duration = \"120 s\"", &format!("duration = \"{}\"", seconds(STAGES))),
-                ("sample_interval = \"1 s\"", &format!("sample_interval = \"{} s\"", self.stage_s / STAGE_S)),
-                ("at = \"40 s\"", &format!("at = \"{}\"", seconds(1))),
-                ("at = \"80 s\"", &format!("at = \"{}\"", seconds(2))),
-            ],
-        )
-    }
-
-    /// Every 3.5 round-trip times.
-    const fn interval(self) -> &'static str {
-        if self.round_trip_ms == 30 { "interval = \"105 ms\"" } else { "interval = \"525 ms\"" }
+        let mut overrides = vec![
+            delay(self.round_trip_ms),
+            Override::set("duration", seconds(STAGES)),
+            Override::set("sample_interval", format!("{} s", self.stage_s / STAGE_S)),
+            Override::set("flow.background.source.steps.0.at", seconds(1)),
+            Override::set("flow.background.source.steps.1.at", seconds(2)),
+        ];
+        match self.control {
+            "symbiosis" => overrides.push(interval(self.round_trip_ms)),
+            "bbr" => overrides.extend([
+                Override::remove("flow.tcp.window"),
+                Override::remove("flow.tcp.bandwidth"),
+                Override::set("flow.tcp.kernel", "bbr"),
+            ]),
+            law => overrides.extend(other_law(law)),
+        }
+        parse_with(FIG5, &overrides)
     }
 
     /// What the simulator has of it, each with a name.
@@ -99,10 +95,12 @@ impl Case {
         match self.control {
             "bbr" => Vec::new(),
             "symbiosis" => {
-                let known = format!("kind = \"known\", {}", self.interval());
-                let as_in_the_kernel =
-                    [("noise_aware = \"off\"", "arithmetic = \"fixed\""), (&known, "kind = \"inline\"")];
-                let like_the_kernel = variant(&scenario.text, &as_in_the_kernel);
+                let as_in_the_kernel = [
+                    Override::remove("flow.tcp.window.noise_aware"),
+                    Override::set("flow.tcp.window.arithmetic", "fixed"),
+                    Override::set("flow.tcp.bandwidth", BTreeMap::from([("kind", "inline")])),
+                ];
+                let like_the_kernel = parse_with(&scenario.text, &as_in_the_kernel);
                 vec![("simulated", scenario), ("simulated, measuring inline", like_the_kernel)]
             }
             _ => vec![("simulated", scenario)],

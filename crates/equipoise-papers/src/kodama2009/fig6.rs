@@ -1,7 +1,8 @@
 use super::series::{mean_of, mean_of_link, samples};
-use super::{FIG6, Found, Lab, Options, drafts, ratio, variant, with_interval};
+use super::{FIG6, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::{Run, TcpSample};
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
@@ -15,12 +16,23 @@ const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
 
-/// The three figures: name, title, and what is replaced for both connections.
-const SETTINGS: [(&str, &str, (&str, &str)); 3] = [
-    ("Fig. 6", "Noise in the measurement, γ = 0.95", ("gamma = 0.95", "gamma = 0.95")),
-    ("Fig. 7", "Noise in the measurement, γ = 0.5", ("gamma = 0.95", "gamma = 0.5")),
-    ("Fig. 8", "Noise in the measurement, γ that heeds it", ("noise_aware = \"off\"", "noise_aware = \"on\"")),
-];
+/// One of the three figures.
+struct Setting {
+    name: &'static str,
+    title: &'static str,
+    /// What is set for both connections.
+    change: Override,
+}
+
+fn settings() -> [Setting; 3] {
+    let gamma = |gamma: f64| Override::set("flow.*.window.gamma", gamma);
+    let aware = Override::set("flow.*.window.noise_aware", "on");
+    [
+        Setting { name: "Fig. 6", title: "Noise in the measurement, γ = 0.95", change: gamma(0.95) },
+        Setting { name: "Fig. 7", title: "Noise in the measurement, γ = 0.5", change: gamma(0.5) },
+        Setting { name: "Fig. 8", title: "Noise in the measurement, γ that heeds it", change: aware },
+    ]
+}
 
 /// What counts of a stage of a run.
 #[derive(Clone, Copy)]
@@ -69,25 +81,25 @@ fn deviation(mean: f64, mean_of_squares: f64) -> f64 {
 }
 
 pub(super) fn planned(options: &Options) -> u32 {
-    (options.runs(RUNS, 2) + 1) * SETTINGS.len() as u32
+    (options.runs(RUNS, 2) + 1) * settings().len() as u32
 }
 
 /// Fig. 6, 7 and 8: noise in the measurement, with two values of γ and with one that heeds the noise.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let mut settings = Vec::new();
-    for (name, title, replaced) in SETTINGS {
-        let scenario = variant(FIG6, &[replaced, replaced]);
-        settings.push(lab.runs(&scenario, runs, outcome)?);
+    let mut outcomes = Vec::new();
+    for Setting { name, title, change } in settings() {
+        let scenario = parse_with(FIG6, &[change]);
+        outcomes.push(lab.runs(&scenario, runs, outcome)?);
         found.figures.extend(lab.runs(&scenario, 1, |run| figure(run, name, title))?);
     }
-    if let [gamma95, gamma50, aware] = &settings[..] {
+    if let [gamma95, gamma50, aware] = &outcomes[..] {
         found.claims.extend(of_gamma95(gamma95, gamma50));
         found.claims.extend(of_gamma50(gamma95, gamma50));
         found.claims.extend(of_aware(gamma95, gamma50, aware));
     }
     if let Some(figure) = found.figures.last_mut() {
-        figure.tables.push(table(&settings));
+        figure.tables.push(table(&outcomes));
     }
     Ok(())
 }

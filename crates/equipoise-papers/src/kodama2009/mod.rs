@@ -17,7 +17,7 @@ mod series;
 
 use super::Results;
 use super::experiment::{
-    Experiment, Found, Lab, Options, drafts, parse, ratio, run_parts, scaled, variant, with_interval,
+    Experiment, Found, Lab, Options, drafts, parse, parse_with, ratio, run_parts, scaled, with_interval,
 };
 use equipoise_lab::sim::SimError;
 

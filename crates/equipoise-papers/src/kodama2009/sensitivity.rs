@@ -1,35 +1,44 @@
 //! What Fig. 15 hangs on that the thesis does not say: each thing changed alone.
 
+use super::fig10::{SACK, sack};
 use super::fig15::{BUFFER, Cell, DROPS, Outcome, scenario};
 use super::{Found, Lab};
 use crate::experiment::with_interval;
 use crate::{Figure, Table};
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-/// A change, and the words of the scenario that make it.
-type Change = (&'static str, &'static [(&'static str, &'static str)]);
+/// A change of the scenario.
+struct Change {
+    name: &'static str,
+    overrides: Vec<Override>,
+}
 
-const CHANGES: [Change; 4] = [
-    ("a measurement every 1260 ms", &[("\"420 ms\"", "\"1260 ms\"")]),
-    ("three times ε: 5.85 per second", &[("oscillation =", "epsilon = 5.85, oscillation =")]),
-    ("UDP packets of 1000 bytes", &[("\"1400 B\"", "\"1000 B\"")]),
-    ("SACK, least timeout 1 s", &[("\"newreno\"", "\"sack\""), ("\"200 ms\"", "\"1 s\"")]),
-];
+fn changes() -> [Change; 4] {
+    let change = |name, change| Change { name, overrides: vec![change] };
+    [
+        change("a measurement every 1260 ms", Override::set("flow.symbiosis.bandwidth.interval", "1260 ms")),
+        change("three times ε: 5.85 per second", Override::set("flow.symbiosis.window.epsilon", 5.85)),
+        change("UDP packets of 1000 bytes", Override::set("flow.UDP.packet_size", "1000 B")),
+        Change { name: SACK, overrides: sack() },
+    ]
+}
+
 const STRENGTHS: [f64; 3] = [0.0, 0.3, 0.5];
 
 pub(super) fn planned(runs: u32) -> u32 {
-    (CHANGES.len() * DROPS.len() * STRENGTHS.len()) as u32 * runs
+    (changes().len() * DROPS.len() * STRENGTHS.len()) as u32 * runs
 }
 
 /// Fig. 15 with each change.
 pub(super) fn run(lab: &Lab<'_>, runs: u32, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
-    for (name, replaced) in CHANGES {
+    for Change { name, overrides } in changes() {
         for available_mbps in DROPS {
             let mut shares = Vec::new();
             for strength in STRENGTHS {
-                let of = |place| scenario((available_mbps, strength, BUFFER), place, replaced);
+                let of = |place| scenario((available_mbps, strength, BUFFER), place, &overrides);
                 let outcomes = lab.spread(runs, of, Outcome::of)?;
                 shares.push(Cell { available_mbps, strength, buffer: BUFFER, outcomes }.timed_out());
             }

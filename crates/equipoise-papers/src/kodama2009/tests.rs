@@ -1,20 +1,14 @@
 use super::*;
 use crate::Verdict;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 
 const SCENARIOS: [&str; 10] = [FIG10, FIG11, FIG12, FIG15, FIG3, FIG5, FIG6, BEYOND_STEP, BEYOND_NOISE, BEYOND_RIVALS];
 
 #[test]
-fn every_scenario_of_the_program_parses_and_has_what_is_replaced() {
+fn every_scenario_of_the_program_parses() {
     for text in SCENARIOS {
         assert!(Scenario::parse(text).is_ok(), "{:?}", Scenario::parse(text).err());
     }
-    for text in &SCENARIOS[..4] {
-        assert!(text.contains("oscillation = 0 }") && text.contains("\"newreno\"") && text.contains("\"200 ms\""));
-    }
-    assert!(FIG10.contains("start = \"0 ms\"") && FIG15.contains("start = \"0 ms\""));
-    assert!(FIG11.contains("start = \"200 s\"") && FIG11.matches("oscillation = 0 }").count() == 10);
-    assert!(FIG15.contains("\"80 Mbit/s\"") && FIG15.contains("\"1000 packets\""));
 }
 
 /// As many runs of a part as a quick look takes.
@@ -31,7 +25,7 @@ fn spread_runs_have_seeds_and_places_of_their_own() {
     let places = std::cell::RefCell::new(Vec::new());
     let scenario = |place| {
         places.borrow_mut().push(place);
-        variant(FIG12, &[("duration = \"60 s\"", "duration = \"1 s\""), ("warm_up = \"10 s\"", "warm_up = \"0 s\"")])
+        parse_with(FIG12, &[Override::set("duration", "1 s"), Override::set("warm_up", "0 s")])
     };
     let seeds = lab.spread(4, scenario, |run| run.seed);
     assert_eq!(seeds.expect("a scenario of the program"), [7, 8, 9, 10]);

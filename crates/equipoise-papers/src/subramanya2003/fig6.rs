@@ -1,6 +1,7 @@
 use super::outcome::Row;
 use super::{CASE2, Found, Lab, METHODS, Mean, Options, difference, drafts, table4};
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
@@ -21,13 +22,14 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut sizes = Vec::new();
     for size in SIZES {
-        let queue = format!("\"{size} packets\"");
-        let occupancy = format!("occupancy = {:.2}", f64::from(size) / 2.0 / f64::from(SOURCES));
-        let row = |method: usize| {
-            let text = CASE2[method].replace("occupancy = 5", &occupancy);
-            table4::row(lab, METHODS[method], &text, &[("\"60 packets\"", &queue)], runs)
-        };
-        sizes.push((size, [row(0)?, row(1)?]));
+        let queue = Override::set("link.Link0.queue", format!("{size} packets"));
+        let each = format!("{:.2}", f64::from(size) / 2.0 / f64::from(SOURCES));
+        let tq = [queue.clone(), Override::set("flow.*.controller.occupancy", each)];
+        // NewReno has no occupancy to hold.
+        let newreno = [queue];
+        let row =
+            |method: usize, overrides: &[Override]| table4::row(lab, METHODS[method], CASE2[method], overrides, runs);
+        sizes.push((size, [row(0, &tq)?, row(1, &newreno)?]));
     }
     let better = |of: Number, sign: f64| {
         let apart = sizes.iter().map(|(_, [tq, newreno])| Some(difference(of(tq).estimate?, of(newreno).estimate?)));

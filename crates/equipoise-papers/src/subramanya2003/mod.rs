@@ -12,8 +12,9 @@ mod table6;
 
 use super::Results;
 use super::experiment::{
-    Experiment, Found, Lab, Mean, Options, difference, drafts, parse, run_parts, variant, with_interval,
+    Experiment, Found, Lab, Mean, Options, difference, drafts, parse_with, run_parts, with_interval,
 };
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 #[cfg(feature = "live")]
@@ -92,8 +93,13 @@ const CASE1: [&str; 2] = [scenario!("case1-tq"), scenario!("case1-newreno")];
 const CASE2: [&str; 2] = [scenario!("case2-tq"), scenario!("case2-newreno")];
 const CASE3: [&str; 2] = [scenario!("case3-tq"), scenario!("case3-newreno")];
 
-/// `NewReno` with the receive window that ns-2 has where nothing is said.
-const NS2_WINDOW: (&str, &str, &str) = ("NewReno TCP, window of 20", "tcp = { ", "tcp = { receive_window = 20, ");
+/// Name of `NewReno` with the receive window that ns-2 has by default.
+const WINDOWED: &str = "NewReno TCP, window of 20";
+
+/// The receive window that ns-2 has by default.
+fn ns2_window() -> Override {
+    Override::set("flow.*.tcp.receive_window", 20)
+}
 
 /// Names of the two, in this order everywhere.
 const METHODS: [&str; 2] = ["TQ", "NewReno TCP"];

@@ -3,6 +3,7 @@
 use super::outcome::Row;
 use super::{CASE1, CASE2, Found, Lab, Options, table1, table4};
 use crate::{Figure, Table};
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 10;
@@ -14,36 +15,45 @@ pub(super) enum Case {
     Two,
 }
 
-/// A change: what it is called, what stands in the scenario, and what stands there instead, for every flow.
-type Change = (&'static str, &'static str, &'static str);
+/// A change of every flow, or nothing.
+pub(super) struct Change {
+    pub(super) name: &'static str,
+    pub(super) change: Option<Override>,
+}
 
-const CHANGES: [Change; 12] = [
-    ("as above", "gain = 0.5", "gain = 0.5"),
-    ("k_v = 0.1", "gain = 0.5", "gain = 0.1"),
-    ("k_v = 0.3", "gain = 0.5", "gain = 0.3"),
-    ("k_v = 0.7", "gain = 0.5", "gain = 0.7"),
-    ("k_v = 0.9", "gain = 0.5", "gain = 0.9"),
-    ("T = 50 ms", "\"100 ms\"\ncontroller", "\"50 ms\"\ncontroller"),
-    ("T = 200 ms", "\"100 ms\"\ncontroller", "\"200 ms\"\ncontroller"),
-    ("T = 400 ms", "\"100 ms\"\ncontroller", "\"400 ms\"\ncontroller"),
-    ("x_d = 1 packet a source", "occupancy = 5", "occupancy = 1"),
-    ("x_d = 3 packets a source", "occupancy = 5", "occupancy = 3"),
-    ("x_d = 8 packets a source", "occupancy = 5", "occupancy = 8"),
-    ("q accumulated", "queue = \"printed\"", "queue = \"accumulated\""),
-];
+pub(super) fn changes() -> [Change; 12] {
+    let change = |name, change| Change { name, change: Some(change) };
+    let gain = |name, gain: f64| change(name, Override::set("flow.*.controller.gain", gain));
+    let interval = |name, interval: &str| change(name, Override::set("flow.*.report_interval", interval));
+    let occupancy = |name, packets: u32| change(name, Override::set("flow.*.controller.occupancy", packets));
+    [
+        Change { name: "as above", change: None },
+        gain("k_v = 0.1", 0.1),
+        gain("k_v = 0.3", 0.3),
+        gain("k_v = 0.7", 0.7),
+        gain("k_v = 0.9", 0.9),
+        interval("T = 50 ms", "50 ms"),
+        interval("T = 200 ms", "200 ms"),
+        interval("T = 400 ms", "400 ms"),
+        occupancy("x_d = 1 packet a source", 1),
+        occupancy("x_d = 3 packets a source", 3),
+        occupancy("x_d = 8 packets a source", 8),
+        change("q accumulated", Override::set("flow.*.controller.queue", "accumulated")),
+    ]
+}
 
 pub(super) fn planned(options: &Options, _: Case) -> u32 {
-    CHANGES.len() as u32 * options.runs(RUNS, 2)
+    changes().len() as u32 * options.runs(RUNS, 2)
 }
 
 /// A case with each change.
 pub(super) fn run(lab: &Lab<'_>, case: Case, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
-    for (name, from, to) in CHANGES {
+    for Change { name, change } in changes() {
         rows.push(match case {
-            Case::One => table1::row(lab, name, &CASE1[0].replace(from, to), &[], runs)?,
-            Case::Two => table4::row(lab, name, &CASE2[0].replace(from, to), &[], runs)?,
+            Case::One => table1::row(lab, name, CASE1[0], change.as_slice(), runs)?,
+            Case::Two => table4::row(lab, name, CASE2[0], change.as_slice(), runs)?,
         });
     }
     let (table, number) = if case == Case::One { ("Table 1", "I") } else { ("Table 4", "II") };

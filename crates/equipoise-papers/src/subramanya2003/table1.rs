@@ -1,8 +1,9 @@
 use super::cases::{Printed, claims, over_time, table};
 use super::outcome::{Outcome, Row};
 use super::sensitivity;
-use super::{CASE1, Found, Lab, METHODS, NS2_WINDOW, Options, drafts, variant};
+use super::{CASE1, Found, Lab, METHODS, Options, WINDOWED, drafts, ns2_window, parse_with};
 use crate::Figure;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
@@ -21,17 +22,11 @@ pub(super) fn planned(options: &Options) -> u32 {
 }
 
 /// Runs of case I, spread over an interval of the reports.
-pub(super) fn row(
-    lab: &Lab<'_>,
-    name: &str,
-    text: &str,
-    replaced: &[(&str, &str)],
-    runs: u32,
-) -> Result<Row, SimError> {
+pub(super) fn row(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
     let start_ms = |run: u32| (SPREAD_MS * f64::from(run) / f64::from(runs)).round();
     let scenario = |run: u32| {
-        let start = format!("start = \"{} ms\"", start_ms(run));
-        variant(&variant(text, replaced).text, &[("start = \"0 ms\"", &start)])
+        let start = Override::set("flow.cbr-2.start", format!("{} ms", start_ms(run)));
+        parse_with(text, &[overrides, &[start]].concat())
     };
     let keep = |run: &equipoise_lab::result::Run| run.clone();
     let found = lab.each((0..runs).map(|run| (scenario(run), run)), keep)?;
@@ -43,8 +38,7 @@ pub(super) fn row(
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let rows = [row(lab, METHODS[0], CASE1[0], &[], runs)?, row(lab, METHODS[1], CASE1[1], &[], runs)?];
-    let (name, from, to) = NS2_WINDOW;
-    let windowed = row(lab, name, &CASE1[1].replace(from, to), &[], runs)?;
+    let windowed = row(lab, WINDOWED, CASE1[1], &[ns2_window()], runs)?;
     found.claims.extend(claims(&PAPER, &rows, runs));
     let nearest = rows.iter().filter_map(|row| row.delay().value).reduce(f64::min);
     found.claims.push(

@@ -1,7 +1,8 @@
 use super::cases::{Printed, claims, over_time, table};
 use super::outcome::{Outcome, Row};
-use super::{CASE3, Found, Lab, METHODS, NS2_WINDOW, Options, parse};
+use super::{CASE3, Found, Lab, METHODS, Options, WINDOWED, ns2_window, parse_with};
 use crate::Figure;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
@@ -11,35 +12,47 @@ const PAPER: Printed = Printed {
     values: [[0.0, 0.6587, 6.9984], [0.42, 0.6643, 6.968]],
 };
 
-/// What is changed beside: its name, the method, and the words of the scenario.
-type Change = (&'static str, usize, &'static [(&'static str, &'static str)]);
+/// A method with something changed in the scenario.
+struct Change {
+    name: &'static str,
+    /// Its place in [`METHODS`].
+    method: usize,
+    overrides: Vec<Override>,
+}
 
-const SLOW: (&str, &str) = ("\"100 ms\"\ncontroller", "\"400 ms\"\ncontroller");
-const ACCUMULATED: (&str, &str) = ("queue = \"printed\"", "queue = \"accumulated\"");
-const CHANGES: [Change; 4] = [
-    ("TQ, T = 400 ms", 0, &[SLOW]),
-    ("TQ, q accumulated", 0, &[ACCUMULATED]),
-    ("TQ, q accumulated, T = 400 ms", 0, &[ACCUMULATED, SLOW]),
-    (NS2_WINDOW.0, 1, &[(NS2_WINDOW.1, NS2_WINDOW.2)]),
-];
+/// What is run in addition to the two methods.
+fn changes() -> [Change; 4] {
+    let tq = |name, overrides: &[&Override]| Change {
+        name,
+        method: 0,
+        overrides: overrides.iter().copied().cloned().collect(),
+    };
+    let slow = Override::set("flow.*.report_interval", "400 ms");
+    let accumulated = Override::set("flow.*.controller.queue", "accumulated");
+    [
+        tq("TQ, T = 400 ms", &[&slow]),
+        tq("TQ, q accumulated", &[&accumulated]),
+        tq("TQ, q accumulated, T = 400 ms", &[&accumulated, &slow]),
+        Change { name: WINDOWED, method: 1, overrides: vec![ns2_window()] },
+    ]
+}
 
 pub(super) fn planned(options: &Options) -> u32 {
-    (METHODS.len() + CHANGES.len()) as u32 * options.runs(RUNS, 2)
+    (METHODS.len() + changes().len()) as u32 * options.runs(RUNS, 2)
 }
 
 /// Table 6 and Fig. 10, with another q and a slower T beside.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let row = |name: &str, text: &str| {
-        let scenario = parse(text);
+    let row = |name: &str, method: usize, overrides: &[Override]| {
+        let scenario = parse_with(CASE3[method], overrides);
         let outcomes = lab.runs(&scenario, runs, |run| Outcome::of(run, 0.0, "Link3"))?;
         Ok::<_, SimError>(Row::new(name, &scenario, outcomes))
     };
-    let rows = [row(METHODS[0], CASE3[0])?, row(METHODS[1], CASE3[1])?];
+    let rows = [row(METHODS[0], 0, &[])?, row(METHODS[1], 1, &[])?];
     let mut more = Vec::new();
-    for (name, method, replaced) in CHANGES {
-        let text = replaced.iter().fold(CASE3[method].to_owned(), |text, (from, to)| text.replace(from, to));
-        more.push(row(name, &text)?);
+    for Change { name, method, overrides } in changes() {
+        more.push(row(name, method, &overrides)?);
     }
     found.claims.extend(claims(&PAPER, &rows, runs));
     let all: Vec<&Row> = rows.iter().chain(more.get(2)).collect();

@@ -1,10 +1,10 @@
 use equipoise::control::ap::md1;
 use equipoise::units::{Size, Span};
 
-use super::{AP_LEARN, Found, Lab, Options, drafts, parse, ratio, with_interval};
+use super::{AP_LEARN, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
 use crate::{Claim, Figure, Table};
 use equipoise_lab::result::Run;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, median_95};
 
@@ -59,26 +59,24 @@ impl Setting {
         PROPAGATION_S + md1::mean_time(LOAD * mu, mu)
     }
 
-    /// The scenario file, its numbers replaced and its session repeated.
+    /// The scenario file with the numbers of this setting, its session repeated.
     fn scenario(&self) -> Scenario {
         let capacity = self.capacity_mbps;
-        let target = format!("target = \"{:.4} ms\"", self.target_s() * 1e3);
-        let limits = format!("min_rate = \"{:.4} Mbit/s\", max_rate = \"{capacity} Mbit/s\"", capacity / 150.0);
-        let learn = format!("b = {}, {limits}, learn = \"{}\"", self.given, self.learn);
         // Long reports want a long run: forty after the warm-up, or 100 s.
         let (warm_up, lasts) = if self.interval_s > 5.0 { ("200 s", "600 s") } else { ("100 s", "200 s") };
-        let text = [
-            ("200 s", lasts.to_owned()),
-            ("\"100 s\"", format!("\"{warm_up}\"")),
-            ("rate = \"15 Mbit/s\"", format!("rate = \"{capacity} Mbit/s\"")),
-            ("rate = \"9 Mbit/s\"", format!("rate = \"{:.4} Mbit/s\"", capacity * 0.6)),
-            ("report_interval = \"1 s\"", format!("report_interval = \"{} s\"", self.interval_s)),
-            ("target = \"8.6 ms\"", target),
-            ("learn = \"adapt\"", learn),
-        ]
-        .iter()
-        .fold(AP_LEARN.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
-        let mut scenario = parse(&text);
+        let overrides = [
+            Override::set("duration", lasts),
+            Override::set("warm_up", warm_up),
+            Override::set("link.bottleneck.rate", format!("{capacity} Mbit/s")),
+            Override::set("flow.background.source.rate", format!("{:.4} Mbit/s", capacity * 0.6)),
+            Override::set("flow.media.report_interval", format!("{} s", self.interval_s)),
+            Override::set("flow.media.controller.target", format!("{:.4} ms", self.target_s() * 1e3)),
+            Override::set("flow.media.controller.b", self.given),
+            Override::set("flow.media.controller.min_rate", format!("{:.4} Mbit/s", capacity / 150.0)),
+            Override::set("flow.media.controller.max_rate", format!("{capacity} Mbit/s")),
+            Override::set("flow.media.controller.learn", self.learn),
+        ];
+        let mut scenario = parse_with(AP_LEARN, &overrides);
         if let Some(session) = scenario.flows.last().cloned() {
             for further in 1..self.sessions {
                 let mut session = session.clone();

@@ -11,7 +11,7 @@ mod robust;
 mod runaway;
 
 use super::Results;
-use super::experiment::{Found, Lab, Options, drafts, parse, ratio, scaled, variant, with_interval};
+use super::experiment::{Found, Lab, Options, drafts, parse, parse_with, ratio, scaled, with_interval};
 use equipoise_lab::sim::SimError;
 
 /// A part of the paper that can be run alone.

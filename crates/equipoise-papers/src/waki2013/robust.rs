@@ -1,6 +1,6 @@
 use super::criteria::{Outcome, median, plain_mean, runaways};
-use super::fig10::EVERY_SECOND;
-use super::{AP_300, AP_ROBUST, Found, Lab, Options, drafts, parse, ratio, scaled, variant, with_interval};
+use super::fig10::every_second;
+use super::{AP_300, AP_ROBUST, Found, Lab, Options, drafts, parse, parse_with, ratio, scaled, with_interval};
 use crate::{Claim, Figure, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, share_95};
@@ -19,9 +19,10 @@ pub(super) fn planned(options: &Options) -> u32 {
 /// The robust law beside the printed one, of which `printed` are the outcomes in the paper's setting.
 pub(super) fn run(lab: &Lab<'_>, printed: &[Outcome], found: &mut Found) -> Result<(), SimError> {
     let robust = lab.runs(&parse(AP_ROBUST), lab.options.runs(RUNS, 60), Outcome::of)?;
-    let quick = lab.runs(&variant(AP_ROBUST, &[EVERY_SECOND]), lab.options.runs(EVERY_SECOND_RUNS, 20), Outcome::of)?;
+    let quick =
+        lab.runs(&parse_with(AP_ROBUST, &[every_second()]), lab.options.runs(EVERY_SECOND_RUNS, 20), Outcome::of)?;
     let printed_quick =
-        lab.runs(&variant(AP_300, &[EVERY_SECOND]), lab.options.runs(PRINTED_EVERY_SECOND_RUNS, 20), Outcome::of)?;
+        lab.runs(&parse_with(AP_300, &[every_second()]), lab.options.runs(PRINTED_EVERY_SECOND_RUNS, 20), Outcome::of)?;
     found.claims.push(probability(&robust, &quick));
     found.claims.extend([
         against("robust.mse_after", "mean squared error", Outcome::mse_after_ms2, [&quick, printed]),

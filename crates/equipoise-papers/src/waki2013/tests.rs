@@ -1,7 +1,7 @@
 use super::criteria::Outcome;
 use super::*;
 use crate::Verdict;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::statistics::Estimate;
 
 /// All scenarios of the folder, which the program parses without asking.
@@ -11,14 +11,17 @@ fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
     for text in texts.into_iter().chain(AIMD.map(|(_, text)| text)) {
         assert!(Scenario::parse(text).is_ok());
     }
-    for (name, replaced) in super::runaway::VARIATIONS {
-        for (from, to) in replaced {
-            let changed = Scenario::parse(&AP_300.replacen(from, to, 1)).expect("a right scenario");
-            let flows = |scenario: &Scenario| format!("{:?}", scenario.flows);
-            assert!(flows(&changed) != flows(&parse(AP_300)), "{name}: {from} changes words and no flow");
-        }
+    let flows = |text: &str, change: Option<Override>| {
+        let scenario = Scenario::parse_with(text, change.as_slice()).expect("a right scenario");
+        format!("{:?}", scenario.flows)
+    };
+    for super::runaway::Variation { name, change } in super::runaway::variations() {
+        let is_changed = flows(AP_300, change.clone()) != flows(AP_300, None);
+        assert_eq!(is_changed, change.is_some(), "{name} changes no flow");
     }
-    assert!(AP_ROBUST.contains(super::fig10::EVERY_SECOND.0));
+    for text in [AP_300, AP_ROBUST] {
+        assert_ne!(flows(text, Some(super::fig10::every_second())), flows(text, None));
+    }
 }
 
 fn quick(part: Part) -> Results {

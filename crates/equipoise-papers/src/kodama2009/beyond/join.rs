@@ -48,9 +48,9 @@ pub(super) fn planned(options: &Options) -> u32 {
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
-    for ((name, words), id) in LAWS.into_iter().zip(CLAIMS) {
-        let law = ("name = \"symbiosis\", noise_aware = \"off\"", words);
-        let outcomes = joins(lab, runs, &[law, law], Outcome::of)?;
+    for (law, id) in LAWS.into_iter().zip(CLAIMS) {
+        let name = law.name;
+        let outcomes = joins(lab, runs, law.of_flow("*").as_slice(), Outcome::of)?;
         let mean = |number: fn(&Outcome) -> f64| -> Option<Estimate> {
             mean_95(&outcomes.iter().map(number).collect::<Vec<_>>())
         };

@@ -5,7 +5,10 @@ mod noise;
 mod rivals;
 mod step;
 
+use std::collections::BTreeMap;
+
 use super::{Found, Lab, Options};
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 pub(super) fn planned(options: &Options) -> u32 {
@@ -23,12 +26,26 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 const OURS: &str = "ours";
 /// The bottleneck of every scenario of the thesis.
 const BOTTLENECK: &str = "E0-E1";
-/// A window law: the name in tables, and the words in a scenario that ask for it.
-type Law = (&'static str, &'static str);
+/// A window law.
+#[derive(Clone, Copy)]
+struct Law {
+    /// In tables.
+    name: &'static str,
+    /// In scenarios; `None` for the thesis' law, which they have.
+    other: Option<&'static str>,
+}
+
 /// The thesis' law as it is before Sec. 3, first; then what it is compared with.
 const LAWS: [Law; 4] = [
-    ("Symbiosis", "name = \"symbiosis\", noise_aware = \"off\""),
-    ("Reno", "name = \"reno\""),
-    ("CUBIC", "name = \"cubic\""),
-    ("Vegas", "name = \"vegas\""),
+    Law { name: "Symbiosis", other: None },
+    Law { name: "Reno", other: Some("reno") },
+    Law { name: "CUBIC", other: Some("cubic") },
+    Law { name: "Vegas", other: Some("vegas") },
 ];
+
+impl Law {
+    /// Sets the law of a flow of this name, or of all.
+    fn of_flow(self, flow: &str) -> Option<Override> {
+        self.other.map(|law| Override::set(format!("flow.{flow}.window"), BTreeMap::from([("name", law)])))
+    }
+}

@@ -1,8 +1,9 @@
 use super::super::series::{goodput_mbps, mean_of_link};
-use super::super::{BEYOND_NOISE, Found, Lab, Options, drafts, ratio, variant, with_interval};
+use super::super::{BEYOND_NOISE, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
 use super::{BOTTLENECK, OURS};
 use crate::{Figure, Table};
 use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
@@ -44,9 +45,12 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let (mut rows, mut last) = (Vec::new(), [None; 4]);
     for burst in BURSTS {
         for (place, aware) in ["off", "on"].into_iter().enumerate() {
-            let heed = ("noise_aware = \"off\"", &*format!("noise_aware = \"{aware}\""));
-            let rate = format!("rate = \"{burst} Mbit/s\", on");
-            let scenario = variant(BEYOND_NOISE, &[("rate = \"40 Mbit/s\", on", &rate), heed, heed]);
+            let overrides = [
+                Override::set("flow.background.source.rate", format!("{burst} Mbit/s")),
+                Override::set("flow.first.window.noise_aware", aware),
+                Override::set("flow.second.window.noise_aware", aware),
+            ];
+            let scenario = parse_with(BEYOND_NOISE, &overrides);
             let outcomes = lab.runs(&scenario, runs, Outcome::of)?;
             let (goodput, queue) =
                 (mean(&outcomes, |outcome| outcome.goodput_mbps), mean(&outcomes, |outcome| outcome.queue));

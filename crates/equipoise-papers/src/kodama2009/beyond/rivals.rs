@@ -1,8 +1,9 @@
 use super::super::series::goodput_mbps;
-use super::super::{BEYOND_RIVALS, Found, Lab, Options, drafts, variant, with_interval};
+use super::super::{BEYOND_RIVALS, Found, Lab, Options, drafts, parse_with, with_interval};
 use super::OURS;
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
@@ -30,22 +31,19 @@ impl Case {
     fn share(&self, lab: &Lab<'_>, runs: u32) -> Result<Option<Estimate>, SimError> {
         let round_trip_ms = f64::from(self.round_trip_ms);
         // 10 ms each way are in the access links.
-        let delay = format!("delay = \"{} ms\"", self.round_trip_ms / 2 - 10);
+        let delay = self.round_trip_ms / 2 - 10;
         let buffer = (PACKETS_A_MS * round_trip_ms * self.buffer).round();
-        let queue = format!("delay = \"50 ms\"\nqueue = \"{buffer} packets\"");
         let joins = |place: f64| {
             let start = 10.0 + round_trip_ms / 1e3 * place;
-            variant(
-                BEYOND_RIVALS,
-                &[
-                    ("delay = \"50 ms\"\nqueue = \"1000 packets\"", &queue),
-                    ("delay = \"50 ms\"", &delay),
-                    ("interval = \"420 ms\"", &format!("interval = \"{} ms\"", 3.5 * round_trip_ms)),
-                    ("noise_aware = \"off\"", &format!("noise_aware = \"{}\"", self.aware)),
-                    ("name = \"reno\"", &format!("name = \"{}\"", self.rival)),
-                    ("start = \"10 s\"", &format!("start = \"{start:.3} s\"")),
-                ],
-            )
+            let overrides = [
+                Override::set("link.E0-E1.delay", format!("{delay} ms")),
+                Override::set("link.E0-E1.queue", format!("{buffer} packets")),
+                Override::set("flow.symbiosis.bandwidth.interval", format!("{} ms", 3.5 * round_trip_ms)),
+                Override::set("flow.symbiosis.window.noise_aware", self.aware),
+                Override::set("flow.rival.window.name", self.rival),
+                Override::set("flow.rival.start", format!("{start:.3} s")),
+            ];
+            parse_with(BEYOND_RIVALS, &overrides)
         };
         Ok(mean_95(&lab.spread(runs, joins, share)?))
     }

@@ -1,8 +1,9 @@
 use super::super::series::{goodput_mbps, mean_of_link, samples, tcp};
-use super::super::{BEYOND_STEP, Found, Lab, Options, drafts, ratio, scaled, variant, with_interval};
+use super::super::{BEYOND_STEP, Found, Lab, Options, drafts, parse_with, ratio, scaled, with_interval};
 use super::{BOTTLENECK, LAWS, Law, OURS};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::{LinkSample, Run};
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
@@ -49,10 +50,9 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     for (law, id) in LAWS.iter().zip(CLAIMS) {
         let (mut goodputs, mut timeouts, mut layers) = (Vec::new(), Vec::new(), Vec::new());
         for strength in STRENGTHS {
-            let scenario = variant(
-                BEYOND_STEP,
-                &[("name = \"symbiosis\", noise_aware = \"off\"", &format!("{}, oscillation = {strength}", law.1))],
-            );
+            let mut overrides: Vec<_> = law.of_flow("tcp").into_iter().collect();
+            overrides.push(Override::set("flow.tcp.window.oscillation", strength));
+            let scenario = parse_with(BEYOND_STEP, &overrides);
             let outcomes = lab.runs(&scenario, runs, Outcome::of)?;
             goodputs.push(mean(&outcomes, |outcome| outcome.goodput_mbps));
             timeouts.push(with_a_timeout(&outcomes));
@@ -63,7 +63,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
             found.claims.push(claim(id, law, runs, [*without, *with], [*few, *many]));
         }
         charts.push(Plot {
-            title: format!("Congestion window of {}", law.0),
+            title: format!("Congestion window of {}", law.name),
             x: "time (s)",
             y: "window (packets)",
             y_limits: Some((0.0, 2000.0)),
@@ -101,7 +101,7 @@ fn claim(
     );
     let statement = format!(
         "What oscillation of m = 0.3 does to the goodput of {} through the load step of Fig. 10: with over without.",
-        law.0
+        law.name
     );
     drafts(OURS, runs)(id, &statement, None, "ratio")
         .beyond(with.zip(without).and_then(|(with, without)| ratio(with, without)), note)
@@ -109,7 +109,7 @@ fn claim(
 
 fn row(law: &Law, strength: &str, outcomes: &[Outcome]) -> Vec<String> {
     vec![
-        law.0.to_owned(),
+        law.name.to_owned(),
         strength.to_owned(),
         with_interval(mean(outcomes, |outcome| outcome.goodput_mbps), 2),
         with_interval(mean(outcomes, |outcome| outcome.utilisation * 100.0), 1),

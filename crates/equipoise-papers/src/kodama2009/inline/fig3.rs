@@ -1,16 +1,17 @@
 //! Fig. 3, where each connection measures for itself.
 
+use std::collections::BTreeMap;
+
 use super::super::fig3::joins;
 use super::super::series::{dropped, mean_of, mean_of_link};
 use super::super::{Lab, Options, drafts};
 use crate::Claim;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{jain, mean_95};
 
 /// Runs of Fig. 3 with measurement, which differ in the moment at which the second connection joins (ours).
 const RUNS: u32 = 5;
-/// What makes both connections of Fig. 3 measure for themselves.
-const MEASURING: [(&str, &str); 2] = [("kind = \"known\", interval = \"420 ms\"", "kind = \"inline\""); 2];
 /// The last part of Fig. 3.
 const LAST: (f64, f64) = (150.0, 200.0);
 
@@ -18,10 +19,15 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2)
 }
 
+/// Both connections of Fig. 3 measure for themselves.
+fn measuring() -> Override {
+    Override::set("flow.*.bandwidth", BTreeMap::from([("kind", "inline")]))
+}
+
 /// The claim of Fig. 3, once more.
 pub(super) fn run(lab: &Lab<'_>) -> Result<Claim, SimError> {
     let runs = planned(&lab.options);
-    let outcomes = joins(lab, runs, &MEASURING, |run| {
+    let outcomes = joins(lab, runs, &[measuring()], |run| {
         let window = |flow| mean_of(run, flow, LAST, |sample| Some(sample.window_segments));
         let utilisation = mean_of_link(run, "E0-E1", LAST, |sample| sample.utilisation);
         (jain(&[window(0), window(1)]), utilisation, dropped(run))
@@ -40,13 +46,13 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Claim, SimError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{FIG3, variant};
+    use super::super::super::{FIG3, parse_with};
     use super::*;
     use equipoise_lab::sim;
 
     #[test]
     fn two_connections_that_measure_share_a_link_nearly_equally_without_loss() {
-        let run = sim::simulate(&variant(FIG3, &MEASURING), 1, &mut |_| {}).unwrap();
+        let run = sim::simulate(&parse_with(FIG3, &[measuring()]), 1, &mut |_| {}).unwrap();
         let window = |flow| mean_of(&run, flow, LAST, |sample| Some(sample.window_segments));
         assert!(jain(&[window(0), window(1)]) > 0.95, "{} {}", window(0), window(1));
         assert_eq!(dropped(&run), 0);

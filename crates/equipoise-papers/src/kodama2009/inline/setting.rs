@@ -1,9 +1,11 @@
 //! The settings in which the measurement is laid beside the truth.
 
+use std::collections::BTreeMap;
+
 use super::super::series::{goodput_mbps, samples};
-use super::super::{INLINE, parse};
+use super::super::{INLINE, parse_with};
 use equipoise_lab::result::{Run, TcpSample};
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 
 /// The connection, in every scenario of this part.
 pub(super) const OWN: usize = 0;
@@ -80,36 +82,35 @@ impl Setting {
         (rate * self.path.round_trip_ms as f64 / 1e3 / PACKET_BITS) as u64
     }
 
-    pub(super) fn scenario(&self, measures: bool, more: &[(&str, &str)]) -> Scenario {
+    pub(super) fn scenario(&self, measures: bool, more: &[Override]) -> Scenario {
         let Self { path, traffic, load, acks, own } = *self;
-        let law = if own == Own::Symbiosis {
-            "{ name = \"symbiosis\", noise_aware = \"off\" }"
-        } else {
-            "{ name = \"reno\" }"
-        };
-        let limit = match own {
-            Own::Limited(part) => format!("receive_window = {}, ", self.window(part).max(1)),
-            Own::Symbiosis => String::new(),
-        };
-        let changes = [
-            ("duration = \"60 s\"", format!("duration = \"{} s\"", path.duration_s)),
-            ("warm_up = \"6 s\"", format!("warm_up = \"{} s\"", path.duration_s as f64 / 5.0)),
-            ("interval = \"60 ms\"", format!("interval = \"{} ms\"", path.round_trip_ms / 2)),
-            // The bottleneck before the wire: either's old rate may be the other's new one.
-            ("\"100 Mbit/s\"", format!("\"{} Mbit/s\"", path.capacity)),
-            ("\"1000 Mbit/s\"", format!("\"{} Mbit/s\"", 10 * path.capacity)),
-            ("delay = \"10 ms\"", format!("delay = \"{:.3} ms\"", path.round_trip_ms as f64 / 12.0)),
-            ("delay = \"50 ms\"", format!("delay = \"{:.3} ms\"", path.round_trip_ms as f64 * 5.0 / 12.0)),
-            ("{ name = \"reno\" }", law.to_owned()),
-            ("receive_window = 291, ", limit),
-            ("delayed_acks = \"on\"", format!("delayed_acks = \"{acks}\"")),
-            ("kind = \"constant\"", format!("kind = \"{traffic}\"")),
-            ("\"30 Mbit/s\"", format!("\"{} Mbit/s\"", path.capacity * load / 100)),
+        let mut overrides = vec![
+            Override::set("duration", format!("{} s", path.duration_s)),
+            Override::set("warm_up", format!("{} s", path.duration_s as f64 / 5.0)),
+            Override::set("sample_interval", format!("{} ms", path.round_trip_ms / 2)),
+            Override::set("link.bottleneck.rate", format!("{} Mbit/s", path.capacity)),
+            Override::set("link.wire.rate", format!("{} Mbit/s", 10 * path.capacity)),
+            Override::set("link.wire.delay", format!("{:.3} ms", path.round_trip_ms as f64 / 12.0)),
+            Override::set("link.bottleneck.delay", format!("{:.3} ms", path.round_trip_ms as f64 * 5.0 / 12.0)),
+            Override::set("flow.own.tcp.delayed_acks", acks),
+            Override::set("flow.others.source.kind", traffic),
+            Override::set("flow.others.source.rate", format!("{} Mbit/s", path.capacity * load / 100)),
         ];
-        let measured = if measures { "bandwidth = { kind = \"inline\" }" } else { "" };
-        let text = changes.iter().fold(INLINE.to_owned(), |text, (from, to)| text.replacen(from, to, 1));
-        let text = text.replacen("bandwidth = { kind = \"inline\" }", measured, 1);
-        parse(&more.iter().fold(text, |text, (from, to)| text.replacen(from, to, 1)))
+        match own {
+            Own::Limited(part) => {
+                overrides.push(Override::set("flow.own.tcp.receive_window", self.window(part).max(1) as i64));
+            }
+            Own::Symbiosis => {
+                let law = BTreeMap::from([("name", "symbiosis"), ("noise_aware", "off")]);
+                overrides
+                    .extend([Override::set("flow.own.window", law), Override::remove("flow.own.tcp.receive_window")]);
+            }
+        }
+        if !measures {
+            overrides.push(Override::remove("flow.own.bandwidth"));
+        }
+        overrides.extend_from_slice(more);
+        parse_with(INLINE, &overrides)
     }
 
     pub(super) fn name(&self) -> String {

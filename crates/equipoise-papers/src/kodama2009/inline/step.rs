@@ -1,11 +1,14 @@
 //! A step of the others: how soon the measurement finds it.
 
+use std::collections::BTreeMap;
+
 use super::super::series::samples;
 use super::super::{Lab, drafts};
 use super::setting::{OWN, Own, Setting};
 use super::{SECTION, runs};
 use crate::Claim;
 use equipoise_lab::result::TcpSample;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::mean_95;
 
@@ -23,10 +26,8 @@ pub(super) fn steps(lab: &Lab<'_>) -> Result<Claim, SimError> {
     let mut missed = 0;
     for setting in Setting::all().filter(is_stepped) {
         let (capacity, middle) = (setting.path.capacity, setting.path.duration_s as f64 / 2.0);
-        let before = format!("rate = \"{} Mbit/s\" }}", capacity * 70 / 100);
-        let step = format!("steps = [{{ at = \"{middle} s\", rate = \"{} Mbit/s\" }}]", capacity * 30 / 100);
-        let after = format!("rate = \"{} Mbit/s\", {step} }}", capacity * 70 / 100);
-        let scenario = setting.scenario(true, &[(&before, &after)]);
+        let step = BTreeMap::from([("at", format!("{middle} s")), ("rate", format!("{} Mbit/s", capacity * 30 / 100))]);
+        let scenario = setting.scenario(true, &[Override::set("flow.others.source.steps", vec![step])]);
         let found = lab.runs(&scenario, runs(lab), |run| {
             let near = |sample: &&TcpSample| {
                 sample.at_s > middle && setting.result(sample).is_some_and(|result| (result.1 - 70.0).abs() < NEAR)

@@ -5,6 +5,7 @@ use super::super::{Lab, drafts};
 use super::setting::{OWN, Own, Setting};
 use super::{SECTION, runs};
 use crate::Claim;
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
@@ -21,8 +22,8 @@ pub(super) fn transfers() -> impl Iterator<Item = Setting> {
 
 /// Packets sent beyond data over segment size and what was sent again.
 pub(super) fn extra_packets(lab: &Lab<'_>) -> Result<Claim, SimError> {
-    let transfer = format!("{{ transfer = \"{} B\", receive_window", SEGMENTS * PAYLOAD);
-    let scenarios = transfers().map(|setting| setting.scenario(true, &[("{ receive_window", &transfer)]));
+    let transfer = Override::set("flow.own.tcp.transfer", format!("{} B", SEGMENTS * PAYLOAD));
+    let scenarios = transfers().map(|setting| setting.scenario(true, std::slice::from_ref(&transfer)));
     let extra = lab.each(scenarios.zip(0..), |run| {
         let (flow, tcp) = (run.flows.get(OWN)?, tcp(run, OWN)?);
         tcp.finished_s?;

@@ -1,0 +1,195 @@
+//! Overrides: values that replace those of a scenario file, by the paths of their keys.
+//!
+//! An override changes the parsed file, and the result is checked like any other file. An override that does not fit the
+//! file is therefore an error and never a scenario that runs with its old values.
+
+use toml::{Table, Value};
+
+use super::error::{OverrideProblem, ScenarioError};
+
+/// Sections that have a name, by which a path addresses them.
+const SECTIONS: [&str; 3] = ["link", "path", "flow"];
+/// Addresses every section, or every entry of a list.
+const ALL: &str = "*";
+
+/// A change of one key of a scenario file.
+///
+/// The path of the key is a chain of keys between dots:
+///
+/// - `duration`, `flow.media.packet_size`, `link.bottleneck.queue`: a section `[[link]]`, `[[path]]` or `[[flow]]` is
+///   addressed by its name;
+/// - `flow.media.controller.b`: a key of a table within a section;
+/// - `flow.media.source.steps.0.rate`: an entry of a list is addressed by its place, from 0;
+/// - `flow.*.packet_size`: `*` addresses every section, or every entry of a list;
+/// - `flow."cbr-0.5".start`: a name with a dot in it stands in quotes, `"` or `'`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Override {
+    path: String,
+    change: Change,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Change {
+    Set(Value),
+    Remove,
+}
+
+impl Override {
+    /// Sets the key at `path`, and inserts it if the file omits it. Quantities are texts with their unit, as in the file.
+    pub fn set(path: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self { path: path.into(), change: Change::Set(value.into()) }
+    }
+
+    /// Removes the key at `path`, so that its default applies; or a whole section or entry of a list.
+    pub fn remove(path: impl Into<String>) -> Self {
+        Self { path: path.into(), change: Change::Remove }
+    }
+
+    /// The path of the key.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn apply(&self, scenario: &mut Table) -> Result<(), OverrideProblem> {
+        let keys = keys(&self.path).ok_or(OverrideProblem::Path)?;
+        let (first, rest) = keys.split_first().ok_or(OverrideProblem::Path)?;
+        if let (false, Some(name), true) = (scenario.contains_key(*first), rest.first(), SECTIONS.contains(first)) {
+            return Err(OverrideProblem::UnknownName {
+                what: (*first).to_owned(),
+                name: (*name).to_owned(),
+                known: none(),
+            });
+        }
+        self.change.in_table(scenario, first, rest)
+    }
+}
+
+/// The text of a scenario with the overrides applied in their order; the text itself if there are none.
+///
+/// # Errors
+/// [`ScenarioError::Syntax`] if the text is not TOML, [`ScenarioError::Override`] for the first override that does not fit.
+pub(super) fn apply(text: &str, overrides: &[Override]) -> Result<String, ScenarioError> {
+    if overrides.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let mut scenario: Table = toml::from_str(text)?;
+    for change in overrides {
+        change
+            .apply(&mut scenario)
+            .map_err(|problem| ScenarioError::Override { path: change.path.clone(), problem: Box::new(problem) })?;
+    }
+    Ok(scenario.to_string())
+}
+
+/// The keys of a path; `None` if it is not a chain of keys.
+fn keys(path: &str) -> Option<Vec<&str>> {
+    let mut keys = Vec::new();
+    let mut rest = path;
+    loop {
+        let quote = rest.chars().next().filter(|first| matches!(first, '"' | '\''));
+        let (key, after) = match quote {
+            Some(quote) => rest.strip_prefix(quote)?.split_once(quote)?,
+            None => rest.split_at(rest.find('.').unwrap_or(rest.len())),
+        };
+        if key.is_empty() {
+            return None;
+        }
+        keys.push(key);
+        if after.is_empty() {
+            return Some(keys);
+        }
+        rest = after.strip_prefix('.')?;
+    }
+}
+
+impl Change {
+    /// Changes what `key`, and in it the path `rest`, addresses in a table.
+    fn in_table(&self, table: &mut Table, key: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
+        let Some((next, after)) = rest.split_first() else {
+            return match self {
+                Self::Set(value) => {
+                    table.insert(key.to_owned(), value.clone());
+                    Ok(())
+                }
+                Self::Remove => table.remove(key).map(drop).ok_or_else(|| missing(table, key)),
+            };
+        };
+        match (table.get_mut(key), self) {
+            (Some(Value::Table(inner)), _) => self.in_table(inner, next, after),
+            (Some(Value::Array(list)), _) => self.in_list(list, key, next, after),
+            (Some(other), _) => {
+                let found = other.type_str();
+                Err(OverrideProblem::NotATable { key: key.to_owned(), found, next: (*next).to_owned() })
+            }
+            (None, Self::Remove) => Err(missing(table, key)),
+            // Only lists have numbers for keys: this one is omitted, as if it were empty.
+            (None, Self::Set(_)) if *next == ALL || next.parse::<usize>().is_ok() => {
+                Err(OverrideProblem::NoSuchEntry { list: key.to_owned(), entry: (*next).to_owned(), length: 0 })
+            }
+            (None, Self::Set(_)) => {
+                let mut inner = Table::new();
+                self.in_table(&mut inner, next, after)?;
+                table.insert(key.to_owned(), Value::Table(inner));
+                Ok(())
+            }
+        }
+    }
+
+    /// Changes what `entry`, and in it the path `rest`, addresses in the list under `key`.
+    fn in_list(&self, list: &mut Vec<Value>, key: &str, entry: &str, rest: &[&str]) -> Result<(), OverrideProblem> {
+        let places = places(list, key, entry)?;
+        // From the last on, so that a removal does not move the entries that follow.
+        for place in places.into_iter().rev() {
+            let (Some(value), Some((next, after))) = (list.get_mut(place), rest.split_first()) else {
+                self.whole_entry(list, place);
+                continue;
+            };
+            match value {
+                Value::Table(table) => self.in_table(table, next, after)?,
+                other => {
+                    let found = other.type_str();
+                    return Err(OverrideProblem::NotATable { key: entry.to_owned(), found, next: (*next).to_owned() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn whole_entry(&self, list: &mut Vec<Value>, place: usize) {
+        match (self, list.get_mut(place)) {
+            (Self::Set(value), Some(entry)) => *entry = value.clone(),
+            (Self::Remove, Some(_)) => drop(list.remove(place)),
+            (_, None) => {}
+        }
+    }
+}
+
+/// The places of the list under `key` that `entry` addresses, at least one.
+fn places(list: &[Value], key: &str, entry: &str) -> Result<Vec<usize>, OverrideProblem> {
+    if entry == ALL && !list.is_empty() {
+        return Ok((0..list.len()).collect());
+    }
+    let names: Vec<_> = list.iter().filter_map(|value| value.get("name")?.as_str()).collect();
+    if names.is_empty() {
+        let place = entry.parse().ok().filter(|place| *place < list.len());
+        let problem =
+            || OverrideProblem::NoSuchEntry { list: key.to_owned(), entry: entry.to_owned(), length: list.len() };
+        return Ok(vec![place.ok_or_else(problem)?]);
+    }
+    let named = |value: &Value| value.get("name").and_then(Value::as_str) == Some(entry);
+    let place = list.iter().position(named).ok_or_else(|| OverrideProblem::UnknownName {
+        what: key.to_owned(),
+        name: entry.to_owned(),
+        known: names.join(", "),
+    })?;
+    Ok(vec![place])
+}
+
+fn missing(table: &Table, key: &str) -> OverrideProblem {
+    let known = if table.is_empty() { none() } else { table.keys().cloned().collect::<Vec<_>>().join(", ") };
+    OverrideProblem::NothingToRemove { key: key.to_owned(), known }
+}
+
+fn none() -> String {
+    "none".to_owned()
+}
