@@ -1,7 +1,7 @@
 //! What must hold of any bytes whatever, one function per fuzz target.
 //!
 //! The functions are ordinary ones: `tests/corpus.rs` runs them over the seeds on stable Rust, `fuzz_targets/` hands them
-//! to the fuzzer. They panic where a promise of the heart is broken, and never otherwise.
+//! to the fuzzer. They panic where a promise is broken, and never otherwise.
 //!
 //! A new target: a module here, a line in [`TARGETS`], a file in `fuzz_targets/` with its entry in the manifest, seeds in
 //! [`seeds`], and `cargo run --example seeds`.

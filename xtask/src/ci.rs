@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
-use crate::{generate, library, lint, scenarios, smoke, test};
+use crate::{generate, library, lint, portable, scenarios, smoke, test};
 
 type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 
-const STEPS: [(&str, Step); 7] = [
+const STEPS: [(&str, Step); 8] = [
     ("lint", |workspace, _| lint(workspace)),
+    ("portable", |workspace, told| told.portable(workspace)),
     // The README's own command, so that what it promises is what is checked.
     ("test", |workspace, told| told.tests(workspace, &["test"])),
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
@@ -76,6 +77,14 @@ impl Told {
         let list = workspace::read(&workspace.path(MAY_BE_SKIPPED))?;
         let skipped = self.unlisted(&list);
         if skipped.is_empty() { Ok(()) } else { Err(Error::Skipped { list: MAY_BE_SKIPPED, skipped }) }
+    }
+
+    /// Checks that the command compiles for other systems. A target that this machine cannot have counts as skipped.
+    fn portable(&mut self, workspace: &Workspace) -> Result<(), Error> {
+        for target in portable::check(workspace)? {
+            *self.skipped.entry(format!("{}the standard library of {target}", test::SKIPPED)).or_default() += 1;
+        }
+        Ok(())
     }
 
     /// The reasons that do not begin as a line of `list` does.

@@ -9,6 +9,7 @@ mod fuzz;
 mod generate;
 mod library;
 mod peers;
+mod portable;
 mod process;
 mod smoke;
 mod test;
@@ -84,9 +85,11 @@ fn lint(workspace: &Workspace) -> Result<(), Error> {
     workspace.cargo(["fmt", "--all", "--check"]).run()?;
     // Examples that are built by name are among them, and the fuzz targets as they are without the fuzzer.
     workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
-    let bare = ["clippy", "-p", "equipoise-cli", "--all-targets", "--no-default-features", "--", "-D", "warnings"];
-    workspace.cargo(bare).run()?;
-    // Libraries for Rust only: the command's documentation is its help, C's its header, and both share their names with the heart.
+    for features in ["papers", "live,papers"] {
+        let bare = ["clippy", "-p", "equipoise-cli", "--bins", "--no-default-features", "--features", features];
+        workspace.cargo(bare).arguments(["--", "-D", "warnings"]).run()?;
+    }
+    // Libraries for Rust only: the command's documentation is its help, C's its header, and both share their names with the core.
     let doc = ["doc", "--workspace", "--exclude", "equipoise-c", "--no-deps", "--lib"];
     workspace.cargo(doc).variable("RUSTDOCFLAGS", "-D warnings").run()?;
     cites::run(workspace)

@@ -1,6 +1,6 @@
 //! TCP Symbiosis as a congestion control of the Linux kernel.
 //!
-//! The program is BPF `struct_ops`: no module, no reboot. Its arithmetic is the heart's integer form
+//! The program is BPF `struct_ops`: no module, no reboot. Its arithmetic is the core's integer form
 //! (`equipoise::control::window::symbiosis::fixed`), in C; its measurement is a simpler form of what the simulator runs. The
 //! compiled program is part of this library, and finds its way about the kernel it meets by that kernel's BTF.
 //!

@@ -1,4 +1,5 @@
 //! One scenario in the simulator, thirty seeds on all cores: `cargo run --example scenario [FILE]`.
+#![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! The real world of Equipoise: clocks, UDP sockets, threads, and an emulated bottleneck between them.
 //!
-//! Everything that decides lives in the heart, [`equipoise`]. This crate only tells it what happened and when, and does
+//! Everything that decides lives in the core, [`equipoise`], and in its sessions, [`equipoise_session`]. This crate only tells it what happened and when, and does
 //! what it asks:
 //!
 //! - [`Clock`]: one time for all of the host, which never steps.

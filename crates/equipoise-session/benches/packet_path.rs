@@ -1,4 +1,4 @@
-//! What one packet costs on its way through the heart: parse, measure, decide, pace.
+//! What one packet costs on its way through the core and a session: parse, measure, decide, pace.
 
 use divan::Bencher;
 use equipoise::control::ap::{Ap, ApConfig, Learning};

@@ -1,6 +1,6 @@
 //! The virtual world of Equipoise: links, hosts and a clock that jumps from event to event.
 //!
-//! The hosts are the heart's own state machines and the links its own model of a bottleneck; this crate only moves
+//! The hosts are the state machines that run on real sockets, too, and the links are their models; this crate only moves
 //! datagrams between them in simulated time. It reads no clock, no file and no random number: the same world gives the
 //! same events, to the nanosecond, wherever it runs. Memory does not grow with simulated time.
 //!

@@ -234,7 +234,9 @@ impl PairNear {
                     continue;
                 }
                 Some(PairOutput::Event(event)) => {
-                    seen(event).into_iter().for_each(|event| self.outbox.event(event));
+                    if let Some(event) = seen(event) {
+                        self.outbox.event(event);
+                    }
                     continue;
                 }
                 Some(PairOutput::Tcp(request)) => request,
@@ -350,7 +352,11 @@ impl PairFar {
             while let Some(output) = self.pair.poll() {
                 match output {
                     PairOutput::Transmit(transmit) => self.outbox.datagram(&transmit),
-                    PairOutput::Event(event) => seen(event).into_iter().for_each(|event| self.outbox.event(event)),
+                    PairOutput::Event(event) => {
+                        if let Some(event) = seen(event) {
+                            self.outbox.event(event);
+                        }
+                    }
                     PairOutput::Tcp(_) => {}
                 }
             }

@@ -1,6 +1,7 @@
 //! A controller driven by hand: no clock, no socket, one loop of measure → control → pace.
+#![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
-use equipoise::control::{Controller, Feedback, IntervalSummary, find};
+use equipoise::control::{Feedback, IntervalSummary, find};
 use equipoise::measure::DelayMeter;
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};

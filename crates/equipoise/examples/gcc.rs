@@ -2,6 +2,7 @@
 //!
 //! It shows that the seam carries what the algorithm needs (departure, arrival and size of each packet, losses, time). Its
 //! constants are those of draft-ietf-rmcat-gcc-02, Sec. 5 and 6, in round numbers; the Kalman filter is a least-squares slope.
+#![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use std::collections::VecDeque;
 

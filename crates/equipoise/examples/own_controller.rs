@@ -1,4 +1,5 @@
 //! A controller of one's own: two methods, and it runs wherever the others do.
+#![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
 use equipoise::control::{Allowance, Controller, Feedback, IntervalSummary, Needs, Reason, Snapshot};
 use equipoise::units::{Instant, Rate, SenderClock};

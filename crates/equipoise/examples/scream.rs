@@ -1,10 +1,9 @@
-//! A sketch of SCReAM on the seam: a window in bytes and a pace out of per-packet feedback, sent packets and ECN marks.
+//! A sketch of `SCReAM` on the seam: a window in bytes and a pace out of per-packet feedback, sent packets and ECN marks.
 //!
 //! It shows that the seam carries what the algorithm needs. Its form is that of RFC 8298, Sec. 4.1.2, in round numbers.
+#![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
-use equipoise::control::{
-    Allowance, Controller, Ecn, Fate, Feedback, Needs, PacketFeedback, PacketReport, SentPacket,
-};
+use equipoise::control::{Allowance, Controller, Ecn, Fate, Feedback, Needs, PacketFeedback, PacketReport, SentPacket};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Queueing delay to hold.

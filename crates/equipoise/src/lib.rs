@@ -1,17 +1,51 @@
 //! End-to-end rate control for real-time media: **measure → control → pace**.
 //!
-//! This crate is the pure heart of Equipoise. It reads no clock, opens no socket and draws no random number of its own:
-//! time, packets and seeds come in as arguments, decisions go out. The simulator and the sockets are thin adapters
-//! round it, so both run the very same control code.
+//! This crate is the core that others embed. It reads no clock, opens no socket and draws no random number of its own:
+//! time, measurements and seeds come in as arguments, decisions go out. Sessions, the simulator and the sockets are
+//! adapters round it, so all of them run the same control code.
 //!
 //! - [`units`]: instants, spans, rates and sizes.
-//! - [`wire`]: bytes to meaning and back: RTP and RTCP.
+//! - [`random`]: seeds and generators.
 //! - [`measure`]: packets sent and arrived → statistics of an interval.
-//! - [`control`]: statistics → a sending rate.
-//! - [`pace`]: a rate, or a model of traffic → departure times.
-//! - [`video`]: video as a source of traffic: frames from traces, or from moments and a seed.
-//! - [`link`]: the model of a bottleneck, which the simulator and the emulator share.
-//! - [`session`]: the loop closed over RTP and RTCP, and over RTP and TCP in turn.
+//! - [`control`]: statistics → a sending rate, a window, or both.
+//! - [`pace`]: a rate → departure times.
+//!
+//! The loop in a few lines: a controller by its name, an interval's statistics, the next rate.
+//!
+//! ```
+//! use equipoise::control::{Feedback, IntervalSummary, find};
+//! use equipoise::measure::DelayMeter;
+//! use equipoise::pace::{Pacer, Readiness};
+//! use equipoise::units::{Instant, SenderClock, Size, Span};
+//!
+//! let packet = Size::from_bytes(1200);
+//! let ap = find("ap").ok_or("no such controller")?;
+//! let mut controller = ap.build(&ap.parse(&[("target", "20 ms")])?, packet)?;
+//! let mut pacer = Pacer::new(controller.allowance().rate.ok_or("no rate")?);
+//!
+//! // measure: when the packets of an interval left, and how long they took.
+//! let start = Instant::<SenderClock>::ZERO;
+//! let mut meter = DelayMeter::new();
+//! for number in 1..=100 {
+//!     meter.push(start + Span::from_millis(10 * number), Span::from_micros(7_000 + 37 * (number % 9)));
+//! }
+//! let mut summary = IntervalSummary::unmeasured();
+//! summary.delay = meter.summary_after(start);
+//!
+//! // control: the delay is below its target, so the rate rises.
+//! let before = controller.allowance().rate;
+//! let now = start + Span::from_secs(1);
+//! controller.on_feedback(now, &Feedback::Interval(summary));
+//! assert!(controller.allowance().rate > before);
+//!
+//! // pace: the new rate as departure times.
+//! pacer.set_rate(controller.allowance().rate.ok_or("no rate")?);
+//! assert_eq!(pacer.poll(now), Readiness::Now);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Four programs in `examples/` show more: a loop driven by hand, a controller of one's own, and sketches of two others' on
+//! the seam, `gcc` and `scream`.
 #![no_std]
 #![forbid(unsafe_code)]
 

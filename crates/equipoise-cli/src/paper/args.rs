@@ -38,10 +38,10 @@ impl Paper {
     pub(crate) const fn is_live(&self) -> bool {
         match self {
             Self::Waki2013(_) => false,
-            Self::Kodama2009(EitherWorld { live, .. }) => *live,
-            Self::Subramanya2003(EitherWorld { live, .. }) => *live,
-            Self::Tobe1999(EitherWorld { live, .. }) => *live,
-            Self::Asvarujanon2014(AsvarujanonRun { run: EitherWorld { live, .. }, .. }) => *live,
+            Self::Kodama2009(EitherWorld { live, .. })
+            | Self::Subramanya2003(EitherWorld { live, .. })
+            | Self::Tobe1999(EitherWorld { live, .. })
+            | Self::Asvarujanon2014(AsvarujanonRun { run: EitherWorld { live, .. }, .. }) => *live,
         }
     }
 }

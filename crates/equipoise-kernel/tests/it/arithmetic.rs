@@ -1,4 +1,4 @@
-//! The functions that the program runs in the kernel, compiled for this machine, beside the heart's: bit by bit.
+//! The functions that the program runs in the kernel, compiled for this machine, beside the core's: bit by bit.
 
 use std::fs;
 use std::io::Write as _;

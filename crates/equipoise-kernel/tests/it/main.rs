@@ -1,4 +1,4 @@
-//! The program's arithmetic against the heart's, and the program in this machine's kernel.
+//! The program's arithmetic against the core's, and the program in this machine's kernel.
 
 mod arithmetic;
 mod kernel;

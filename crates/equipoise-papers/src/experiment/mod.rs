@@ -147,7 +147,7 @@ pub(crate) fn parse(text: &str) -> Scenario {
 
 /// A scenario of the program itself with overrides.
 pub(crate) fn parse_with(text: &str, overrides: &[Override]) -> Scenario {
-    // A test or a quick run applies every override; one that does not fit ends the program before any claim is printed.
+    // The overrides are part of the program, too: one that does not fit ends it before a claim is printed.
     expect_parsed(Scenario::parse_with(text, overrides))
 }
 

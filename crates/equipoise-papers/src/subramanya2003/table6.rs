@@ -22,17 +22,13 @@ struct Change {
 
 /// What is run in addition to the two methods.
 fn changes() -> [Change; 4] {
-    let tq = |name, overrides: &[&Override]| Change {
-        name,
-        method: 0,
-        overrides: overrides.iter().copied().cloned().collect(),
-    };
+    let tq = |name, overrides| Change { name, method: 0, overrides };
     let slow = Override::set("flow.*.report_interval", "400 ms");
     let accumulated = Override::set("flow.*.controller.queue", "accumulated");
     [
-        tq("TQ, T = 400 ms", &[&slow]),
-        tq("TQ, q accumulated", &[&accumulated]),
-        tq("TQ, q accumulated, T = 400 ms", &[&accumulated, &slow]),
+        tq("TQ, T = 400 ms", vec![slow.clone()]),
+        tq("TQ, q accumulated", vec![accumulated.clone()]),
+        tq("TQ, q accumulated, T = 400 ms", vec![accumulated, slow]),
         Change { name: WINDOWED, method: 1, overrides: vec![ns2_window()] },
     ]
 }

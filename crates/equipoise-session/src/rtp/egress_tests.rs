@@ -33,7 +33,8 @@ fn session<F: FnMut(&Passing) -> Vec<u64>>(
     let entry = find("tq").expect("in the catalogue");
     let parameters = entry.parse(&[("max_rate", "4 Mbit/s")]).expect("within range");
     let tq = entry.build(&parameters, PACKET).expect("it builds");
-    ends.sender = Sender::new(SenderConfig { payload, supply, ..base }, tq).expect("a valid configuration");
+    ends.sender = Sender::new(SenderConfig { payload, supply, reports_playout: true, ..base }, tq)
+        .expect("a valid configuration");
     let receiver = ReceiverConfig {
         payload,
         clocks: Clocks::Known(ClockMap::SYNCHRONISED),

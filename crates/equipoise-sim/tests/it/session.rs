@@ -1,4 +1,4 @@
-//! The heart's RTP session, run by the simulated world.
+//! The RTP session, run by the simulated world.
 
 use equipoise::control::PathLoad;
 use equipoise::units::Schedule;

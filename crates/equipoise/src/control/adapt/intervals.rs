@@ -51,12 +51,20 @@ pub struct Intervals<C> {
 /// What is known of an interval so far.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
-    /// Its beginning. Packets that left before are of an earlier rate.
+    /// Its beginning. The delay of packets that left before tells of an earlier rate.
     began: Instant<SenderClock>,
     packets: u64,
     lost: u64,
     round_trip: Option<Span>,
     app_limited: bool,
+}
+
+/// What an interval's packets tell of the delay.
+enum Reading {
+    /// These statistics; `None` for too few samples.
+    Delay(Option<DelaySummary>),
+    /// A clock was set in its course, which says nothing of the path.
+    ClockSet,
 }
 
 impl Interval {
@@ -85,10 +93,10 @@ impl<C: Controller> Intervals<C> {
         let first = feedback.packets.first().map_or(now, |packet| packet.departed);
         let mut interval = *self.current.get_or_insert(Interval::new(first));
         for packet in feedback.packets {
-            let is_current = packet.departed >= interval.began;
-            interval.packets += u64::from(is_current);
+            // Loss is counted of all packets; what left before the interval began is cut out of the delay alone.
+            interval.packets += 1;
             match packet.fate {
-                Fate::Lost => interval.lost += u64::from(is_current),
+                Fate::Lost => interval.lost += 1,
                 Fate::Arrived { at: None, .. } => {}
                 Fate::Arrived { at: Some(arrived), .. } => {
                     let map =
@@ -113,7 +121,7 @@ impl<C: Controller> Intervals<C> {
         let delay = self.delay(now, cut, interval.round_trip);
         self.meter.forget_until(now);
         self.current = Some(Interval::new(now));
-        let Some(delay) = delay else { return };
+        let Reading::Delay(delay) = delay else { return };
         let summary = IntervalSummary {
             delay,
             fraction_lost: Some(interval.lost as f64 / interval.packets.max(1) as f64),
@@ -126,24 +134,19 @@ impl<C: Controller> Intervals<C> {
         self.controller.on_feedback(now, &Feedback::Interval(summary));
     }
 
-    /// The delay of an interval's packets; `None` if a clock was set in its course, which says nothing of the path.
-    fn delay(
-        &mut self,
-        now: Instant<SenderClock>,
-        cut: Instant<SenderClock>,
-        round_trip: Option<Span>,
-    ) -> Option<Option<DelaySummary>> {
+    /// The delay of an interval's packets.
+    fn delay(&mut self, now: Instant<SenderClock>, cut: Instant<SenderClock>, round_trip: Option<Span>) -> Reading {
         let zero = match self.config.origin {
             Origin::Departure(_) => Span::ZERO,
             Origin::Queueing => {
-                if let (Some(least), Some(round_trip)) = (self.meter.least_after(cut), round_trip) {
-                    if let Notice::ClockStepped { .. } = self.clock.observe(now, least, round_trip) {
-                        return None;
-                    }
+                if let (Some(least), Some(round_trip)) = (self.meter.least_after(cut), round_trip)
+                    && let Notice::ClockStepped { .. } = self.clock.observe(now, least, round_trip)
+                {
+                    return Reading::ClockSet;
                 }
                 match self.clock.base(now) {
                     Some(base) => base,
-                    None => return Some(None),
+                    None => return Reading::Delay(None),
                 }
             }
         };
@@ -153,7 +156,7 @@ impl<C: Controller> Intervals<C> {
             variance_s2: (delay.variance_s2 - quantum_s * quantum_s / 12.0).max(0.0),
             ..delay
         };
-        Some(self.meter.summary_after(cut).map(exact))
+        Reading::Delay(self.meter.summary_after(cut).map(exact))
     }
 }
 

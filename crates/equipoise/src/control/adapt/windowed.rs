@@ -65,11 +65,14 @@ impl<W: WindowController> Windowed<W> {
                 }
             }
         }
-        let segments = self.carried / self.packet.as_bytes();
-        if segments > 0 && self.recovery_until.is_none() {
-            self.carried %= self.packet.as_bytes();
+        if self.recovery_until.is_some() {
+            return;
+        }
+        // The laws step with each acknowledgement; one for each segment is what a receiver without delays would send.
+        while self.carried >= self.packet.as_bytes() {
+            self.carried -= self.packet.as_bytes();
             let ack = Acknowledged {
-                segments,
+                segments: 1,
                 round_trip: feedback.round_trip,
                 smoothed_round_trip: self.smoothed,
                 min_round_trip: self.least,

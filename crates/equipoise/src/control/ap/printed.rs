@@ -163,7 +163,9 @@ mod tests {
         ap.config.response = Response::OfLoad { fallback: 300.0, load: load.clone() };
         let delay = Some(DelaySummary { mean_s: 9e-3, variance_s2: 3e-6, samples: 9 });
         for (path_load, expected) in [(None, 300.0), (Some(0.75), 307.692)] {
-            path_load.into_iter().for_each(|path_load| load.set(path_load));
+            if let Some(path_load) = path_load {
+                load.set(path_load);
+            }
             let interval = IntervalSummary { delay, ..IntervalSummary::unmeasured() };
             ap.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
             let response = ap.snapshot().response.expect("a response");
@@ -186,7 +188,9 @@ mod tests {
         fn any_feedback_keeps_the_rate_within_limits(mean in proptest::num::f64::ANY, variance in proptest::num::f64::ANY, load in proptest::option::of(proptest::num::f64::ANY)) {
             let mut ap = controller(3.0);
             let cell = PathLoad::default();
-            load.into_iter().for_each(|load| cell.set(load));
+            if let Some(load) = load {
+                cell.set(load);
+            }
             ap.config.response = Response::OfLoad { fallback: 300.0, load: cell };
             let delay = Some(DelaySummary { mean_s: mean, variance_s2: variance, samples: 3 });
             ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary { delay, ..IntervalSummary::unmeasured() }));

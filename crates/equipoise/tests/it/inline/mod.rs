@@ -32,7 +32,7 @@ fn moments(setup: &Setup, run: &Run, of: impl Fn(&BandwidthEstimate) -> Rate) ->
     let from = setup.lasts.as_secs_f64() / 10.0;
     let settled = run.results.iter().filter(|(at, _)| *at > from);
     let moments: Moments = settled.map(|(_, e)| of(e).as_bps_f64() / setup.capacity.as_bps_f64()).collect();
-    (moments.mean().unwrap(), moments.standard_deviation().unwrap())
+    (moments.mean().expect("enough of them"), moments.standard_deviation().expect("enough of them"))
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_step_of_the_others_is_found_in_a_few_measurements() {
             let near = |(when, estimate): &&(f64, BandwidthEstimate)| {
                 *when > at && (estimate.available.rate.as_mbps_f64() - available).abs() < 15.0
             };
-            let (found, _) = run.results.iter().find(near).unwrap();
+            let (found, _) = run.results.iter().find(near).expect("enough of them");
             assert!(found - at < 30.0 * 0.12, "thirty round trips at most, took {} s", found - at);
         }
     }

@@ -45,7 +45,7 @@ const FIRST_WINDOW: u64 = 10;
 pub(super) fn fifo(rate: Rate) -> FifoLink<SenderClock> {
     let queue = QueueLimit::Packets(100_000);
     let config = LinkConfig { rate: Schedule::constant(rate), propagation_delay: Span::ZERO, queue };
-    FifoLink::new(config, Instant::ZERO).unwrap()
+    FifoLink::new(config, Instant::ZERO).expect("enough of them")
 }
 
 struct World {
