@@ -1,6 +1,6 @@
 //! What a person reads after a run: the main figures, one line a flow.
 
-use equipoise_lab::result::{FlowResult, PathResult, Run, TcpResult, World};
+use equipoise_lab::result::{FlowResult, PairResult, PairTransport, PathResult, Run, TcpResult, World};
 
 /// Milliseconds in ten columns; a dash for what was not measured.
 pub(crate) fn millis(seconds: Option<f64>) -> String {
@@ -39,6 +39,9 @@ fn flow_line(flow: &FlowResult) -> String {
     if let Some(tcp) = &flow.tcp {
         return tcp_line(flow, tcp);
     }
+    if let Some(pair) = &flow.pair {
+        return pair_line(flow, pair);
+    }
     let rate = flow.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let lost = if flow.packets_sent == 0 { 0.0 } else { 100.0 * flow.packets_lost as f64 / flow.packets_sent as f64 };
     format!(
@@ -49,6 +52,14 @@ fn flow_line(flow: &FlowResult) -> String {
         millis(flow.settled_delay_s),
         millis(flow.target_s),
     )
+}
+
+/// A flow pair's rate is that of both transports at the receiver.
+fn pair_line(flow: &FlowResult, pair: &PairResult) -> String {
+    let rate = pair.received_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
+    let running = pair.periods.iter().filter(|period| period.transport == PairTransport::Rtp).count();
+    let PairResult { adus, adus_missing, .. } = pair;
+    format!("{:12} {rate}   received; {running} running periods, {adus} ADUs, {adus_missing} missing", flow.name)
 }
 
 /// What of it a path carried.

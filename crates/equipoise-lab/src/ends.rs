@@ -3,19 +3,20 @@
 use equipoise::control::{ConfigError, PathLoad, RateContext};
 use equipoise::measure::{ClockMap, InlineConfig};
 use equipoise::random::stream_seed;
-use equipoise::units::{Instant, Rate, Schedule, SenderClock, Span};
+use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
 use equipoise_pair::PairError;
 use equipoise_path::source::{Source, Traffic};
 use equipoise_session::multipath;
 #[cfg(feature = "live")]
 use equipoise_session::rtp::Background;
 use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply};
+use equipoise_sim::pair::{PairFar, PairNear, PairParts};
 use equipoise_sim::tcp::{self, KnownBandwidth, TcpError};
 use equipoise_sim::{BandwidthOracle, WhiteNoise};
 use thiserror::Error;
 
 use crate::egress::SharedEgress;
-use crate::scenario::{BandwidthSource, ControllerChoice, Flow, MultipathFlow, TcpFlow};
+use crate::scenario::{BandwidthSource, ControllerChoice, Flow, MultipathFlow, PairFlow, TcpFlow};
 use crate::video::TraceError;
 
 /// Why a flow's ends cannot be made.
@@ -64,7 +65,7 @@ pub(crate) fn session(
     origin: Instant<SenderClock>,
 ) -> Result<(Sender, Receiver), EndsError> {
     let (stream, flow_seed) = stream(flow, index, seed);
-    let far = receiver(index, stream.ssrc, flow_seed)?;
+    let far = receiver(flow, index, stream.ssrc, flow_seed)?;
     let far = if let Some(egress) = egress { far.with_egress(Box::new(egress)) } else { far };
     let supply = flow.content().map(|content| content.supply(flow.packet_size, index, seed)).transpose()?;
     let config = SenderConfig {
@@ -84,7 +85,7 @@ pub(crate) fn multipath(
     origin: Instant<SenderClock>,
 ) -> Result<(multipath::Sender, multipath::Receiver), EndsError> {
     let (stream, flow_seed) = stream(flow, index, seed);
-    let far = multipath::Receiver::new(receiver_config(index, stream.ssrc, flow_seed))?;
+    let far = multipath::Receiver::new(receiver_config(flow, index, stream.ssrc, flow_seed))?;
     let near = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
     let total = config.controller.build(flow.packet_size)?;
     Ok((multipath::Sender::new(near, config.period, total, config.split.build(flow.packet_size)?)?, far))
@@ -99,7 +100,7 @@ pub(crate) fn background(
     seed: u64,
 ) -> Result<(Background, Receiver), EndsError> {
     let (stream, flow_seed) = stream(flow, index, seed);
-    let far = receiver(index, stream.ssrc, flow_seed)?;
+    let far = receiver(flow, index, stream.ssrc, flow_seed)?;
     Ok((Background::new(stream, source)?, far))
 }
 
@@ -125,21 +126,36 @@ pub(crate) fn tcp(
     (index, seed): (usize, u64),
     bandwidth: Option<KnownBandwidth>,
 ) -> Result<(tcp::Sender, tcp::Receiver), EndsError> {
-    let TcpFlow { law, stop, recovery, receive_window, delayed_acks, .. } = connection;
+    let supply = tcp_supply(flow, connection, index, seed)?;
     let law_seed = stream_seed(seed, FIRST_LAW_STREAM + index as u64);
+    tcp_hosts(flow.start, connection, TcpHosts { packet: flow.packet_size, supply, law_seed, bandwidth })
+}
+
+/// What both hosts of a connection are made of, in addition to what its scenario says.
+struct TcpHosts {
+    /// Size of the IP packet of a full segment.
+    packet: Size,
+    supply: tcp::Supply,
+    law_seed: u64,
+    bandwidth: Option<KnownBandwidth>,
+}
+
+fn tcp_hosts(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> Result<(tcp::Sender, tcp::Receiver), EndsError> {
+    let TcpFlow { law, stop, recovery, receive_window, delayed_acks, .. } = connection;
+    let TcpHosts { packet, supply, law_seed, bandwidth } = hosts;
     let law = law.as_ref().ok_or_else(|| EndsError::KernelOnly { name: connection.congestion_control().to_owned() })?;
-    let law = law.entry.build(&law.parameters, flow.packet_size, law_seed)?;
+    let law = law.entry.build(&law.parameters, packet, law_seed)?;
     let config = tcp::SenderConfig {
-        packet: flow.packet_size,
-        start: Instant::ZERO + flow.start,
+        packet,
+        start: Instant::ZERO + start,
         stop: stop.map(|stop| Instant::ZERO + stop),
-        supply: tcp_supply(flow, connection, index, seed)?,
+        supply,
         recovery: *recovery,
         limited_transmit: connection.limited_transmit,
         idle_restart: connection.idle_restart,
         handshake: connection.handshake,
         min_rto: connection.min_rto,
-        measurement: (connection.bandwidth == BandwidthSource::Inline).then(|| InlineConfig::new(flow.packet_size)),
+        measurement: (connection.bandwidth == BandwidthSource::Inline).then(|| InlineConfig::new(packet)),
         bandwidth,
     };
     let standard = tcp::ReceiverConfig::new();
@@ -149,6 +165,32 @@ pub(crate) fn tcp(
         sack: *recovery == tcp::LossRecovery::Sack,
     };
     Ok((tcp::Sender::new(config, law)?, tcp::Receiver::new(far)?))
+}
+
+/// Both ends of flow number `index`, which is a flow pair, in a simulated run.
+pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> Result<(PairNear, PairFar), EndsError> {
+    let (stream, flow_seed) = stream(flow, index, seed);
+    let far = receiver_config(flow, index, stream.ssrc, flow_seed);
+    let start = Instant::ZERO + flow.start;
+    let near = SenderConfig::new(stream, config.report_interval, start, flow_seed);
+    let (law, packet) = (config.law, flow.packet_size);
+    let running = Box::new(move |found| law.controller(found, packet));
+    let hosts = TcpHosts {
+        packet: config.segment,
+        supply: config.tcp.supply.clone(),
+        law_seed: stream_seed(seed, FIRST_LAW_STREAM + index as u64),
+        bandwidth: None,
+    };
+    let (tcp_near, tcp_far) = tcp_hosts(flow.start, &config.tcp, hosts)?;
+    Ok(equipoise_sim::pair::pair(PairParts {
+        near: equipoise_pair::Sender::new(equipoise_pair::SenderConfig { rtp: near, tpba: config.tpba, running })?,
+        far: equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(far))?,
+        tcp_near,
+        tcp_far,
+        packet: config.segment,
+        adu: config.adu,
+        start: Instant::ZERO + flow.start,
+    }))
 }
 
 /// What a TCP connection is told of its path's bandwidth.
@@ -171,19 +213,21 @@ pub(crate) fn source<C>(
 }
 
 fn stream(flow: &Flow, index: usize, seed: u64) -> (StreamConfig, u64) {
-    let flow_seed = stream_seed(seed, FIRST_SESSION_STREAM + index as u64);
+    let flow_seed = flow.rtcp.seed.unwrap_or_else(|| stream_seed(seed, FIRST_SESSION_STREAM + index as u64));
     let (ssrc, packet_size) = (flow_seed as u32, flow.packet_size);
-    (StreamConfig::new(ssrc, PAYLOAD_TYPE, packet_size, cname("sender", index)), flow_seed)
+    let name = flow.rtcp.sender.clone().unwrap_or_else(|| cname("sender", index));
+    (StreamConfig::new(ssrc, PAYLOAD_TYPE, packet_size, name), flow_seed)
 }
 
-fn receiver(index: usize, sender_ssrc: u32, seed: u64) -> Result<Receiver, SessionError> {
-    Receiver::new(receiver_config(index, sender_ssrc, seed))
+fn receiver(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> Result<Receiver, SessionError> {
+    Receiver::new(receiver_config(flow, index, sender_ssrc, seed))
 }
 
-fn receiver_config(index: usize, sender_ssrc: u32, seed: u64) -> ReceiverConfig {
+fn receiver_config(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> ReceiverConfig {
     // Another source number than the sender's, whatever that is.
     let ssrc = sender_ssrc ^ 1;
-    ReceiverConfig::new(ssrc, cname("receiver", index), sender_ssrc, ClockMap::SYNCHRONISED, seed)
+    let name = flow.rtcp.receiver.clone().unwrap_or_else(|| cname("receiver", index));
+    ReceiverConfig::new(ssrc, name, sender_ssrc, ClockMap::SYNCHRONISED, seed)
 }
 
 fn cname(side: &str, index: usize) -> String {

@@ -175,6 +175,14 @@ pub struct FlowResult {
     /// What only a TCP connection has; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
+    /// What only a flow pair has, whose packets, rates, delays and intervals are those of its RTP half; left out for other
+    /// flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<PairResult>,
+    /// Rates of IP packets at the receiver, a sample an interval, of flow pairs and where the scenario asks for them; else left
+    /// out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub received: Vec<ReceivedSample>,
     /// Name of what divides the total of a flow over several paths; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
@@ -218,6 +226,51 @@ pub struct EgressResult {
     /// When the last packet of a finite content had been served and had come to the end of the path, in seconds since the
     /// run's start; `null` where it has no end or none was reached.
     pub finished_s: Option<f64>,
+}
+
+/// What a flow pair did over both transports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PairResult {
+    /// Mean rate at the receiver after the warm-up, in bit/s of IP packets.
+    pub received_bps: Option<f64>,
+    /// Application data units (ADUs) that the receiver delivered.
+    pub adus: u64,
+    /// ADUs of which something was lost.
+    pub adus_missing: u64,
+    /// The periods that began, the first probing period excepted.
+    pub periods: Vec<PairPeriod>,
+}
+
+/// A period of a flow pair, at its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairPeriod {
+    /// When it began, in seconds since the run's start.
+    pub at_s: f64,
+    /// What carries the data in it.
+    pub transport: PairTransport,
+    /// Number of the first ADU that it carries.
+    pub first_adu: u64,
+    /// The rate that RTP begins with; before a period of TCP, the rate that it ended with. In bit/s of IP packets.
+    pub rate_bps: f64,
+}
+
+/// What carries the data of a flow pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PairTransport {
+    /// TCP, in a probing period.
+    Tcp,
+    /// RTP, in a running period.
+    Rtp,
+}
+
+/// What came to a flow's receiver between two samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReceivedSample {
+    /// End of the time that it stands for, in seconds since the run's start.
+    pub at_s: f64,
+    /// Mean rate since the last sample, in bit/s of IP packets.
+    pub rate_bps: f64,
 }
 
 /// What a TCP connection did.
@@ -398,7 +451,7 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     let capacities = scenario.links.iter().map(|link| (&link.name, StepKind::Capacity, Span::ZERO, &link.config.rate));
     let loads = scenario.flows.iter().filter_map(|flow| match &flow.kind {
         FlowKind::Background { rate, .. } => Some((&flow.name, StepKind::Load, flow.start, rate)),
-        FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) => None,
+        FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => None,
     });
     let mut steps = Vec::new();
     for (name, kind, start, rate) in capacities.chain(loads) {

@@ -4,9 +4,10 @@ use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use equipoise::control::PathLoad;
-use equipoise::units::{Instant, Span};
+use equipoise::units::{Instant, Size, Span};
 use equipoise_session::{Event, PathId};
-use equipoise_sim::{Flow, FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World, tcp};
+use equipoise_sim::pair::PairFar;
+use equipoise_sim::{FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World, tcp};
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -15,7 +16,7 @@ use crate::egress::SharedEgress;
 use crate::ends::{self, EndsError};
 use crate::record::{LinkRecord, Recorder, TcpReading};
 use crate::result::{self, Run};
-use crate::scenario::{FlowKind, Scenario};
+use crate::scenario::{ControllerChoice, Flow, FlowKind, MultipathFlow, Scenario, TcpFlow};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Error)]
@@ -54,7 +55,7 @@ const DRAIN: Span = Span::from_secs(300);
 /// # Errors
 /// [`SimError`] where the scenario was not made by [`Scenario::parse`] and cannot be run.
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
-    run(scenario, seed, InOrder { early: Vec::new(), progress })
+    Ok(run(scenario, seed, InOrder { early: Vec::new(), progress })?.0)
 }
 
 /// Whether the scenario can be simulated.
@@ -62,11 +63,12 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
 /// # Errors
 /// As [`simulate`].
 pub fn check(scenario: &Scenario) -> Result<(), SimError> {
-    build(scenario, scenario.seed).map(|_| ())
+    Stage::new(scenario, scenario.seed).map(|_| ())
 }
 
-fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError> {
-    let Stage { mut world, links, flows, egresses } = build(scenario, seed)?;
+/// A run, and who was told of it.
+fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), SimError> {
+    let Stage { mut world, links, flows, egresses } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
     let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
     let mut link_records: Vec<_> = links.iter().map(|_| LinkRecord::default()).collect();
@@ -79,12 +81,14 @@ fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError>
         };
         links.iter().zip(&egresses).map(stats).collect()
     };
+    let mut received = vec![Size::ZERO; flows.len()];
     let mut until = Span::ZERO;
     while until < scenario.duration {
         until = (until + every).min(scenario.duration);
         world.run(Time::ZERO + until, &mut watch);
         if sampled {
             sample(&world, &flows, until, &mut watch.recorder);
+            sample_received(&world, until, flows.iter().zip(&mut received), &mut watch.recorder);
             for (record, stats) in link_records.iter_mut().zip(link_stats(&world)) {
                 if let Some(stats) = stats {
                     record.push(until, stats);
@@ -98,7 +102,7 @@ fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError>
     world.run(end + DRAIN, &mut watch);
     watch.tell.come_to(Span::MAX, 1.0);
     let links = scenario.links.iter().zip(stats);
-    Ok(Run {
+    let run = Run {
         world: result::World::Sim,
         seed,
         lasted_s: scenario.duration.as_secs_f64(),
@@ -114,7 +118,8 @@ fn run(scenario: &Scenario, seed: u64, tell: impl Tell) -> Result<Run, SimError>
                 Some(result::LinkResult { samples: record.finish(), ..result })
             })
             .collect(),
-    })
+    };
+    Ok((run, watch.tell))
 }
 
 /// So much of a run that progress is told often enough.
@@ -145,6 +150,22 @@ fn sample(world: &World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
             law: stats.law,
         };
         recorder.on_tcp(at, index, &reading);
+    }
+}
+
+/// Takes what came over TCP to the receivers of connections and of flow pairs; beside each flow stands what had come before.
+fn sample_received<'a>(
+    world: &World,
+    at: Span,
+    flows: impl Iterator<Item = (&'a FlowId, &'a mut Size)>,
+    recorder: &mut Recorder,
+) {
+    for (index, (&flow, before)) in flows.enumerate() {
+        let receiver = world.far::<tcp::Receiver>(flow).or_else(|| world.far(flow).map(PairFar::tcp));
+        let Some(receiver) = receiver else { continue };
+        let headers = tcp::HEADER.as_bytes() * receiver.received().0;
+        let come = receiver.delivered() + Size::from_bytes(headers);
+        recorder.on_tcp_received(at, index, come - std::mem::replace(before, come));
     }
 }
 
@@ -180,6 +201,24 @@ struct Silence;
 
 impl Tell for Silence {
     fn event(&mut self, _: Span, _: usize, _: Option<PathId>, _: &Event) {}
+    fn come_to(&mut self, _: Span, _: f64) {}
+}
+
+/// Sees the events of a run.
+pub trait RunObserver {
+    /// One end of flow number `flow` did or saw something at `at` after the run's start; after the end of the run, what was
+    /// still under way arrives. The events of one end come in the order of their times.
+    fn on_event(&mut self, at: Span, flow: usize, event: &Event);
+}
+
+/// An observer of a run's events.
+struct Observed<O>(O);
+
+impl<O: RunObserver> Tell for Observed<O> {
+    fn event(&mut self, at: Span, flow: usize, _: Option<PathId>, event: &Event) {
+        self.0.on_event(at, flow, event);
+    }
+
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
@@ -244,10 +283,35 @@ pub fn simulate_each<T: Send>(
     threads: Option<usize>,
     keep: impl Fn(Run) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
+    let one = |scenario: &Scenario, seed| Ok(keep(run(scenario, seed, Silence)?.0));
+    each(scenarios, threads, one)
+}
+
+/// One run of each scenario with the seed beside it, each with an observer of its own, which `keep` is given with the run;
+/// else as [`simulate_many`].
+///
+/// # Errors
+/// As [`simulate_many`].
+pub fn simulate_each_observed<T: Send, O: RunObserver>(
+    scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
+    threads: Option<usize>,
+    observer: impl Fn() -> O + Sync,
+    keep: impl Fn(Run, O) -> T + Sync,
+) -> Result<Vec<T>, SimError> {
+    let one = |scenario: &Scenario, seed| {
+        let (run, Observed(observer)) = run(scenario, seed, Observed(observer()))?;
+        Ok(keep(run, observer))
+    };
+    each(scenarios, threads, one)
+}
+
+fn each<T: Send>(
+    scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
+    threads: Option<usize>,
+    one: impl Fn(&Scenario, u64) -> Result<T, SimError> + Sync,
+) -> Result<Vec<T>, SimError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?;
-    pool.install(|| {
-        scenarios.par_iter().map(|(scenario, seed)| run(scenario.borrow(), *seed, Silence).map(&keep)).collect()
-    })
+    pool.install(|| scenarios.par_iter().map(|(scenario, seed)| one(scenario.borrow(), *seed)).collect())
 }
 
 /// The scenario's world, the forward direction of its links, its flows, and for each link the egress buffer in its place.
@@ -258,66 +322,152 @@ struct Stage {
     egresses: Vec<Option<SharedEgress>>,
 }
 
-fn build(scenario: &Scenario, seed: u64) -> Result<Stage, SimError> {
-    let mut world = World::new();
-    let mut add = |link: &crate::scenario::Link| {
-        let added = world.add_link(link.config.clone());
-        added.map_err(|source| SimError::Link { link: link.name.clone(), source })
-    };
-    let forward = scenario.links.iter().map(&mut add).collect::<Result<Vec<_>, _>>()?;
-    let backward = scenario.links.iter().map(&mut add).collect::<Result<Vec<_>, _>>()?;
-    let way = |links: &[LinkId], path: &[usize]| -> Vec<LinkId> {
-        path.iter().filter_map(|&link| links.get(link)).copied().collect()
-    };
-    let egresses = SharedEgress::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);
-    let egresses = egresses
-        .map(|(egress, link)| egress.map_err(|source| SimError::Link { link: link.name.clone(), source }))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut flows = Vec::new();
-    for (index, flow) in scenario.flows.iter().enumerate() {
-        let there = way(&forward, flow.network());
-        let back: Vec<_> = flow.network().iter().rev().copied().collect();
-        let back = way(&backward, &back);
+/// The links that a flow's packets pass there and back.
+struct Ways {
+    forward: Vec<LinkId>,
+    backward: Vec<LinkId>,
+}
+
+/// Both directions of a scenario's links.
+struct Directions {
+    forward: Vec<LinkId>,
+    backward: Vec<LinkId>,
+}
+
+impl Directions {
+    /// Adds them to a world: all forward directions first.
+    fn add(world: &mut World, scenario: &Scenario) -> Result<Self, SimError> {
+        let mut add = |link: &crate::scenario::Link| {
+            let added = world.add_link(link.config.clone());
+            added.map_err(|source| SimError::Link { link: link.name.clone(), source })
+        };
+        Ok(Self {
+            forward: scenario.links.iter().map(&mut add).collect::<Result<_, _>>()?,
+            backward: scenario.links.iter().map(&mut add).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn ways(&self, path: &[usize], back: Option<&[usize]>) -> Ways {
+        let forward = |path: &[usize]| path.iter().filter_map(|&link| self.forward.get(link)).copied().collect();
+        let reversed = || path.iter().rev().filter_map(|&link| self.backward.get(link)).copied().collect();
+        Ways { forward: forward(path), backward: back.map_or_else(reversed, forward) }
+    }
+}
+
+impl Stage {
+    fn new(scenario: &Scenario, seed: u64) -> Result<Self, SimError> {
+        let mut world = World::new();
+        let directions = Directions::add(&mut world, scenario)?;
+        let egresses = SharedEgress::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);
+        let egresses = egresses
+            .map(|(egress, link)| egress.map_err(|source| SimError::Link { link: link.name.clone(), source }))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut stage = Self { world, links: directions.forward.clone(), flows: Vec::new(), egresses };
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let added = stage.add(&Place { scenario, directions: &directions, flow, index, seed });
+            stage.flows.push(added.map_err(|error| match error {
+                Refused::Ends(source) => SimError::Ends { flow: flow.name.clone(), source },
+                Refused::Flow(error) => SimError::Flow(error),
+            })?);
+        }
+        Ok(stage)
+    }
+
+    fn add(&mut self, place: &Place<'_>) -> Result<FlowId, Refused> {
+        let Place { flow, index, seed, .. } = *place;
         match &flow.kind {
             FlowKind::Session { controller, report_interval, .. } => {
-                let egress = flow.egress().and_then(|link| egresses.get(link)?.clone());
-                let load = PathLoad::default();
-                let how = (controller, *report_interval, &load);
-                let (near, far) = ends::session(flow, how, (index, seed), egress, Instant::ZERO)
-                    .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-                let id = world.add_flow(Flow::new(near, far, there, back))?;
-                if load.is_shared() {
-                    world.tell_load(id, load)?;
-                }
-                flows.push(id);
+                self.add_session(place, controller, *report_interval)
             }
-            FlowKind::Multipath(multipath) => {
-                let (near, far) = ends::multipath(flow, multipath, (index, seed), Instant::ZERO)
-                    .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-                let paths = scenario.paths_of(flow).map(|path| PathLinks {
-                    forward: way(&forward, &path.links),
-                    backward: way(&backward, &path.links.iter().rev().copied().collect::<Vec<_>>()),
-                    changes: path.changes().into_iter().map(|(at, change)| (Time::ZERO + at, change)).collect(),
-                });
-                let (near, far) = (Box::new(near), Box::new(far));
-                flows.push(world.add_flow(Flow { near, far, paths: paths.collect() })?);
-            }
+            FlowKind::Multipath(multipath) => self.add_multipath(place, multipath),
             FlowKind::Background { traffic, rate } => {
                 let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO);
-                flows.push(world.add_stream(Stream { source, forward: there })?);
+                Ok(self.world.add_stream(Stream { source, forward: place.ways().forward })?)
             }
-            FlowKind::Tcp(tcp) => {
-                let oracle = ends::bandwidth_oracle(flow, tcp, index, seed);
-                let told = oracle.as_ref().map(|oracle| oracle.told.clone());
-                let (near, far) = ends::tcp(flow, tcp, (index, seed), told)
-                    .map_err(|source| SimError::Ends { flow: flow.name.clone(), source })?;
-                let id = world.add_flow(Flow::new(near, far, there, back))?;
-                if let Some(oracle) = oracle {
-                    world.tell_bandwidth(id, oracle)?;
-                }
-                flows.push(id);
+            FlowKind::Tcp(tcp) => self.add_tcp(place, tcp),
+            FlowKind::Pair(pair) => {
+                let (near, far) = ends::pair(flow, pair, index, seed)?;
+                let Ways { forward, backward } = place.ways();
+                Ok(self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?)
             }
         }
     }
-    Ok(Stage { world, links: forward, flows, egresses })
+
+    fn add_session(
+        &mut self,
+        place: &Place<'_>,
+        controller: &ControllerChoice,
+        report_interval: Span,
+    ) -> Result<FlowId, Refused> {
+        let egress = place.flow.egress().and_then(|link| self.egresses.get(link)?.clone());
+        let load = PathLoad::default();
+        let how = (controller, report_interval, &load);
+        let (near, far) = ends::session(place.flow, how, (place.index, place.seed), egress, Instant::ZERO)?;
+        let Ways { forward, backward } = place.ways();
+        let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
+        if load.is_shared() {
+            self.world.tell_load(id, load)?;
+        }
+        Ok(id)
+    }
+
+    fn add_multipath(&mut self, place: &Place<'_>, multipath: &MultipathFlow) -> Result<FlowId, Refused> {
+        let (near, far) = ends::multipath(place.flow, multipath, (place.index, place.seed), Instant::ZERO)?;
+        let paths = place.scenario.paths_of(place.flow).map(|path| {
+            let Ways { forward, backward } = place.directions.ways(&path.links, None);
+            let changes = path.changes().into_iter().map(|(at, change)| (Time::ZERO + at, change)).collect();
+            PathLinks { forward, backward, changes }
+        });
+        let paths = paths.collect();
+        Ok(self.world.add_flow(equipoise_sim::Flow { near: Box::new(near), far: Box::new(far), paths })?)
+    }
+
+    fn add_tcp(&mut self, place: &Place<'_>, tcp: &TcpFlow) -> Result<FlowId, Refused> {
+        let Place { flow, index, seed, .. } = *place;
+        let oracle = ends::bandwidth_oracle(flow, tcp, index, seed);
+        let told = oracle.as_ref().map(|oracle| oracle.told.clone());
+        let (near, far) = ends::tcp(flow, tcp, (index, seed), told)?;
+        let Ways { forward, backward } = place.ways();
+        let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
+        if let Some(oracle) = oracle {
+            self.world.tell_bandwidth(id, oracle)?;
+        }
+        Ok(id)
+    }
+}
+
+/// A flow, where it is added, and what its random numbers follow from.
+struct Place<'a> {
+    scenario: &'a Scenario,
+    directions: &'a Directions,
+    flow: &'a Flow,
+    /// The flow's place in the scenario.
+    index: usize,
+    /// The run's seed.
+    seed: u64,
+}
+
+impl Place<'_> {
+    /// The links that the flow's packets pass if it has one path.
+    fn ways(&self) -> Ways {
+        self.directions.ways(self.flow.network(), self.flow.back.as_deref())
+    }
+}
+
+/// Why a flow cannot be added.
+enum Refused {
+    Ends(EndsError),
+    Flow(FlowError),
+}
+
+impl From<EndsError> for Refused {
+    fn from(error: EndsError) -> Self {
+        Self::Ends(error)
+    }
+}
+
+impl From<FlowError> for Refused {
+    fn from(error: FlowError) -> Self {
+        Self::Flow(error)
+    }
 }

@@ -251,6 +251,8 @@ impl Sender {
         }
         let soon = self.handled + Span::from_nanos(1);
         let period = match self.stage {
+            // The flow ends in this period, however long what waits still takes.
+            Stage::Rtp { .. } if self.stopping => None,
             // What `poll` has told of may have ended the period.
             Stage::Rtp { .. } if self.tpba.is_over(self.handled) => Some(soon),
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),

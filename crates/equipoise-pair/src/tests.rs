@@ -177,6 +177,28 @@ fn a_stopped_flow_sends_what_it_has_and_shuts_tcp_down() {
     assert_eq!(sender.wake(), None);
 }
 
+/// Otherwise it is woken every nanosecond from the end of the period on until RTP has sent what waits.
+#[test]
+fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
+    let at = |millis: u64| Instant::from_nanos(millis * MILLI);
+    let (mut sender, mut stream) = (sender(tpba(10, 50)), Vec::new());
+    for millis in [0, 10, 20, 30] {
+        sender.handle(at(millis), Input::Tcp(state(stream.len() as u64, 0)));
+        sender.push(at(millis), &content(millis / 10, 5120), true).expect("room");
+        write(&mut sender, millis, &mut stream);
+    }
+    sender.push(at(31), &content(4, 1 << 16), true).expect("room");
+    listen(&mut sender);
+    assert_eq!(sender.period(), Period::Running);
+    sender.handle(at(79), Input::Stop);
+    for millis in [81, 82] {
+        sender.handle(at(millis), Input::Timer);
+        assert!(!listen(&mut sender).ended, "RTP takes longer");
+        let wake = sender.wake().expect("RTP has packets to send").at;
+        assert!(wake - at(millis) > Span::from_micros(10), "{wake:?}");
+    }
+}
+
 #[test]
 fn what_is_too_long_or_too_much_is_refused_whole() {
     let mut sender = sender(tpba(10, 50));

@@ -156,6 +156,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (2018, "TCP Selective Acknowledgment Options"),
     (2544, "Benchmarking Methodology for Network Interconnect Devices"),
     (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit"),
+    (3168, "The Addition of Explicit Congestion Notification (ECN) to IP"),
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),
     (3551, "RTP Profile for Audio and Video Conferences with Minimal Control"),
     (3611, "RTP Control Protocol Extended Reports (RTCP XR)"),
@@ -192,7 +193,9 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8200, "Internet Protocol, Version 6 (IPv6) Specification"),
     (8285, "A General Mechanism for RTP Header Extensions"),
     (8289, "Controlled Delay Active Queue Management"),
+    (8298, "Self-Clocked Rate Adaptation for Multimedia"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
+    (9002, "QUIC Loss Detection and Congestion Control"),
     (9293, "Transmission Control Protocol (TCP)"),
     (9438, "CUBIC for Fast and Long-Distance Networks"),
 ];
@@ -201,4 +204,5 @@ pub(super) const RFCS: &[(u32, &str)] = &[
 pub(super) const DRAFTS: &[(&str, &str)] = &[
     ("draft-holmer-rmcat-transport-wide-cc-extensions-01", "RTP Extensions for Transport-wide Congestion Control"),
     ("draft-ietf-avtcore-mprtp-03", "Multipath RTP (MPRTP)"),
+    ("draft-ietf-rmcat-gcc-02", "A Google Congestion Control Algorithm for Real-Time Communication"),
 ];

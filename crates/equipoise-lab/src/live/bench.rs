@@ -62,6 +62,9 @@ impl Observer for Poster {
 
 impl Ground<'_> {
     fn sockets(&self, scenario: &Scenario, flow: &Flow) -> Result<Sockets, LiveError> {
+        if let FlowKind::Pair(_) = &flow.kind {
+            return Err(LiveError::PairIsSimulated { flow: flow.name.clone() });
+        }
         if let FlowKind::Tcp(tcp) = &flow.kind {
             let bed = self.bed.ok_or_else(|| LiveError::TcpOnLoopback { flow: flow.name.clone() })?;
             return Ok(Sockets::Stream(TcpEnds::open(bed, tcp.congestion_control(), flow.packet_size)?));
@@ -105,7 +108,8 @@ impl Sockets {
             }
         };
         let route = |(links, (protocol, sender, receiver)): (&[usize], _)| {
-            let backward = links.iter().rev().map(|link| link + scenario.links.len()).collect();
+            let reversed = || links.iter().rev().map(|link| link + scenario.links.len()).collect();
+            let backward = flow.back.clone().unwrap_or_else(reversed);
             Route { forward: links.to_vec(), backward, protocol, sender, receiver }
         };
         ways(scenario, flow).into_iter().zip(ends).map(route).collect()
@@ -221,7 +225,7 @@ impl Bench {
                 self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
                 self.near.push(Box::new(run_endpoint(near, near_host, poster(None))?));
             }
-            FlowKind::Tcp(_) | FlowKind::Multipath(_) => {}
+            FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => {}
         }
         Ok(())
     }

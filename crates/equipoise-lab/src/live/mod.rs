@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
 use std::time::Duration;
 
-use equipoise::units::Span;
+use equipoise::units::{Size, Span};
 use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
 use equipoise_session::{Event, PathId};
 use thiserror::Error;
@@ -18,7 +18,7 @@ use crate::Progress;
 use crate::ends::EndsError;
 use crate::record::{LinkRecord, Recorder, TcpReading};
 use crate::result::{self, EmulatorResult, FlowResult, LinkResult, Run, Stall};
-use crate::scenario::{FlowKind, Scenario};
+use crate::scenario::{Flow, FlowKind, Scenario};
 use bench::{Bench, Ground};
 use egress::EgressWatch;
 
@@ -38,6 +38,12 @@ pub enum LiveError {
         "flow {flow} is a TCP connection of the kernel, which runs across network namespaces: --namespaces, as root"
     )]
     TcpOnLoopback {
+        /// The flow's name.
+        flow: String,
+    },
+    /// A flow pair runs in the simulator alone.
+    #[error("flow {flow} is a flow pair, which is simulated only: run the scenario by `equipoise sim`")]
+    PairIsSimulated {
         /// The flow's name.
         flow: String,
     },
@@ -80,7 +86,8 @@ pub fn run(
     let (post, inbox) = mpsc::channel();
     let ground = Ground { clock: &clock, origin, seed, bed: bed.as_ref() };
     let bench = Bench::start(scenario, &ground, &post)?;
-    let mut watch = Watch { inbox, recorder: Recorder::new(scenario, origin.assume_clock()), origin };
+    let recorder = Recorder::new(scenario, origin.assume_clock());
+    let mut watch = Watch { inbox, recorder, origin, reckoned: Reckoned::new(scenario) };
     let mut egresses = EgressWatch::new(bench.egresses(), scenario.sample_interval, origin);
     let mut lasted = Span::ZERO;
     while lasted < scenario.duration && !stop.load(Ordering::Relaxed) && !bench.has_failed() {
@@ -130,6 +137,41 @@ struct Watch {
     inbox: Inbox<Note>,
     recorder: Recorder,
     origin: Time,
+    reckoned: Reckoned,
+}
+
+/// The kernel's headers of a segment: IP, TCP and timestamps (RFC 791, RFC 9293, RFC 7323).
+const TCP_HEADERS: Size = Size::from_bytes(52);
+
+/// IP packets at the receivers of the kernel's connections, reckoned from the data that they delivered.
+struct Reckoned {
+    interval: Span,
+    connections: Vec<Connection>,
+}
+
+/// A flow as a connection.
+struct Connection {
+    packet: Size,
+    /// Data delivered so far.
+    delivered: Size,
+}
+
+impl Reckoned {
+    fn new(scenario: &Scenario) -> Self {
+        let connection = |flow: &Flow| Connection { packet: flow.packet_size, delivered: Size::ZERO };
+        Self { interval: scenario.sample_interval, connections: scenario.flows.iter().map(connection).collect() }
+    }
+
+    /// Records what flow number `flow` received since its last reading. The kernel is asked a little after the end of each
+    /// interval; what it says is of that interval.
+    fn record(&mut self, at: Span, flow: usize, delivered: Size, recorder: &mut Recorder) {
+        let Some(connection) = self.connections.get_mut(flow) else { return };
+        let news = (delivered - std::mem::replace(&mut connection.delivered, delivered)).as_bytes() as f64;
+        let (packet, data) = (connection.packet.as_bytes() as f64, (connection.packet - TCP_HEADERS).as_bytes() as f64);
+        let half = Span::from_nanos(self.interval.as_nanos() / 2);
+        let end = self.interval * ((at + half) / self.interval).unwrap_or(1).max(1);
+        recorder.on_tcp_received(end, flow, Size::from_bytes((news * packet / data).round() as u64));
+    }
 }
 
 impl Watch {
@@ -162,7 +204,10 @@ impl Watch {
                 }
                 progress(Progress::Event { at, origin: self.origin.assume_clock(), flow, path, event });
             }
-            Said::Tcp(reading) => self.recorder.on_tcp(at, flow, &reading),
+            Said::Tcp(reading) => {
+                self.recorder.on_tcp(at, flow, &reading);
+                self.reckoned.record(at, flow, reading.delivered, &mut self.recorder);
+            }
         }
     }
 }
@@ -216,5 +261,29 @@ fn emulator_result(report: &EmulatorReport) -> EmulatorResult {
         late_p50_s: late.map(|late| late.p50.as_secs_f64()),
         late_p99_s: late.map(|late| late.p99.as_secs_f64()),
         late_max_s: late.map(|late| late.max.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel is read at about the end of each interval, sometimes before it: each reading is of one interval all the same.
+    #[test]
+    fn what_a_connection_received_is_reckoned_by_interval() {
+        let scenario = Scenario::parse(
+            "name = \"one\"\nduration = \"3 s\"\nsample_interval = \"1 s\"\nreceiver_rates = \"on\"\n\n[[link]]\nname = \"link\"\n\
+             rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"10 packets\"\n\n[[flow]]\nname = \"tcp\"\npath = [\"link\"]\n\
+             packet_size = \"1500 B\"\nkernel = \"reno\"\n",
+        );
+        let scenario = scenario.expect("right");
+        let (mut reckoned, mut recorder) =
+            (Reckoned::new(&scenario), Recorder::new(&scenario, Time::ZERO.assume_clock()));
+        for (at_ms, segments) in [(1002, 10), (1999, 30), (3004, 30)] {
+            reckoned.record(Span::from_millis(at_ms), 0, Size::from_bytes(segments * 1448), &mut recorder);
+        }
+        let flows = recorder.finish(scenario.duration, &[]);
+        let rates: Vec<_> = flows[0].received.iter().map(|sample| sample.rate_bps.round() as u64).collect();
+        assert_eq!(rates, [120_000, 240_000, 0]);
     }
 }

@@ -5,7 +5,9 @@ use equipoise_session::{Event, PathId};
 
 use super::egress::EgressRecord;
 use super::media::MediaRecord;
+use super::pair::PairRecord;
 use super::path::PathRecord;
+use super::received::ReceivedRecord;
 use super::tcp::{TcpReading, TcpRecord};
 use super::{IntervalRow, owned};
 use crate::result::{FlowResult, IntervalResult, Stall};
@@ -36,7 +38,11 @@ pub(super) struct FlowRecord {
     egress: Option<EgressRecord>,
     /// Of a TCP connection, which has no events.
     tcp: Option<TcpRecord>,
-    /// Its segments sent until the warm-up was over.
+    /// Of a flow pair.
+    pair: Option<PairRecord>,
+    /// Of a flow whose rates at the receiver are sampled.
+    received: Option<ReceivedRecord>,
+    /// Of a TCP connection: segments sent until the warm-up was over.
     unsettled: u64,
     /// Of a flow over several paths: what divides it, and what it did on each by their numbers.
     split: Option<String>,
@@ -54,13 +60,16 @@ impl FlowRecord {
             FlowKind::Session { controller, .. } => Some(controller.entry.name.to_owned()),
             FlowKind::Tcp(tcp) => Some(tcp.name().to_owned()),
             FlowKind::Multipath(multipath) => Some(multipath.controller.entry.name.to_owned()),
+            FlowKind::Pair(pair) => Some(pair.name().to_owned()),
             FlowKind::Background { .. } => None,
         };
         let tcp = matches!(flow.kind, FlowKind::Tcp(_)).then(|| TcpRecord::new(scenario.warm_up));
         let split = match &flow.kind {
             FlowKind::Multipath(multipath) => Some(multipath.split.entry.name.to_owned()),
-            FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) => None,
+            FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Pair(_) => None,
         };
+        let pair = matches!(flow.kind, FlowKind::Pair(_)).then(PairRecord::default);
+        let is_sampled = scenario.receiver_rates || pair.is_some();
         let interval = flow.report_interval().unwrap_or(scenario.metric_interval());
         let media = || MediaRecord::new(flow.start, interval, scenario.warm_up);
         let outages = scenario.paths_of(flow).flat_map(|path| &path.down);
@@ -70,6 +79,8 @@ impl FlowRecord {
             packet: flow.packet_size,
             egress: EgressRecord::new(flow, scenario),
             tcp,
+            pair,
+            received: is_sampled.then(|| ReceivedRecord::new(scenario.sample_interval)),
             unsettled: 0,
             name: flow.name.clone(),
             controller,
@@ -94,7 +105,15 @@ impl FlowRecord {
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
         match event {
             Event::MediaSent { size, .. } => self.media.on_sent(at, *size),
-            Event::MediaReceived { sent, delay, .. } => self.media.on_received(*sent - origin, *delay),
+            Event::MediaReceived { sent, delay, size, .. } => {
+                self.media.on_received(*sent - origin, *delay);
+                self.on_received(at, *size);
+            }
+            Event::AduReceived { .. } | Event::Switched { .. } => {
+                if let Some(pair) = &mut self.pair {
+                    pair.on_event(at, event);
+                }
+            }
             Event::Ignored(reason) => *self.ignored.entry(reason.name()).or_default() += 1,
             Event::ContentKnown { packets } => {
                 if let Some(egress) = &mut self.egress {
@@ -131,6 +150,12 @@ impl FlowRecord {
         }
         if !matches!(event, Event::RateDecided { .. }) {
             self.on_event(at, origin, event);
+        }
+    }
+
+    pub(super) fn on_received(&mut self, at: Span, size: Size) {
+        if let Some(received) = &mut self.received {
+            received.push(at, size);
         }
     }
 
@@ -183,6 +208,7 @@ impl FlowRecord {
         let settled = means(&|interval| !self.is_settling(interval));
         let target_s = self.target.map(Span::as_secs_f64);
         let media = &self.media;
+        let received = self.received.map(|received| received.finish(lasted)).unwrap_or_default();
         FlowResult {
             packets_sent: media.sent,
             packets_received: media.received,
@@ -205,6 +231,8 @@ impl FlowRecord {
             controller: self.controller,
             egress: self.egress.map(|egress| egress.result),
             tcp: self.tcp.and_then(TcpRecord::finish),
+            pair: self.pair.map(|pair| pair.finish(self.warm_up, lasted, &received)),
+            received,
             split: self.split,
             paths: self.paths.into_iter().map(|path| path.finish(lasted, stalls)).collect(),
         }

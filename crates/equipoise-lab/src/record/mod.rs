@@ -8,12 +8,14 @@ mod delays;
 mod egress;
 mod flow;
 mod media;
+mod pair;
 mod path;
+mod received;
 mod tcp;
 
 use std::collections::BTreeMap;
 
-use equipoise::units::{Instant, SenderClock, Span};
+use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Event, PathId};
 
 use crate::result::{FlowResult, Stall};
@@ -80,6 +82,14 @@ impl Recorder {
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_tcp(at, reading);
+        }
+    }
+
+    /// IP packets of TCP with this size, headers included, came to the receiver of flow number `flow` since the last such call;
+    /// those of RTP are events. It is passed over if the rates at the flow's receiver are not sampled.
+    pub fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            record.on_received(at, size);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A chart, and how it becomes an SVG with a legend.
 //!
 //! Colours are CSS variables of the page, so that one SVG serves light, dark and print. The legend is HTML below the
-//! SVG, so that it wraps on a narrow screen. The parts of the SVG are drawn by [`axes`], [`shapes`] and [`marks`].
+//! SVG, so that it wraps on a narrow screen. The parts of the SVG are drawn by `axes`, `shapes` and `marks`.
 
 use super::format::escape;
 use super::{axes, marks, shapes};

@@ -2,7 +2,7 @@
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
 use super::format::millis;
-use super::{paths, tcp};
+use super::{pair, paths, tcp};
 use crate::result::{FlowResult, IntervalResult, Report, Run, StepKind, World};
 
 /// A chart with the words that go with it.
@@ -27,6 +27,12 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
     ];
     // Behind the rate of all of them together.
     figures.splice(2..2, paths::figures(report, flow, &shown));
+    if first.pair.is_some() {
+        for figure in &mut figures {
+            figure.title.push_str(", RTP half");
+        }
+        figures.splice(0..0, pair::figures(report, flow, &shown));
+    }
     figures
 }
 

@@ -7,6 +7,7 @@ pub mod chart;
 mod charts;
 mod format;
 mod marks;
+mod pair;
 mod paths;
 mod shapes;
 mod tables;
@@ -137,6 +138,9 @@ fn verdicts(world: &InWorld<'_>) -> String {
 fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     if first.tcp.is_some() {
         return tcp_verdict(world, index, first);
+    }
+    if first.pair.is_some() {
+        return pair::verdict(world, index, first);
     }
     let runs = world.runs.len();
     let settled: Vec<_> =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::format::{NOTHING, escape};
-use super::{InWorld, worlds};
+use super::{InWorld, pair, worlds};
 use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
 use crate::statistics::half_width_95;
 
@@ -46,6 +46,22 @@ const TCP_METRICS: &[Metric] = &[
     ("transfer finished (s)", 1.0, 3, |flow| flow.tcp.as_ref()?.finished_s),
 ];
 
+/// The same of a flow pair; what is of its RTP half alone says so.
+const PAIR_METRICS: &[Metric] = &[
+    ("rate at the receiver (Mbit/s)", 1e-6, 3, |flow| flow.pair.as_ref()?.received_bps),
+    ("ADUs delivered", 1.0, 0, |flow| Some(flow.pair.as_ref()?.adus as f64)),
+    ("ADUs missing", 1.0, 0, |flow| Some(flow.pair.as_ref()?.adus_missing as f64)),
+    ("running periods", 1.0, 0, |flow| flow.pair.as_ref().map(pair::running_periods)),
+    ("RTP: one-way delay, mean (ms)", 1e3, 3, |flow| flow.delay.mean_s),
+    ("RTP: 95th percentile (ms)", 1e3, 3, |flow| flow.delay.p95_s),
+    ("RTP: target (ms)", 1e3, 3, |flow| flow.target_s),
+    ("RTP: packets sent", 1.0, 0, |flow| Some(flow.packets_sent as f64)),
+    ("RTP: packets lost (%)", 100.0, 3, |flow| {
+        (flow.packets_sent > 0).then(|| flow.packets_lost as f64 / flow.packets_sent as f64)
+    }),
+    ("RTP: three reports missing", 1.0, 0, |flow| Some(flow.reports_missing as f64)),
+];
+
 /// Mean over the runs and, of several, the 95 % confidence interval of that mean.
 fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     if values.is_empty() {
@@ -76,7 +92,11 @@ pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> Strin
         let cells: String = worlds.iter().map(cell).collect();
         format!("<tr><th scope=\"row\">{name}</th>{cells}</tr>\n")
     };
-    let metrics = if flow.tcp.is_some() { TCP_METRICS } else { METRICS };
+    let metrics = match (&flow.tcp, &flow.pair) {
+        (Some(_), _) => TCP_METRICS,
+        (None, Some(_)) => PAIR_METRICS,
+        (None, None) => METRICS,
+    };
     let rows: String = metrics.iter().map(row).collect();
     let head = format!("<th scope=\"col\">metric</th>{}", world_heads(&worlds, "mean of"));
     table(&format!("Metrics of {}", flow.name), &head, &rows)

@@ -16,6 +16,8 @@ pub(super) fn flow(packets: &[u64]) -> FlowResult {
     FlowResult {
         egress: None,
         tcp: None,
+        pair: None,
+        received: Vec::new(),
         split: None,
         paths: Vec::new(),
         name: "media".to_owned(),

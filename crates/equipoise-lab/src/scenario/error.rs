@@ -2,6 +2,7 @@ use std::io;
 
 use equipoise::control::{ConfigError, UnmetNeeds};
 use equipoise::units::{Size, Span, UnitError};
+use equipoise_pair::tpba::TpbaError;
 use equipoise_path::link::LinkError;
 use equipoise_path::video::SyntheticError;
 use thiserror::Error;
@@ -100,6 +101,9 @@ pub enum Problem {
     /// The link cannot be like that.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The periods of the flow pair cannot be like that.
+    #[error(transparent)]
+    Tpba(#[from] TpbaError),
     /// The time must be above zero.
     #[error("must be above zero")]
     NotPositive,
@@ -156,9 +160,9 @@ pub enum Problem {
         /// The largest packet.
         max: Size,
     },
-    /// A flow is more or less than one of a controlled session, background traffic and a TCP connection.
+    /// A flow is more or less than one of a controlled session, background traffic, a TCP connection and a flow pair.
     #[error(
-        "a flow has either `controller` and `report_interval`, or `window` or `kernel` or both, or only a `source`"
+        "a flow has either `controller` and `report_interval`, or `window` or `kernel` or both, or only a `source`, or a `pair`"
     )]
     WhatFlow,
     /// The key belongs to a TCP connection.
@@ -361,6 +365,37 @@ pub enum Problem {
     /// The receiver of several paths has no one buffer.
     #[error("a flow with `paths` has no egress buffer")]
     EgressOverPaths,
+    /// A flow pair lacks one of its halves, or has the keys of another flow.
+    #[error(
+        "a flow with `pair` has a `path`, a `report_interval` for its RTP half, and `window` or `kernel` or both for its TCP half; it has no `controller`, no `source` and no `egress`"
+    )]
+    WhatPair,
+    /// The key belongs to a TCP connection that is a flow of its own.
+    #[error(
+        "the TCP half of a flow pair does not have this: it sends what the pair writes, as long as the pair does, and keeps its window over idleness"
+    )]
+    NotOfAPair,
+    /// An ADU is empty or longer than the wire format can say.
+    #[error("must be between 1 B and {most}")]
+    AduSize {
+        /// The largest ADU.
+        most: Size,
+    },
+    /// The end of a probing interval is given twice.
+    #[error("a flow pair has either `interval` or `between_reductions`")]
+    IntervalOrReductions,
+    /// There is no such law of running periods.
+    #[error("there is no such running law; use loss or ap")]
+    UnknownRunningLaw,
+    /// The law of running periods lacks a parameter, or has one of the other law.
+    #[error("loss has `adapt`, `reduction_factor` and `min_rate`; ap has a `target`, and `min_rate`")]
+    RunningParameters,
+    /// Only RTP has a control protocol.
+    #[error("only a flow over RTP has this: one with a `controller` or a `pair`")]
+    OnlyOverRtp,
+    /// A flow over several paths comes back over each of them.
+    #[error("only a flow with one `path` has a way `back`")]
+    BackOverPaths,
     /// There is nothing to run.
     #[error("a scenario has {least} to {most} `[[{what}]]` sections")]
     HowMany {

@@ -2,11 +2,15 @@ use std::fmt::Write as _;
 
 use equipoise::control::{Parameter, Parameters};
 use equipoise::units::{Rate, Span};
+use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance};
 use equipoise_path::source::Traffic;
 
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
-use super::{BandwidthSource, ContentKind, Flow, FlowKind, Frames, MultipathFlow, Outage, Path, Scenario, TcpFlow};
+use super::{
+    BandwidthSource, ContentKind, Flow, FlowKind, Frames, MultipathFlow, Outage, PairFlow, Path, RunningLaw, Scenario,
+    TcpFlow,
+};
 
 /// The scenario in words.
 pub(super) fn explain(scenario: &Scenario) -> String {
@@ -75,6 +79,9 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     let several = several.collect::<Vec<_>>().join(", ");
     let over = if several.is_empty() { chain(scenario, &flow.path) } else { format!("the paths {several}") };
     writeln!(out, "  {}: packets of {} from {} on, over {over}", flow.name, flow.packet_size, flow.start)?;
+    if let Some(back) = &flow.back {
+        writeln!(out, "    back over {}", chain(scenario, back))?;
+    }
     if let Some(content) = flow.content() {
         let what = match &content.kind {
             ContentKind::Constant => "constant bit rate".to_owned(),
@@ -115,8 +122,45 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
             }
         }
         FlowKind::Tcp(tcp) => describe_tcp(tcp, out)?,
+        FlowKind::Pair(pair) => describe_pair(pair, out)?,
     }
     Ok(())
+}
+
+fn describe_pair(pair: &PairFlow, out: &mut String) -> std::fmt::Result {
+    let PairFlow { adu, tpba, law, report_interval, segment, tcp } = pair;
+    writeln!(
+        out,
+        "    flow pair: ADUs of {adu}, over TCP with packets of {segment} while it probes, over RTP while it runs"
+    )?;
+    let interval = match tpba.interval {
+        ProbeInterval::Fixed(interval) => format!("over {interval}"),
+        ProbeInterval::BetweenReductions { at_least, at_most } => {
+            format!("from one reduction of the window to the next, over {at_least} to {at_most}")
+        }
+    };
+    let tolerance = match tpba.tolerance {
+        Tolerance::Absolute(rate) => rate.to_string(),
+        Tolerance::Share(share) => format!("{:.0} %", share * 100.0),
+    };
+    writeln!(out, "    probes until three rates of TCP, each {interval}, differ by less than {tolerance}")?;
+    write!(out, "    runs for {} with reports every {report_interval}", tpba.running)?;
+    if let Some(early) = tpba.early_return {
+        let EarlyReturn { reductions, share } = early;
+        write!(out, ", or until {reductions} reductions in a row by {:.0} % or more", share * 100.0)?;
+    }
+    writeln!(out)?;
+    match law {
+        RunningLaw::Loss(RunningConfig { adapt, reduction_factor, min_rate }) => writeln!(
+            out,
+            "    its rate falls by {reduction_factor} times the loss every {adapt}, to {min_rate} at the lowest"
+        )?,
+        RunningLaw::Ap { target, min_rate } => writeln!(
+            out,
+            "    its rate is AP's with a target of {target}, from {min_rate} up to the rate that TCP had"
+        )?,
+    }
+    describe_tcp(tcp, out)
 }
 
 fn describe_parameters(given: &Parameters, known: &[Parameter], out: &mut String) -> std::fmt::Result {
@@ -184,7 +228,7 @@ fn background_load(scenario: &Scenario, link: usize, at: Span) -> Rate {
                 Traffic::Poisson | Traffic::Constant => rate,
             }
         }
-        FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) => 0.0,
+        FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => 0.0,
     });
     Rate::from_bps_f64(sum.sum()).unwrap_or(Rate::ZERO)
 }

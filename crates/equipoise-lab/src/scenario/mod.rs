@@ -9,6 +9,7 @@ mod error;
 mod explain;
 mod multipath;
 mod overrides;
+mod pair;
 mod raw;
 mod tcp;
 
@@ -24,6 +25,7 @@ pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError};
 pub use multipath::{MultipathFlow, Outage, Path, SplitChoice};
 pub use overrides::Override;
+pub use pair::{PairFlow, RunningLaw};
 pub use tcp::{BandwidthSource, LawChoice, TcpFlow};
 pub use toml::Value;
 
@@ -42,8 +44,11 @@ pub struct Scenario {
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
-    /// Time between two samples of the connections' and links' states, where there are TCP flows or egress buffers.
+    /// Time between two samples of the connections' and links' states, where there are TCP flows, flow pairs or egress buffers,
+    /// and of the rates at the receivers.
     pub sample_interval: Span,
+    /// Whether the rates of IP packets at all flows' receivers are sampled; those of flow pairs always are.
+    pub receiver_rates: bool,
     /// The links, each with two directions of the same kind.
     pub links: Vec<Link>,
     /// The paths that flows over several of them choose from.
@@ -61,7 +66,7 @@ pub struct Link {
     pub config: LinkConfig,
 }
 
-/// A flow: a controlled session, over one path or several, background traffic or a TCP connection.
+/// A flow: a controlled session, over one path or several, background traffic, a TCP connection or a flow pair.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Its name.
@@ -69,12 +74,28 @@ pub struct Flow {
     /// The links that its media pass, in order, by their place in [`Scenario::links`]; reports come back over the other
     /// direction of the same links. Of a flow over several paths, the links of all of them, in the scenario's order.
     pub path: Vec<usize>,
-    /// Size of its IP packets.
+    /// The links that reports and acknowledgements pass on a way of their own, in order, each in its forward direction; `None`
+    /// for the other direction of the links of [`path`](Self::path).
+    pub back: Option<Vec<usize>>,
+    /// Size of its IP packets; of a flow pair's RTP packets.
     pub packet_size: Size,
     /// When it starts.
     pub start: Span,
+    /// What RTCP goes by, of a flow over RTP.
+    pub rtcp: Rtcp,
     /// What it sends.
     pub kind: FlowKind,
+}
+
+/// What decides the size and the times of a flow's RTCP packets, if it is not the run's seed and the flow's place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rtcp {
+    /// Canonical name of the sender (RFC 3550, Sec. 6.5.1).
+    pub sender: Option<String>,
+    /// Canonical name of the receiver.
+    pub receiver: Option<String>,
+    /// Seed of the flow's source number and of the times of its compound packets (RFC 3550, Sec. 6.2).
+    pub seed: Option<u64>,
 }
 
 /// What a flow sends.
@@ -105,6 +126,8 @@ pub enum FlowKind {
     Tcp(TcpFlow),
     /// Media at the rate of a controller, divided among several paths.
     Multipath(MultipathFlow),
+    /// Application data units over TCP and RTP in turn.
+    Pair(PairFlow),
 }
 
 /// A controller of the catalogue with values for its parameters.
@@ -129,8 +152,9 @@ impl ControllerChoice {
 impl Flow {
     /// The target delay of a session that has one.
     pub const fn target(&self) -> Option<Span> {
-        match self.kind {
-            FlowKind::Session { target, .. } | FlowKind::Multipath(MultipathFlow { target, .. }) => target,
+        match &self.kind {
+            FlowKind::Session { target, .. } | FlowKind::Multipath(MultipathFlow { target, .. }) => *target,
+            FlowKind::Pair(pair) => pair.target(),
             FlowKind::Background { .. } | FlowKind::Tcp(_) => None,
         }
     }
@@ -139,7 +163,7 @@ impl Flow {
     pub const fn egress(&self) -> Option<usize> {
         match self.kind {
             FlowKind::Session { egress, .. } => egress,
-            FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) => None,
+            FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => None,
         }
     }
 
@@ -148,7 +172,7 @@ impl Flow {
         match &self.kind {
             FlowKind::Session { content, .. } => content.as_ref(),
             FlowKind::Tcp(tcp) => tcp.content.as_ref(),
-            FlowKind::Background { .. } | FlowKind::Multipath(_) => None,
+            FlowKind::Background { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_) => None,
         }
     }
 
@@ -159,12 +183,20 @@ impl Flow {
         egress.and_then(|egress| whole.get(..egress)).unwrap_or(whole)
     }
 
-    /// The report interval of a session.
+    /// The TCP connection that it is, or has as a half.
+    pub const fn connection(&self) -> Option<&TcpFlow> {
+        match &self.kind {
+            FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) => Some(tcp),
+            FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Multipath(_) => None,
+        }
+    }
+
+    /// The report interval of a session or of a flow pair's RTP half.
     pub const fn report_interval(&self) -> Option<Span> {
         match self.kind {
-            FlowKind::Session { report_interval, .. } | FlowKind::Multipath(MultipathFlow { report_interval, .. }) => {
-                Some(report_interval)
-            }
+            FlowKind::Session { report_interval, .. }
+            | FlowKind::Multipath(MultipathFlow { report_interval, .. })
+            | FlowKind::Pair(PairFlow { report_interval, .. }) => Some(report_interval),
             FlowKind::Background { .. } | FlowKind::Tcp(_) => None,
         }
     }
@@ -198,14 +230,17 @@ impl Scenario {
         Self::parse(&overrides::apply(text, overrides)?)
     }
 
-    /// Whether connections' and links' states are sampled: where there are TCP flows or egress buffers.
+    /// Whether connections' and links' states are sampled: if there are TCP flows, flow pairs or egress buffers, or if the rates
+    /// at the receivers are asked for.
     pub fn is_sampled(&self) -> bool {
-        self.flows.iter().any(|flow| matches!(flow.kind, FlowKind::Tcp(_)) || flow.egress().is_some())
+        let is_sampled =
+            |flow: &Flow| matches!(flow.kind, FlowKind::Tcp(_) | FlowKind::Pair(_)) || flow.egress().is_some();
+        self.receiver_rates || self.flows.iter().any(is_sampled)
     }
 
     /// Whether a live run needs the kernel's congestion control of this name.
     pub fn wants_of_kernel(&self, name: &str) -> bool {
-        self.flows.iter().any(|flow| matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.congestion_control() == name))
+        self.flows.iter().any(|flow| flow.connection().is_some_and(|tcp| tcp.congestion_control() == name))
     }
 
     /// The scenario in words: what would run, and how loaded the links would be.
@@ -229,7 +264,7 @@ impl Scenario {
     pub fn paths_of(&self, flow: &Flow) -> impl Iterator<Item = &Path> {
         let places = match &flow.kind {
             FlowKind::Multipath(multipath) => multipath.paths.as_slice(),
-            FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) => &[],
+            FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Pair(_) => &[],
         };
         places.iter().filter_map(|&place| self.paths.get(place))
     }
@@ -243,7 +278,7 @@ impl Scenario {
         let sharing = self.flows.iter().filter(|flow| flow.path.iter().any(|link| path.contains(link)));
         let load = sharing.flat_map(|flow| match &flow.kind {
             FlowKind::Background { rate, .. } => rate.steps().iter().map(|&(at, _)| flow.start + at).collect(),
-            FlowKind::Tcp(_) | FlowKind::Session { .. } | FlowKind::Multipath(_) => Vec::new(),
+            FlowKind::Tcp(_) | FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_) => Vec::new(),
         });
         let mut steps: Vec<_> = capacity.chain(load).collect();
         steps.sort_unstable();

@@ -15,6 +15,7 @@ pub(super) struct RawScenario {
     pub(super) warm_up: Option<Spanned<Value>>,
     pub(super) seed: Option<u64>,
     pub(super) sample_interval: Option<Spanned<Value>>,
+    pub(super) receiver_rates: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) link: Vec<RawLink>,
     #[serde(default)]
@@ -55,6 +56,7 @@ pub(super) struct RawOutage {
 pub(super) struct RawFlow {
     pub(super) name: Spanned<String>,
     pub(super) path: Option<Vec<Spanned<String>>>,
+    pub(super) back: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) paths: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) split: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) period: Option<Spanned<Value>>,
@@ -69,6 +71,53 @@ pub(super) struct RawFlow {
     pub(super) kernel: Option<Spanned<String>>,
     pub(super) bandwidth: Option<RawBandwidth>,
     pub(super) tcp: Option<RawTcp>,
+    pub(super) pair: Option<RawPair>,
+    pub(super) rtcp: Option<RawRtcp>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPair {
+    pub(super) adu: Spanned<Value>,
+    pub(super) segment: Option<Spanned<Value>>,
+    pub(super) interval: Option<Spanned<Value>>,
+    pub(super) between_reductions: Option<RawBetweenReductions>,
+    pub(super) tolerance: Option<Spanned<Value>>,
+    pub(super) running: Option<Spanned<Value>>,
+    pub(super) early_return: Option<RawEarlyReturn>,
+    pub(super) law: Option<RawRunningLaw>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawBetweenReductions {
+    pub(super) at_least: Spanned<Value>,
+    pub(super) at_most: Spanned<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawEarlyReturn {
+    pub(super) reductions: Spanned<u32>,
+    pub(super) share: Spanned<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRunningLaw {
+    pub(super) name: Spanned<String>,
+    pub(super) adapt: Option<Spanned<Value>>,
+    pub(super) reduction_factor: Option<Spanned<f64>>,
+    pub(super) min_rate: Option<Spanned<Value>>,
+    pub(super) target: Option<Spanned<Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRtcp {
+    pub(super) sender: Option<Spanned<String>>,
+    pub(super) receiver: Option<Spanned<String>>,
+    pub(super) seed: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -128,9 +177,14 @@ pub(super) struct RawStep {
 }
 
 impl RawFlow {
-    /// Whether it is to be a TCP connection.
+    /// Whether it is to be a TCP connection, or to have one as a half.
     pub(super) const fn is_tcp(&self) -> bool {
         self.window.is_some() || self.kernel.is_some()
+    }
+
+    /// Whether a key is given that makes it a flow of another kind than a flow pair.
+    pub(super) const fn has_other_than_a_pair(&self) -> bool {
+        self.controller.is_some() || self.source.is_some() || self.egress.is_some()
     }
 
     /// A key that is given and belongs to flows over several paths alone.

@@ -2,6 +2,7 @@
 
 mod metrics;
 mod overrides;
+mod pairs;
 mod paths;
 mod replay;
 mod report;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{Claim, Figure, Results, Verdict};
 use equipoise_lab::result::{Run, World};
 use equipoise_lab::scenario::{Override, Scenario, ScenarioError};
-use equipoise_lab::sim::{self, SimError};
+use equipoise_lab::sim::{self, RunObserver, SimError};
 use equipoise_lab::statistics::{Estimate, mean_95};
 
 /// How to run it.
@@ -109,6 +109,23 @@ impl<'a> Lab<'a> {
         };
         let scenarios: Vec<_> = scenarios.into_iter().map(seeded).collect();
         sim::simulate_each(&scenarios, self.options.threads, counted)
+    }
+
+    /// One run of each scenario, each with an observer of its own; else as [`each`](Self::each).
+    pub(crate) fn each_observed<T: Send, O: RunObserver>(
+        &self,
+        scenarios: impl IntoIterator<Item = (impl Borrow<Scenario> + Sync, u32)>,
+        observer: impl Fn() -> O + Sync,
+        keep: impl Fn(&Run, O) -> T + Sync,
+    ) -> Result<Vec<T>, SimError> {
+        let seeded = |(scenario, number)| (scenario, self.options.seed.wrapping_add(u64::from(number)));
+        let counted = |run: Run, observer| {
+            let kept = keep(&run, observer);
+            self.count(1);
+            kept
+        };
+        let scenarios: Vec<_> = scenarios.into_iter().map(seeded).collect();
+        sim::simulate_each_observed(&scenarios, self.options.threads, observer, counted)
     }
 
     /// So many runs, each with a seed of its own and a scenario of its own, made from its place among them: 0 for the first,

@@ -1,17 +1,19 @@
 use equipoise::units::Span;
-use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance, TpbaConfig};
 
-use super::fig29::setting;
+use std::collections::BTreeMap;
+
+use super::fig29::{CASES, CHANGE_S};
 use super::measures::{deviations, mean_fairness, mean_rate};
-use super::setting::{ADU2, Kind, OPEN_WINDOW, PAPER_WINDOW, Plan, RunningLaw, Setting, Trace, run_all};
-use super::{Found, Lab, Options, drafts, mean_of, seeds, with_interval};
+use super::setting::{
+    CEILING, FIG19, FIG22, OPEN_WINDOW, PAPER_WINDOW, RIVALS, Trace, run_all, with_flow_like, with_flows, with_window,
+};
+use super::{Found, Lab, Options, drafts, mean_of, parse, parse_with, with_interval};
 use crate::{Figure, Table};
+use equipoise_lab::scenario::{Flow, Override, Scenario, Value};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
 const RUNS: u32 = 10;
-/// Where flow 4 begins in Sec. 6.2.
-const CHANGE_S: usize = 200;
 /// Many TPBA flows beside as many TCP flows.
 const PAIRS: [usize; 4] = [1, 2, 4, 8];
 const MANY_S: f64 = 200.0;
@@ -30,52 +32,61 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     ceiling(lab, found)
 }
 
-fn pair(tpba: TpbaConfig, law: RunningLaw) -> Kind {
-    Kind::Pair { tpba, law, report: Span::from_secs(1), adu: ADU2 }
-}
-
 /// The paper's improvements, all three (Tobe 1999, Sec. 4 and 7).
-const IMPROVED: TpbaConfig = TpbaConfig {
-    // Ours: a reduction within a round trip of a full queue belongs to the one before; without any, the paper's second.
-    interval: ProbeInterval::BetweenReductions { at_least: Span::from_millis(600), at_most: Span::from_secs(1) },
-    tolerance: Tolerance::PROPORTIONAL,
-    early_return: Some(EarlyReturn::STANDARD),
-    ..TpbaConfig::PAPER
-};
-
-fn rate(name: &'static str) -> Kind {
-    Kind::Rate { name, parameters: vec![("max_rate", "1.2 Mbit/s".to_owned())], report: Span::from_millis(100) }
-}
-
-fn ap() -> Kind {
-    let parameters = vec![
-        ("target", format!("{AP_TARGET_MS} ms")),
-        ("min_rate", "10 kbit/s".to_owned()),
-        ("max_rate", "1.2 Mbit/s".to_owned()),
-    ];
-    Kind::Rate { name: "ap", parameters, report: Span::from_secs(1) }
-}
-
-const LOSS: RunningLaw = RunningLaw::Loss(RunningConfig::PAPER);
-
-fn rivals() -> Vec<(&'static str, Kind)> {
+///
+/// Ours: a reduction within a round trip of a full queue belongs to the one before; without any, the paper's second.
+fn improved() -> Vec<Override> {
+    let texts = |pairs: [(&str, &str); 2]| pairs.map(|(key, text)| (key.to_owned(), Value::from(text))).into();
+    let between: BTreeMap<String, Value> = texts([("at_least", "600 ms"), ("at_most", "1 s")]);
+    let early: BTreeMap<String, Value> =
+        [("reductions".to_owned(), Value::from(2)), ("share".to_owned(), Value::from(0.25))].into();
     vec![
-        ("TPBA", pair(TpbaConfig::PAPER, LOSS)),
-        ("TPBA with the paper's improvements", pair(IMPROVED, LOSS)),
-        ("LDA-1-0.5-100-3", super::fig3::lda("lda", (1.0, 0.5), (10, 100), 3.0)),
-        ("RAP", rate("rap")),
-        ("TFRC", rate("tfrc")),
-        ("TCP", Kind::Tcp),
+        Override::remove("flow.\"flow 3\".pair.interval"),
+        Override::set("flow.\"flow 3\".pair.between_reductions", between),
+        Override::set("flow.\"flow 3\".pair.tolerance", 0.05),
+        Override::set("flow.\"flow 3\".pair.early_return", early),
     ]
 }
 
-fn ceilings() -> Vec<(&'static str, Kind)> {
-    let ap_law = RunningLaw::Ap(Span::from_millis(AP_TARGET_MS));
+/// AP in the place of the paper's law of running periods, which keeps its lowest rate.
+fn governed_by_ap() -> Vec<Override> {
     vec![
-        ("AP", ap()),
-        ("AP below TPBA's ceiling", pair(TpbaConfig::PAPER, ap_law)),
-        ("TPBA", pair(TpbaConfig::PAPER, LOSS)),
-        ("TCP", Kind::Tcp),
+        Override::set("flow.\"flow 3\".pair.law.name", "ap"),
+        Override::set("flow.\"flow 3\".pair.law.target", format!("{AP_TARGET_MS} ms")),
+        Override::remove("flow.\"flow 3\".pair.law.adapt"),
+        Override::remove("flow.\"flow 3\".pair.law.reduction_factor"),
+    ]
+}
+
+/// TCP in the place of flow number `index`: what flow number `like` is.
+fn with_tcp(scenario: Scenario, index: usize, like: usize) -> Scenario {
+    let tcp = scenario.flows.get(like).cloned();
+    tcp.map(|tcp| with_flow_like(scenario.clone(), index, &tcp)).unwrap_or(scenario)
+}
+
+/// The setting of Sec. 6.2 with each rival as flow 3.
+fn rivals() -> Vec<(&'static str, Scenario)> {
+    vec![
+        ("TPBA", parse(FIG22)),
+        ("TPBA with the paper's improvements", parse_with(FIG22, &improved())),
+        ("LDA-1-0.5-100-3", CASES[CASES.len() - 1].scenario()),
+        ("RAP", parse(RIVALS)),
+        ("TFRC", parse_with(RIVALS, &[Override::set("flow.\"flow 3\".controller.name", "tfrc")])),
+        ("TCP", with_tcp(parse(FIG22), 2, 0)),
+    ]
+}
+
+/// One TCP flow whose window is open beside each flow as flow 1.
+fn ceilings() -> Vec<(&'static str, Scenario)> {
+    let tpba = |scenario: Scenario| {
+        let pair = with_window(scenario, OPEN_WINDOW).flows.swap_remove(2);
+        with_flow_like(parse(CEILING), 0, &pair)
+    };
+    vec![
+        ("AP", parse(CEILING)),
+        ("AP below TPBA's ceiling", tpba(parse_with(FIG22, &governed_by_ap()))),
+        ("TPBA", tpba(parse(FIG22))),
+        ("TCP", with_tcp(parse(CEILING), 0, 1)),
     ]
 }
 
@@ -88,21 +99,27 @@ fn share(trace: &Trace, media: usize, stretch: (f64, f64)) -> f64 {
     mean(0..media) / mean(media..trace.rates.len())
 }
 
+/// So many flow pairs, each a tenth of a second after the last, and as many TCP flows.
+fn many_flows(pairs: usize) -> Scenario {
+    let mut scenario = parse(FIG19);
+    scenario.duration = Span::from_secs(MANY_S as i64);
+    let [Some(tcp), Some(pair)] = [0, 5].map(|place| scenario.flows.get(place).cloned()) else { return scenario };
+    let pair = |number| Flow { start: Span::from_millis(100 * number), ..pair.clone() };
+    let flows = (0..pairs as i64).map(pair).chain((0..pairs).map(|_| tcp.clone())).collect();
+    with_flows(scenario, flows)
+}
+
 fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
     let mut last = None;
     for (window, words) in [(PAPER_WINDOW, "16 kB"), (OPEN_WINDOW, "open")] {
         for pairs in PAIRS {
-            let media = (0..pairs).map(|number| Plan::tpba(number as f64 / 10.0, ADU2));
-            let flows: Vec<_> = media.chain((0..pairs).map(|_| Plan::tcp(0.0))).collect();
-            let of = |seed| Setting { round_trip_ms: 12, duration_s: MANY_S, window, flows: flows.clone(), seed };
-            let settings: Vec<_> = seeds(lab, runs).map(of).collect();
+            let scenario = with_window(many_flows(pairs), window);
             let settled = (MANY_S / 4.0, MANY_S);
             let all: Vec<_> = (0..2 * pairs).collect();
-            let keep =
-                |_: &Setting, trace: Trace| (mean_fairness(&trace, &all, settled), share(&trace, pairs, settled));
-            let seen = run_all(lab, &settings, 1.0, keep)?;
+            let keep = |trace: Trace| (mean_fairness(&trace, &all, settled), share(&trace, pairs, settled));
+            let seen = run_all(lab, &scenario, runs, keep)?;
             let fair = mean_of(seen.iter().map(|seen| seen.0));
             let share = mean_of(seen.iter().map(|seen| seen.1));
             rows.push(vec![words.to_owned(), pairs.to_string(), with_interval(fair, 3), with_interval(share, 2)]);
@@ -127,14 +144,13 @@ fn compare(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
     for (window, words) in [(PAPER_WINDOW, "16 kB"), (OPEN_WINDOW, "open")] {
-        for (name, kind) in rivals() {
-            let settings: Vec<_> = seeds(lab, runs).map(|seed| setting(kind.clone(), CHANGE_S, window, seed)).collect();
-            let keep = |_: &Setting, trace: Trace| {
+        for (name, scenario) in rivals() {
+            let keep = |trace: Trace| {
                 let [tcp, media] = [[0, 1], [2, 2]]
                     .map(|flows| flows.map(|flow| mean_rate(&trace, flow, (50.0, 200.0))).iter().sum::<f64>() / 2.0);
                 (deviations(&trace.rates, CHANGE_S), media / tcp)
             };
-            let seen = run_all(lab, &settings, 1.0, keep)?;
+            let seen = run_all(lab, &with_window(scenario, window), runs, keep)?;
             let of = |value: fn(&super::measures::Deviations) -> f64| {
                 let known = seen.iter().filter_map(|(found, _)| found.as_ref());
                 with_interval(mean_of(known.map(|found| value(found) / 1e3)), 0)
@@ -185,18 +201,13 @@ fn compare(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 fn ceiling(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
-    for (name, kind) in ceilings() {
-        let media = Plan { kind, start_s: 0.0, stop_s: None };
-        let flows = vec![media, Plan::tcp(0.0)];
-        let of =
-            |seed| Setting { round_trip_ms: 12, duration_s: MANY_S, window: OPEN_WINDOW, flows: flows.clone(), seed };
-        let settings: Vec<_> = seeds(lab, runs).map(of).collect();
+    for (name, scenario) in ceilings() {
         let stretch = (MANY_S / 4.0, MANY_S);
-        let keep = |_: &Setting, trace: Trace| {
+        let keep = |trace: Trace| {
             let delay = trace.delays_s.first().copied().unwrap_or(f64::NAN);
             (mean_rate(&trace, 0, stretch) / 1e3, share(&trace, 1, stretch), 1e3 * delay)
         };
-        let seen = run_all(lab, &settings, 1.0, keep)?;
+        let seen = run_all(lab, &scenario, runs, keep)?;
         let [rate, share, delay] = [
             mean_of(seen.iter().map(|seen| seen.0)),
             mean_of(seen.iter().map(|seen| seen.1)),

@@ -1,7 +1,10 @@
+use equipoise::units::{Size, Span};
+
 use super::measures::{self, mean_fairness, running_periods};
-use super::setting::{ADU1, ADU2, PAPER_WINDOW, Plan, Setting, Trace, run_all};
-use super::{Found, Lab, Options, drafts, mean_of, rates_chart, seeds, with_interval};
+use super::setting::{FIG10, Trace, over, run_all};
+use super::{Found, Lab, Options, drafts, mean_of, parse, rates_chart, with_interval};
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
+use equipoise_lab::scenario::{FlowKind, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, quantile, sorted};
 
@@ -18,26 +21,43 @@ pub(super) struct Visit {
     pub(super) duration_s: f64,
 }
 
-/// Path, ADU and names.
-const CASES: [(i64, u64, &str); 4] = [
-    (12, 5120, "12 ms, ADUs of 5120 bytes (Fig. 10 to 12)"),
-    (160, 5120, "160 ms, ADUs of 5120 bytes (Fig. 14 to 16)"),
-    (12, 64, "12 ms, ADUs of 64 bytes"),
-    (160, 64, "160 ms, ADUs of 64 bytes (Fig. 17 and 18)"),
+/// A path, a size of ADUs, and what they are called.
+pub(super) struct Case {
+    pub(super) round_trip: Span,
+    pub(super) adu: Size,
+    name: &'static str,
+}
+
+/// Ten payloads of 512 bytes, and one of 64 (Tobe 1999, Sec. 6.1).
+pub(super) const ADU2: Size = Size::from_bytes(5120);
+pub(super) const ADU1: Size = Size::from_bytes(64);
+pub(super) const SHORT: Span = Span::from_millis(12);
+pub(super) const LONG: Span = Span::from_millis(160);
+
+const CASES: [Case; 4] = [
+    Case { round_trip: SHORT, adu: ADU2, name: "12 ms, ADUs of 5120 bytes (Fig. 10 to 12)" },
+    Case { round_trip: LONG, adu: ADU2, name: "160 ms, ADUs of 5120 bytes (Fig. 14 to 16)" },
+    Case { round_trip: SHORT, adu: ADU1, name: "12 ms, ADUs of 64 bytes" },
+    Case { round_trip: LONG, adu: ADU1, name: "160 ms, ADUs of 64 bytes (Fig. 17 and 18)" },
 ];
+
+/// The scenario with ADUs of another size.
+pub(super) fn with_adu(mut scenario: Scenario, size: Size) -> Scenario {
+    for flow in &mut scenario.flows {
+        if let FlowKind::Pair(pair) = &mut flow.kind {
+            pair.adu = size;
+        }
+    }
+    scenario
+}
 
 pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2) * CASES.len() as u32
 }
 
-fn traces(lab: &Lab<'_>, (round_trip_ms, adu, _): (i64, u64, &str)) -> Result<Vec<Trace>, SimError> {
-    let adu = if adu == ADU1.as_bytes() { ADU1 } else { ADU2 };
-    let second = Plan { stop_s: Some(VISIT.second.1), ..Plan::tcp(VISIT.second.0) };
-    let flows = vec![Plan::tcp(0.0), second, Plan::tpba(1.0, adu)];
-    let setting =
-        |seed| Setting { round_trip_ms, duration_s: DURATION_S, window: PAPER_WINDOW, flows: flows.clone(), seed };
-    let settings: Vec<_> = seeds(lab, lab.options.runs(RUNS, 2)).map(setting).collect();
-    run_all(lab, &settings, 1.0, |_, trace| trace)
+fn traces(lab: &Lab<'_>, case: &Case) -> Result<Vec<Trace>, SimError> {
+    let scenario = with_adu(over(parse(FIG10), case.round_trip), case.adu);
+    run_all(lab, &scenario, lab.options.runs(RUNS, 2), |trace| trace)
 }
 
 /// Flows that are there in a stretch; `None` where that changes in it, or in the probing before it.
@@ -68,10 +88,10 @@ pub(super) fn fairness_after_probing(trace: &Trace, visit: Visit) -> f64 {
 pub(super) fn fairness(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut charts, mut rows) = (Vec::new(), Vec::new());
-    for case in CASES {
+    for (number, case) in CASES.iter().enumerate() {
         let traces = traces(lab, case)?;
         let fair = mean_of(traces.iter().map(|trace| fairness_after_probing(trace, VISIT)));
-        if case == CASES[0] {
+        if number == 0 {
             found.claims.push(
                 drafts("Fig. 11", runs)(
                     "fig11.fair_after_probe",
@@ -83,9 +103,9 @@ pub(super) fn fairness(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError>
                 .decide(fair, |ours| ours.ci95[0] > 0.95, ""),
             );
         }
-        rows.push(vec![case.2.to_owned(), with_interval(fair, 4)]);
+        rows.push(vec![case.name.to_owned(), with_interval(fair, 4)]);
         let names = ["flow 1, TCP", "flow 2, TCP", "flow 3, TPBA"];
-        charts.extend(traces.first().map(|trace| rates_chart(case.2, trace, 1.0, &names)));
+        charts.extend(traces.first().map(|trace| rates_chart(case.name, trace, 1.0, &names)));
     }
     found.figures.push(Figure {
         name: "Fig. 10, 11, 14, 15, 17, 18".to_owned(),
@@ -117,23 +137,23 @@ pub(super) fn gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     // The first two seconds are TCP's slow start, which no switch is compared with.
     let gaps_of = |trace: &Trace| measures::gaps(trace, 3.0);
     let (mut charts, mut rows) = (Vec::new(), Vec::new());
-    for case in CASES {
+    for (number, case) in CASES.iter().enumerate() {
         let traces = traces(lab, case)?;
         let gaps: Vec<_> = traces.iter().map(gaps_of).collect();
         let of = |value: fn(&measures::Gaps) -> f64| mean_of(gaps.iter().map(value));
         let ratio = of(|gaps| largest(&gaps.at_switches) / largest(&gaps.probing));
         let calmer = of(|gaps| deviation(&gaps.running) / deviation(&gaps.probing));
-        if case == CASES[0] {
+        if number == 0 {
             found.claims.extend(claims(runs, ratio, calmer));
         }
         rows.push(vec![
-            case.2.to_owned(),
+            case.name.to_owned(),
             with_interval(of(|gaps| 1e3 * largest(&gaps.at_switches)), 1),
             with_interval(of(|gaps| 1e3 * largest(&gaps.probing)), 1),
             with_interval(of(|gaps| 1e3 * quantile(&sorted(&gaps.running), 0.99)), 1),
             with_interval(ratio, 2),
         ]);
-        charts.extend(traces.first().map(|trace| gaps_chart(case.2, trace)));
+        charts.extend(traces.first().map(|trace| gaps_chart(case.name, trace)));
     }
     found.figures.push(Figure {
         name: "Fig. 12 and 16".to_owned(),
@@ -182,8 +202,8 @@ fn claims(runs: u32, ratio: Option<Estimate>, calmer: Option<Estimate>) -> [crat
 }
 
 fn gaps_chart(title: &str, trace: &Trace) -> Plot {
-    let points = trace.adus.windows(2).map(|pair| (pair[1].0, 1e3 * (pair[1].0 - pair[0].0))).collect();
-    let switches = trace.began.iter().map(|began| (began.0, 0.0)).collect();
+    let points = trace.adus.windows(2).map(|pair| (pair[1].at_s, 1e3 * (pair[1].at_s - pair[0].at_s))).collect();
+    let switches = trace.began.iter().map(|began| (began.at_s, 0.0)).collect();
     Plot {
         title: title.to_owned(),
         x: "time (s)",

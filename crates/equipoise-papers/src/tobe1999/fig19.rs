@@ -1,8 +1,9 @@
-use equipoise::units::Size;
+use equipoise::units::{Size, Span};
 
+use super::fig10::{ADU1, ADU2, LONG, SHORT, with_adu};
 use super::measures::{mean_fairness, running_periods};
-use super::setting::{ADU1, ADU2, PAPER_WINDOW, Plan, Setting, Trace, run_all};
-use super::{Found, Lab, Options, drafts, mean_of, seeds, with_interval};
+use super::setting::{FIG19, Trace, over, run_all};
+use super::{Found, Lab, Options, drafts, mean_of, parse, with_interval};
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
@@ -12,11 +13,11 @@ const RUNS: u32 = 10;
 const DURATION_S: f64 = 40.0;
 /// The paper's numbers of connections are on an axis that is not in the text.
 const MOST_CONNECTIONS: usize = 5;
-const CASES: [(i64, Size, &str); 4] = [
-    (12, ADU2, "12 ms, 5120 bytes"),
-    (160, ADU2, "160 ms, 5120 bytes"),
-    (12, ADU1, "12 ms, 64 bytes"),
-    (160, ADU1, "160 ms, 64 bytes"),
+const CASES: [(Span, Size, &str); 4] = [
+    (SHORT, ADU2, "12 ms, 5120 bytes"),
+    (LONG, ADU2, "160 ms, 5120 bytes"),
+    (SHORT, ADU1, "12 ms, 64 bytes"),
+    (LONG, ADU1, "160 ms, 64 bytes"),
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
@@ -34,27 +35,20 @@ fn fairness(trace: &Trace) -> f64 {
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut layers) = (vec![Vec::new(); MOST_CONNECTIONS], Vec::new());
-    for (round_trip_ms, adu, name) in CASES {
+    for (round_trip, adu, name) in CASES {
+        let scenario = with_adu(over(parse(FIG19), round_trip), adu);
         let (mut points, mut means) = (Vec::new(), Vec::new());
         for connections in 1..=MOST_CONNECTIONS {
-            let mut flows = vec![Plan::tcp(0.0); connections];
-            flows.push(Plan::tpba(1.0, adu));
-            let setting = |seed| Setting {
-                round_trip_ms,
-                duration_s: DURATION_S,
-                window: PAPER_WINDOW,
-                flows: flows.clone(),
-                seed,
-            };
-            let settings: Vec<_> = seeds(lab, runs).map(setting).collect();
-            let fair = run_all(lab, &settings, 1.0, |_, trace| fairness(&trace))?;
+            let mut scenario = scenario.clone();
+            scenario.flows.drain(connections..MOST_CONNECTIONS);
+            let fair = run_all(lab, &scenario, runs, |trace| fairness(&trace))?;
             let known: Vec<_> = fair.iter().copied().filter(|fair| fair.is_finite()).collect();
             points.extend(known.iter().map(|fair| (connections as f64, *fair)));
             let mean = mean_of(known);
             means.extend(mean.map(|mean| (connections as f64, mean.value)));
             rows[connections - 1].push(with_interval(mean, 3));
         }
-        if (round_trip_ms, adu) == (12, ADU2) {
+        if (round_trip, adu) == (SHORT, ADU2) {
             let slope = regression(&points).map(|line| line.slope);
             found.claims.push(
                 drafts("Fig. 19", runs * MOST_CONNECTIONS as u32)(

@@ -1,25 +1,22 @@
 use equipoise::units::Span;
-use equipoise_pair::tpba::{Period, RunningConfig, TpbaConfig};
 
-use super::fig3::lda;
 use super::measures::{Deviations, deviations, mean_rate};
-use super::setting::{ADU2, Kind, PAPER_WINDOW, Plan, RunningLaw, Setting, Trace, run_all};
-use super::{
-    Found, Lab, Options, difference, drafts, mean_of, rates_chart, seeds, setting::run as run_one, with_interval,
-};
+use super::setting::{FIG22, FIG24, FIG26, Trace, run_all};
+use super::{Found, Lab, Options, difference, drafts, mean_of, parse_with, rates_chart, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
+use equipoise_lab::result::PairTransport;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, quantile, sorted};
 
 /// Tobe 1999, Sec. 6.2: ten trials of each case.
 const RUNS: u32 = 10;
-const DURATION_S: f64 = 300.0;
 /// Flow 4 begins.
-const CHANGE_S: usize = 200;
+pub(super) const CHANGE_S: usize = 200;
+/// Its place.
+const FOURTH: usize = 3;
 /// Two cases have not reached their cycle by then, and are looked at for twice as long.
 const LATE_CHANGE_S: usize = 400;
-/// `r_0`, in kbit/s.
-const INITIAL: u32 = 10;
 
 /// A case of Table 4.
 #[derive(Clone, Copy)]
@@ -77,36 +74,38 @@ impl Case {
         format!("{scheme}-{}-{}-{}-{}", self.adapt.0, self.adapt.1, self.third, self.factor)
     }
 
-    fn kind(&self) -> Kind {
-        let seconds = |s: f64| Span::from_secs_f64(s).unwrap_or(Span::from_secs(1));
-        match self.scheme {
-            Scheme::Tpba => {
-                let tpba = TpbaConfig { running: Span::from_secs(i64::from(self.third)), ..TpbaConfig::PAPER };
-                let (adapt, reduction_factor) = (seconds(self.adapt.0), f64::from(self.factor));
-                let law = RunningLaw::Loss(RunningConfig { adapt, reduction_factor, ..RunningConfig::PAPER });
-                Kind::Pair { tpba, law, report: seconds(self.adapt.1), adu: ADU2 }
+    /// Two TCP flows, the media flow, and a third TCP flow that comes late.
+    pub(super) fn scenario(&self) -> Scenario {
+        let of_media = |key: &str| format!("flow.\"flow 3\".{key}");
+        let (text, third, law) = match self.scheme {
+            Scheme::Tpba => (FIG22, Override::set(of_media("pair.running"), format!("{} s", self.third)), "pair.law"),
+            Scheme::Ldaf | Scheme::Lda => {
+                let increase = Override::set(of_media("controller.increase"), format!("{} kbit/s", self.third));
+                (if self.scheme == Scheme::Lda { FIG26 } else { FIG24 }, increase, "controller")
             }
-            Scheme::Ldaf => lda("ldaf", self.adapt, (INITIAL, self.third), f64::from(self.factor)),
-            Scheme::Lda => lda("lda", self.adapt, (INITIAL, self.third), f64::from(self.factor)),
+        };
+        let (adapt, report) = self.adapt;
+        let mut scenario = parse_with(
+            text,
+            &[
+                third,
+                Override::set(of_media(&format!("{law}.adapt")), format!("{adapt} s")),
+                Override::set(of_media(&format!("{law}.reduction_factor")), i64::from(self.factor)),
+                Override::set(of_media("report_interval"), format!("{report} s")),
+            ],
+        );
+        let later = Span::from_secs(self.change_s() as i64 - CHANGE_S as i64);
+        scenario.duration = scenario.duration + later;
+        if let Some(fourth) = scenario.flows.get_mut(FOURTH) {
+            fourth.start = fourth.start + later;
         }
+        scenario
     }
 
     /// When flow 4 begins.
     fn change_s(&self) -> usize {
         let is_slow = self.scheme == Scheme::Ldaf && self.adapt.0 > 2.0 && self.third == 10;
         if is_slow { LATE_CHANGE_S } else { CHANGE_S }
-    }
-}
-
-/// Two TCP flows, a media flow, and a third TCP flow that comes late.
-pub(super) fn setting(kind: Kind, change_s: usize, window: u64, seed: u64) -> Setting {
-    let media = Plan { kind, start_s: 0.0, stop_s: None };
-    Setting {
-        round_trip_ms: 12,
-        duration_s: DURATION_S - CHANGE_S as f64 + change_s as f64,
-        window,
-        flows: vec![Plan::tcp(0.0), Plan::tcp(0.0), media, Plan::tcp(change_s as f64)],
-        seed,
     }
 }
 
@@ -148,11 +147,7 @@ const METRICS: [Metric; 3] = [
 /// All cases of Table 4.
 fn run_cases(lab: &Lab<'_>) -> Result<Vec<Vec<Outcome>>, SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let of_case = |case: &Case| {
-        let settings: Vec<_> =
-            seeds(lab, runs).map(|seed| setting(case.kind(), case.change_s(), PAPER_WINDOW, seed)).collect();
-        run_all(lab, &settings, 1.0, |_, trace| Outcome::of(&trace, case.change_s()))
-    };
+    let of_case = |case: &Case| run_all(lab, &case.scenario(), runs, |trace| Outcome::of(&trace, case.change_s()));
     CASES.iter().map(of_case).collect()
 }
 
@@ -289,16 +284,14 @@ pub(super) fn snapshots(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError
     let mut charts = Vec::new();
     for (place, figure) in SHOWN {
         let case = CASES[place];
-        let trace = run_one(&setting(case.kind(), case.change_s(), PAPER_WINDOW, lab.options.seed), 1.0)?;
-        lab.count(1);
-        charts.push(rates_chart(&format!("{figure}: {}", case.name()), &trace, 1.0, &names));
+        let traces = run_all(lab, &case.scenario(), 1, |trace| trace)?;
+        let title = format!("{figure}: {}", case.name());
+        charts.extend(traces.iter().map(|trace| rates_chart(&title, trace, 1.0, &names)));
     }
     // The two lengths of the running period.
     let mut responses = Vec::new();
     for case in [CASES[0], CASES[2]] {
-        let settings: Vec<_> =
-            seeds(lab, runs).map(|seed| setting(case.kind(), CHANGE_S, PAPER_WINDOW, seed)).collect();
-        responses.push(mean_of(run_all(lab, &settings, 1.0, |_, trace| response_s(&trace))?));
+        responses.push(mean_of(run_all(lab, &case.scenario(), runs, |trace| response_s(&trace))?));
     }
     let [short, long] = [0, 1].map(|place| responses.get(place).copied().flatten());
     found.claims.push(
@@ -330,6 +323,6 @@ pub(super) fn snapshots(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError
 /// From the change until the next running period begins.
 fn response_s(trace: &Trace) -> f64 {
     let change = CHANGE_S as f64;
-    let next = trace.began.iter().find(|began| began.0 > change && began.1 == Period::Running);
-    next.map_or(f64::NAN, |began| began.0 - change)
+    let next = trace.began.iter().find(|began| began.at_s > change && began.over == PairTransport::Rtp);
+    next.map_or(f64::NAN, |began| began.at_s - change)
 }

@@ -1,8 +1,6 @@
-use equipoise::units::Span;
-
 use super::measures::mean_rate;
-use super::setting::{Kind, PAPER_WINDOW, Plan, Setting, Trace, run_all};
-use super::{Found, Lab, Options, drafts, mean_of, rates_chart, seeds};
+use super::setting::{FIG3, Trace, run_all};
+use super::{Found, Lab, Options, drafts, mean_of, parse, rates_chart};
 use crate::Figure;
 use equipoise_lab::sim::SimError;
 
@@ -15,22 +13,6 @@ pub(super) fn planned(options: &Options) -> u32 {
     options.runs(RUNS, 2)
 }
 
-/// LDA with these values, in the order of Table 4; rates in kbit/s.
-pub(super) fn lda(
-    name: &'static str,
-    (adapt_s, report_s): (f64, f64),
-    (initial, increase): (u32, u32),
-    factor: f64,
-) -> Kind {
-    let parameters = vec![
-        ("initial_rate", format!("{initial} kbit/s")),
-        ("increase", format!("{increase} kbit/s")),
-        ("reduction_factor", factor.to_string()),
-        ("adapt", format!("{adapt_s} s")),
-    ];
-    Kind::Rate { name, parameters, report: Span::from_secs_f64(report_s).unwrap_or(Span::from_secs(1)) }
-}
-
 /// How far LDA's rate is above the mean of both TCP flows', in kbit/s.
 fn excess(trace: &Trace, stretch: (f64, f64)) -> f64 {
     let [first, second, media] = [0, 1, 2].map(|flow| mean_rate(trace, flow, stretch));
@@ -40,12 +22,7 @@ fn excess(trace: &Trace, stretch: (f64, f64)) -> f64 {
 /// LDA from 600 kbit/s on beside two TCP flows.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = planned(&lab.options);
-    let media = Plan { kind: lda("lda", (3.0, 1.0), (600, 10), 3.0), start_s: 1.0, stop_s: None };
-    let flows = vec![Plan::tcp(0.0), Plan::tcp(0.0), media];
-    let setting =
-        |seed| Setting { round_trip_ms: 12, duration_s: 60.0, window: PAPER_WINDOW, flows: flows.clone(), seed };
-    let settings: Vec<_> = seeds(lab, runs).map(setting).collect();
-    let traces = run_all(lab, &settings, 1.0, |_, trace| trace)?;
+    let traces = run_all(lab, &parse(FIG3), runs, |trace| trace)?;
     let draft = |id, statement: &str, unit| drafts("Fig. 3", runs)(id, statement, None, unit);
     found.claims.push(
         draft(

@@ -1,8 +1,7 @@
 //! What the paper reads off the rates: fairness and the three deviations of its Sec. 6.2.
 
-use equipoise_pair::tpba::Period;
-
-use super::setting::Trace;
+use super::setting::{AduSeen, Trace};
+use equipoise_lab::result::PairTransport;
 use equipoise_lab::statistics::jain;
 
 /// From one second to another.
@@ -28,8 +27,8 @@ pub(super) fn mean_fairness(trace: &Trace, flows: &[usize], (from, to): Stretch)
 
 /// Running periods that the flow pair has been through, or is in: from when to when.
 pub(super) fn running_periods(trace: &Trace, end: f64) -> Vec<Stretch> {
-    let starts = trace.began.iter().enumerate().filter(|(_, began)| began.1 == Period::Running);
-    starts.map(|(place, began)| (began.0, trace.began.get(place + 1).map_or(end, |next| next.0))).collect()
+    let starts = trace.began.iter().enumerate().filter(|(_, began)| began.over == PairTransport::Rtp);
+    starts.map(|(place, began)| (began.at_s, trace.began.get(place + 1).map_or(end, |next| next.at_s))).collect()
 }
 
 /// Inter-arrival times of ADUs: at switches, within probing and within running periods, in s.
@@ -42,14 +41,14 @@ pub(super) struct Gaps {
 
 /// Gaps between the ADUs given out from `from` on. The one before a period's first ADU is at a switch.
 pub(super) fn gaps(trace: &Trace, from: f64) -> Gaps {
-    let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.2).collect();
+    let firsts: std::collections::BTreeSet<u64> = trace.began.iter().map(|began| began.first_adu).collect();
     let mut gaps = Gaps::default();
-    for pair in trace.adus.windows(2).filter(|pair| pair[0].0 >= from) {
-        let [(before, ..), (at, number, over)] = pair else { continue };
+    for pair in trace.adus.windows(2).filter(|pair| pair[0].at_s >= from) {
+        let [AduSeen { at_s: before, .. }, AduSeen { at_s: at, number, over }] = pair else { continue };
         let place = match over {
             _ if firsts.contains(number) => &mut gaps.at_switches,
-            Period::Probing => &mut gaps.probing,
-            Period::Running => &mut gaps.running,
+            PairTransport::Tcp => &mut gaps.probing,
+            PairTransport::Rtp => &mut gaps.running,
         };
         place.push(at - before);
     }

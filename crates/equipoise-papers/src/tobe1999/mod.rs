@@ -11,7 +11,9 @@ mod measures;
 mod setting;
 mod table3;
 
-use super::experiment::{Experiment, Found, Lab, Options, difference, drafts, run_parts, with_interval};
+use super::experiment::{
+    Experiment, Found, Lab, Options, difference, drafts, parse, parse_with, run_parts, with_interval,
+};
 use super::{Plot, PlotData, PlotLayer, Results};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
@@ -92,12 +94,6 @@ const ASSUMPTIONS: &[&str] = &[
      10 kbit/s.",
     "RAP and TFRC have reports every 100 ms in place of acknowledgements of every packet.",
 ];
-
-/// The first runs' seeds.
-fn seeds(lab: &Lab<'_>, runs: u32) -> impl Iterator<Item = u64> + use<> {
-    let first = lab.options.seed;
-    (0..runs).map(move |number| first.wrapping_add(u64::from(number)))
-}
 
 /// A chart of the rates of all flows.
 fn rates_chart(title: &str, trace: &Trace, interval_s: f64, names: &[&str]) -> Plot {

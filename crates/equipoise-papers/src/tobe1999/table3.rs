@@ -1,9 +1,10 @@
 use equipoise::units::{Instant, Rate, Size, Span};
 use equipoise_pair::tpba::{ProbeInterval, Progress, Tolerance, Tpba, TpbaConfig};
 
-use super::setting::{PAPER_WINDOW, Plan, Setting, Trace, run_all};
-use super::{Found, Lab, Options, drafts, mean_of, seeds, with_interval};
+use super::setting::{TABLE3, Trace, run_all};
+use super::{Found, Lab, Options, drafts, mean_of, parse, parse_with, with_interval};
 use crate::{Figure, Table};
+use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 /// Tobe 1999, Sec. 6.1: ten trials, rates every 400 ms.
@@ -13,7 +14,6 @@ const INTERVAL_S: f64 = 0.4;
 /// 400 ms, twice the 30 kbit/s that ε has for rates over a second. Ours: some more than that.
 const TOLERANCE: Rate = Rate::from_bps(75_000);
 const CHANGE_S: f64 = 10.0;
-const DURATION_S: f64 = 30.0;
 
 pub(super) fn planned(options: &Options) -> u32 {
     2 * options.runs(RUNS, 2)
@@ -47,22 +47,15 @@ fn response_s(trace: &Trace) -> f64 {
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
+    let second = [Override::remove("flow.\"flow 2\".start"), Override::set("flow.\"flow 2\".stop", "10 s")];
+    let goes = parse_with(TABLE3, &second);
     let cases = [
-        ("table3.t_pr", "T_pr", Plan::tcp(CHANGE_S), 2.0, "2.8", "begins"),
-        ("table3.t_pi", "T_pi", Plan { stop_s: Some(CHANGE_S), ..Plan::tcp(0.0) }, 2.8, "3.2", "ends"),
+        ("table3.t_pr", "T_pr", parse(TABLE3), 2.0, "2.8", "begins"),
+        ("table3.t_pi", "T_pi", goes, 2.8, "3.2", "ends"),
     ];
-    for (id, name, second, paper, paper_most, what) in cases {
+    for (id, name, scenario, paper, paper_most, what) in cases {
         // While it is probing, flow 3 is TCP.
-        let flows = vec![Plan::tcp(0.0), second, Plan::tcp(0.0)];
-        let setting = |seed| Setting {
-            round_trip_ms: 12,
-            duration_s: DURATION_S,
-            window: PAPER_WINDOW,
-            flows: flows.clone(),
-            seed,
-        };
-        let settings: Vec<_> = seeds(lab, runs).map(setting).collect();
-        let times = run_all(lab, &settings, INTERVAL_S, |_, trace| response_s(&trace))?;
+        let times = run_all(lab, &scenario, runs, |trace| response_s(&trace))?;
         let mean = mean_of(times.iter().copied());
         let most = times.iter().copied().fold(f64::NAN, f64::max);
         rows.push(vec![

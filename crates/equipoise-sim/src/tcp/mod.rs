@@ -96,7 +96,7 @@ impl SackBlocks {
 }
 
 /// IPv4 and TCP headers without options (RFC 791, Sec. 3.1; RFC 9293, Sec. 3.1).
-pub(crate) const HEADER: Size = Size::from_bytes(40);
+pub const HEADER: Size = Size::from_bytes(40);
 /// Options of a SYN: segment size, SACK permitted, window scale, filled up (RFC 9293, RFC 2018, RFC 7323).
 const SYN_OPTIONS: Size = Size::from_bytes(12);
 

@@ -92,7 +92,7 @@ impl Check<'_> {
         kinds.ok_or_else(|| self.wrong("pattern", at, Problem::Pattern { most: MOST_PATTERN }))
     }
 
-    fn within(&self, key: &str, value: &Spanned<f64>, most: f64) -> Result<f64, ScenarioError> {
+    pub(super) fn within(&self, key: &str, value: &Spanned<f64>, most: f64) -> Result<f64, ScenarioError> {
         let right = *value.get_ref() > 0.0 && *value.get_ref() <= most;
         self.that(right, key, value, || Problem::OutOfRange { most })?;
         Ok(*value.get_ref())

@@ -12,10 +12,11 @@ use equipoise_session::{multipath, rtp};
 use toml::{Spanned, Value};
 
 use super::error::{Problem, ScenarioError};
-use super::raw::{RawFlow, RawLink, RawScenario, RawSource, RawStep};
-use super::{ControllerChoice, Flow, FlowKind, Link, Scenario};
+use super::raw::{RawFlow, RawLink, RawRtcp, RawScenario, RawSource, RawStep};
+use super::{ControllerChoice, Flow, FlowKind, Link, Rtcp, Scenario};
 
 mod content;
+mod pair;
 mod paths;
 mod tcp;
 
@@ -26,6 +27,8 @@ const MOST_FLOWS: usize = 256;
 const MOST_NAME: usize = 40;
 /// Headers of RTP with its sending time take 56 bytes; below this, media would be the smaller part.
 const SMALLEST_PACKET: Size = Size::from_bytes(100);
+/// Background traffic has no media to speak of: the header and a sending time with a few bytes behind them.
+const SMALLEST_BACKGROUND_PACKET: Size = Size::from_bytes(64);
 /// An Ethernet frame's payload, so that nothing is fragmented.
 const LARGEST_PACKET: Size = Size::from_bytes(1500);
 /// The shortest report interval in a scenario: two packets at 1.6 Mbit/s.
@@ -72,6 +75,7 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
                 interval
             }
         },
+        receiver_rates: check.word("receiver_rates", raw.receiver_rates.as_ref(), &["on", "off"])? == Some("on"),
         links,
         paths,
         flows: Vec::new(),
@@ -204,7 +208,9 @@ impl Check<'_> {
 
     fn flow(&self, raw: &RawFlow, scenario: &Scenario) -> Result<Flow, ScenarioError> {
         let packet_size: Size = self.quantity("packet_size", &raw.packet_size)?;
-        let (min, max) = (SMALLEST_PACKET, LARGEST_PACKET);
+        let is_background = raw.controller.is_none() && !raw.is_tcp();
+        let min = if is_background { SMALLEST_BACKGROUND_PACKET } else { SMALLEST_PACKET };
+        let max = LARGEST_PACKET;
         let fits = (min..=max).contains(&packet_size);
         self.that(fits, "packet_size", &raw.packet_size, || Problem::PacketSize { min, max })?;
         let start = match &raw.start {
@@ -221,7 +227,7 @@ impl Check<'_> {
                 let path = self.chain(("path", &raw.name), path, &scenario.links)?;
                 (self.kind(raw, (start, &path), scenario)?, path)
             }
-            (None, Some(paths)) if raw.is_tcp() => {
+            (None, Some(paths)) if raw.is_tcp() || raw.pair.is_some() => {
                 return Err(self.wrong("paths", paths.span(), Problem::WhatMultipath));
             }
             (None, Some(paths)) => {
@@ -230,7 +236,27 @@ impl Check<'_> {
             }
             _ => return Err(self.wrong("name", raw.name.span(), Problem::PathOrPaths)),
         };
-        Ok(Flow { name: raw.name.get_ref().clone(), path, packet_size, start, kind })
+        let back = match &raw.back {
+            Some(back) if raw.paths.is_some() => return Err(self.wrong("back", back.span(), Problem::BackOverPaths)),
+            Some(back) => Some(self.chain(("back", &raw.name), back.get_ref(), &scenario.links)?),
+            None => None,
+        };
+        let rtcp = match &raw.rtcp {
+            Some(_) if raw.controller.is_none() && raw.pair.is_none() => {
+                return Err(self.wrong("rtcp", raw.name.span(), Problem::OnlyOverRtp));
+            }
+            Some(rtcp) => self.rtcp(rtcp)?,
+            None => Rtcp::default(),
+        };
+        Ok(Flow { name: raw.name.get_ref().clone(), path, back, packet_size, start, rtcp, kind })
+    }
+
+    fn rtcp(&self, raw: &RawRtcp) -> Result<Rtcp, ScenarioError> {
+        for name in raw.sender.iter().chain(&raw.receiver) {
+            self.name(name)?;
+        }
+        let name = |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
+        Ok(Rtcp { sender: name(&raw.sender), receiver: name(&raw.receiver), seed: raw.seed })
     }
 
     /// What a flow over one path sends.
@@ -240,11 +266,15 @@ impl Check<'_> {
         (start, path): (Span, &[usize]),
         scenario: &Scenario,
     ) -> Result<FlowKind, ScenarioError> {
-        if let (false, Some(stray)) = (raw.is_tcp(), raw.tcp_only()) {
-            return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithWindow));
-        }
         if let Some(stray) = raw.multipath_only() {
             return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithPaths));
+        }
+        if let Some(pair) = &raw.pair {
+            let (duration, propagation) = (scenario.duration, scenario.propagation_delay(path));
+            return Ok(FlowKind::Pair(self.pair(raw, pair, &pair::Around { start, duration, propagation })?));
+        }
+        if let (false, Some(stray)) = (raw.is_tcp(), raw.tcp_only()) {
+            return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithWindow));
         }
         if let (None, Some(egress)) = (&raw.controller, &raw.egress) {
             return Err(self.wrong("egress", egress.span(), Problem::EgressOfWhat));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender as Post};
 use std::thread;
 
-use equipoise::units::{Schedule, Size, Span};
+use equipoise::units::{Size, Span};
 use equipoise_net::flow_pair::{PairConfig, PairListener, PairReceiver, PairSender, PairState, WindowControl};
 use equipoise_net::{
     Clock, Emulator, EmulatorConfig, Lateness, NetError, Place, Protocol, Route, RunningTcp, TcpEnds, TcpPlan,
@@ -13,11 +13,14 @@ use equipoise_net::{
 };
 use equipoise_pair::Event;
 use equipoise_pair::tpba::Period;
-use equipoise_path::link::LinkConfig;
 
-use super::super::fig10::Visit;
-use super::super::setting::{ACCESS, ADU2, AMPLE, BOTTLENECK, QUEUE, RTP_PACKET, SEGMENT, Trace};
-use super::{Case, PAIR_START_S, ROUND_TRIP_MS};
+use equipoise_lab::result::PairTransport;
+use equipoise_lab::scenario::Scenario;
+
+use super::super::fig10::{ADU2, Visit};
+use super::super::setting::{AduSeen, Began, FIG10, Trace};
+use super::{Case, PAIR_START_S};
+use crate::experiment::parse;
 
 /// From the first socket to the first packet: the kernel needs some milliseconds to begin stamping arrivals.
 const LEAD: Span = Span::from_millis(100);
@@ -25,6 +28,9 @@ const LEAD: Span = Span::from_millis(100);
 const TICK: Span = Span::from_millis(50);
 /// The pair's port at both hosts: nobody else is in its namespaces.
 const PORT: u16 = 5004;
+/// IP packets of TCP, and of RTP with 512 bytes of an ADU: 28 of IP and UDP, 28 of RTP with the sending time, 20 of the part.
+const SEGMENT: Size = Size::from_bytes(1500);
+const RTP_PACKET: Size = Size::from_bytes(588);
 /// Of a segment of 1500 bytes: headers and timestamps take the rest.
 const SEGMENT_DATA: f64 = 1448.0;
 /// What stands before an ADU over TCP.
@@ -46,7 +52,7 @@ pub(super) struct Seen {
 enum Note {
     Tcp { flow: usize, at: Time, delivered: Size, in_flight: u32 },
     Adu { at: Time, number: u64, missing: u64, over: Period, bytes: u64 },
-    Began { at: Time, period: Period, adu: u64, bps: f64 },
+    Began { at: Time, period: Period, adu: u64 },
 }
 
 /// One run; `None` where it was interrupted.
@@ -137,8 +143,8 @@ fn connect(
     let post = post.clone();
     bed.inside(Place::Near, || {
         PairSender::connect_observed((TestBed::FAR, PORT).into(), &config, move |at, event| {
-            if let Event::Began { period, adu, rate } = *event {
-                tell(&post, Note::Began { at, period, adu, bps: rate.as_bps_f64() });
+            if let Event::Began { period, adu, .. } = *event {
+                tell(&post, Note::Began { at, period, adu });
             }
         })
     })
@@ -172,13 +178,10 @@ fn consume(mut receiver: PairReceiver, clock: &Clock, post: &Post<Note>) {
     }
 }
 
-/// The links of the simulated setting, and a way over them for each flow: two of TCP, and the pair's two.
+/// The links of the simulated setting (bottleneck, way back, access of each flow, and one for noise), and a way over them for each flow: two of TCP, and the pair's two.
 fn emulated(origin: Time, ends: &[TcpEnds; 2]) -> EmulatorConfig {
-    let way = Span::from_micros(500 * ROUND_TRIP_MS);
-    let access_delay = Span::from_nanos(way.as_nanos() / 5);
-    let link = |rate, propagation_delay, queue| LinkConfig { rate: Schedule::constant(rate), propagation_delay, queue };
-    let mut links = vec![link(BOTTLENECK, way - access_delay, QUEUE), link(ACCESS, way, AMPLE)];
-    links.extend((0..3).map(|_| link(ACCESS, access_delay, AMPLE)));
+    let Scenario { links, .. } = parse(FIG10);
+    let links = links.into_iter().map(|link| link.config).collect();
     let route = |access, protocol, sender, receiver| {
         let (forward, backward) = (vec![access, 0], vec![1]);
         Route { forward, backward, protocol, sender, receiver }
@@ -218,14 +221,22 @@ fn read(notes: &[Note], origin: Time, visit: Visit) -> (Trace, u64, u32) {
                     *rate += 8.0 * ip_bytes(over, bytes);
                 }
                 missing_adus += missing;
-                trace.adus.push((at, number, over));
+                trace.adus.push(AduSeen { at_s: at, number, over: transport(over) });
             }
-            Note::Began { at, period, adu, bps } => {
-                trace.began.push(((at - origin).as_secs_f64(), period, adu, bps));
+            Note::Began { at, period, adu } => {
+                let at_s = (at - origin).as_secs_f64();
+                trace.began.push(Began { at_s, over: transport(period), first_adu: adu });
             }
         }
     }
     (trace, missing_adus, most)
+}
+
+const fn transport(period: Period) -> PairTransport {
+    match period {
+        Period::Probing => PairTransport::Tcp,
+        Period::Running => PairTransport::Rtp,
+    }
 }
 
 /// Bytes of the IP packets that carry an ADU.
@@ -261,7 +272,7 @@ mod tests {
             tcp(2.0, 1, 5),
             adu(0.5, 0, 0, Period::Running),
             adu(1.5, 3, 2, Period::Probing),
-            Note::Began { at: at(1.2), period: Period::Probing, adu: 3, bps: 1e6 },
+            Note::Began { at: at(1.2), period: Period::Probing, adu: 3 },
         ];
         let (trace, missing, in_flight) = read(&notes, Time::ZERO, VISIT);
         assert!((trace.rates[0][0] - 120_000.0).abs() < 1e-6 && (trace.rates[0][1] - 240_000.0).abs() < 1e-6);

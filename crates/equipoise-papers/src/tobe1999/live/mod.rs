@@ -6,22 +6,23 @@ use std::sync::atomic::AtomicBool;
 
 use equipoise_net::NetError;
 use equipoise_net::flow_pair::{PairState, WindowControl};
-use equipoise_pair::tpba::Period;
 
 use super::fig10::{Visit, fairness_after_probing};
 use super::measures::mean_rate;
-use super::setting::{ADU2, OPEN_WINDOW, PAPER_WINDOW, Plan, Setting, Trace, run as simulate};
-use super::{Found, Options, drafts, rates_chart};
+use super::setting::{FIG10, OPEN_WINDOW, PAPER_WINDOW, Trace, simulate, with_window};
+use super::{Found, Options, drafts, parse, rates_chart};
 use crate::experiment::Mean;
 use crate::{Claim, ExperimentError, Figure, Plot, Results, Table};
 use bench::{Seen, live};
+use equipoise::units::Span;
 use equipoise_lab::live::LiveError;
+use equipoise_lab::result::PairTransport;
+use equipoise_lab::scenario::FlowKind;
 
 /// The kernel's congestion controls under all flows of a case, the pair's TCP among them.
 const CONTROLS: [&str; 2] = ["reno", "cubic"];
 /// The paper shows one run.
 const RUNS: u32 = 1;
-const ROUND_TRIP_MS: i64 = 12;
 /// Flow 2 is there from 10 to 25 s (Tobe 1999, Sec. 6.1); shorter for a quick look.
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: 40.0 };
 const QUICK: Visit = Visit { second: (10.0, 18.0), duration_s: 24.0 };
@@ -74,11 +75,16 @@ impl Case {
     }
 
     fn simulate(self, visit: Visit, seed: u64) -> Result<Trace, ExperimentError> {
-        let second = Plan { stop_s: Some(visit.second.1), ..Plan::tcp(visit.second.0) };
-        let flows = vec![Plan::tcp(0.0), second, Plan::tpba(PAIR_START_S, ADU2)];
-        let Visit { duration_s, .. } = visit;
-        let setting = Setting { round_trip_ms: ROUND_TRIP_MS, duration_s, window: self.window, flows, seed };
-        Ok(simulate(&setting, 1.0)?)
+        let seconds = |seconds| Span::from_secs_f64(seconds).unwrap_or(Span::ZERO);
+        let mut scenario = with_window(parse(FIG10), self.window);
+        scenario.duration = seconds(visit.duration_s);
+        if let Some(second) = scenario.flows.get_mut(1) {
+            second.start = seconds(visit.second.0);
+            if let FlowKind::Tcp(tcp) = &mut second.kind {
+                tcp.stop = Some(seconds(visit.second.1));
+            }
+        }
+        Ok(simulate(&scenario, seed)?)
     }
 }
 
@@ -126,8 +132,8 @@ pub fn run(
 
 /// From second `change` until the pair, which may be running then, has probed again: until its next running period.
 fn response_s(trace: &Trace, change: f64) -> Option<f64> {
-    let next = trace.began.iter().find(|(at, period, ..)| *at > change && *period == Period::Running)?;
-    Some(next.0 - change)
+    let next = trace.began.iter().find(|began| began.at_s > change && began.over == PairTransport::Rtp)?;
+    Some(next.at_s - change)
 }
 
 /// While all three flows are there and have had time.
@@ -226,7 +232,7 @@ fn table(outcomes: &[Outcome]) -> Table {
         cells.push(number(fairness_after_probing(trace, visit), 3));
         cells.extend((0..3).map(|flow| number(mean_rate(trace, flow, together(visit)) / 1e3, 0)));
         cells.push(number(share(trace, visit), 2));
-        cells.push(trace.began.iter().filter(|began| began.1 == Period::Running).count().to_string());
+        cells.push(trace.began.iter().filter(|began| began.over == PairTransport::Rtp).count().to_string());
         cells.extend(
             [visit.second.0, visit.second.1]
                 .map(|change| response_s(trace, change).map_or("–".to_owned(), |response| number(response, 1))),
