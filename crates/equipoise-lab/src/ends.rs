@@ -1,11 +1,12 @@
 //! The two ends of a flow, the same in both worlds: same seed, same source numbers, same background departures.
 
+use equipoise::control::window::WindowContext;
 use equipoise::control::{ConfigError, PathLoad, RateContext};
 use equipoise::measure::{ClockMap, InlineConfig};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
 use equipoise_pair::PairError;
-use equipoise_path::source::{Source, Traffic};
+use equipoise_path::source::Source;
 use equipoise_session::multipath;
 #[cfg(feature = "live")]
 use equipoise_session::rtp::Background;
@@ -16,7 +17,7 @@ use equipoise_sim::{BandwidthOracle, WhiteNoise};
 use thiserror::Error;
 
 use crate::egress::SharedEgress;
-use crate::scenario::{BandwidthSource, ControllerChoice, Flow, MultipathFlow, PairFlow, TcpFlow};
+use crate::scenario::{BandwidthSource, Choice, Flow, MultipathFlow, PairFlow, TcpFlow, TrafficChoice};
 use crate::video::TraceError;
 
 /// Why a flow's ends cannot be made.
@@ -59,7 +60,7 @@ const FIRST_NOISE_STREAM: u64 = 3 << 32;
 /// Both ends of flow number `index`, which is a session, in a run that begins at `origin`.
 pub(crate) fn session(
     flow: &Flow,
-    (controller, report_interval, load): (&ControllerChoice, Span, &PathLoad),
+    (controller, report_interval, load): (&Choice, Span, &PathLoad),
     (index, seed): (usize, u64),
     egress: Option<SharedEgress>,
     origin: Instant<SenderClock>,
@@ -144,7 +145,7 @@ fn tcp_hosts(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> Result<(tcp:
     let TcpFlow { law, stop, recovery, receive_window, delayed_acks, .. } = connection;
     let TcpHosts { packet, supply, law_seed, bandwidth } = hosts;
     let law = law.as_ref().ok_or_else(|| EndsError::KernelOnly { name: connection.congestion_control().to_owned() })?;
-    let law = law.entry.build(&law.parameters, packet, law_seed)?;
+    let law = law.build(WindowContext { packet, seed: law_seed })?;
     let config = tcp::SenderConfig {
         packet,
         start: Instant::ZERO + start,
@@ -204,12 +205,13 @@ pub(crate) fn bandwidth_oracle(flow: &Flow, connection: &TcpFlow, index: usize, 
 /// When the packets of background traffic leave: at the same times in both worlds.
 pub(crate) fn source<C>(
     flow: &Flow,
-    (traffic, rate): (&Traffic, &Schedule<Rate>),
+    (traffic, rate): (&TrafficChoice, &Schedule<Rate>),
     index: usize,
     seed: u64,
     origin: Instant<C>,
-) -> Source<C> {
-    Source::new(traffic.clone(), rate.clone(), flow.packet_size, origin + flow.start, (seed, index as u64))
+) -> Result<Source<C>, EndsError> {
+    let model = traffic.build(())?;
+    Ok(Source::new(model, rate.clone(), flow.packet_size, origin + flow.start, (seed, index as u64)))
 }
 
 fn stream(flow: &Flow, index: usize, seed: u64) -> (StreamConfig, u64) {

@@ -16,7 +16,7 @@ use crate::egress::SharedEgress;
 use crate::ends::{self, EndsError};
 use crate::record::{LinkRecord, Recorder, TcpReading};
 use crate::result::{self, Run};
-use crate::scenario::{ControllerChoice, Flow, FlowKind, MultipathFlow, Scenario, TcpFlow};
+use crate::scenario::{Choice, Flow, FlowKind, MultipathFlow, Scenario, TcpFlow};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Error)]
@@ -381,7 +381,7 @@ impl Stage {
             }
             FlowKind::Multipath(multipath) => self.add_multipath(place, multipath),
             FlowKind::Background { traffic, rate } => {
-                let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO);
+                let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO)?;
                 Ok(self.world.add_stream(Stream { source, forward: place.ways().forward })?)
             }
             FlowKind::Tcp(tcp) => self.add_tcp(place, tcp),
@@ -396,7 +396,7 @@ impl Stage {
     fn add_session(
         &mut self,
         place: &Place<'_>,
-        controller: &ControllerChoice,
+        controller: &Choice,
         report_interval: Span,
     ) -> Result<FlowId, Refused> {
         let egress = place.flow.egress().and_then(|link| self.egresses.get(link)?.clone());

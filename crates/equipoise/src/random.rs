@@ -4,7 +4,9 @@
 //! stream of its own, so that one more use changes no other.
 
 use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
+
+/// The kind of generator that is used everywhere: 128 bits of state, the same numbers on every machine.
+pub type Generator = rand_pcg::Pcg64Mcg;
 
 /// A seed for one of many streams of random numbers; neighbouring seeds and streams share nothing.
 pub const fn stream_seed(seed: u64, stream: u64) -> u64 {
@@ -12,10 +14,10 @@ pub const fn stream_seed(seed: u64, stream: u64) -> u64 {
 }
 
 /// A generator of random numbers, whose state takes the seeds of `stream` and of the one behind it.
-pub fn generator(seed: u64, stream: u64) -> Pcg64Mcg {
+pub fn generator(seed: u64, stream: u64) -> Generator {
     let state = u128::from(stream_seed(seed, stream)) << 64 | u128::from(stream_seed(seed, stream.wrapping_add(1)));
     // The state of this kind of generator is odd.
-    Pcg64Mcg::from_seed((state | 1).to_le_bytes())
+    Generator::from_seed((state | 1).to_le_bytes())
 }
 
 /// The finaliser of `SplitMix64` (Steele 2014, Fig. 15): every bit of the input moves every bit of the result.

@@ -14,6 +14,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::result::Report;
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, report, sim as sim_world, trace};
+use equipoise_path::source;
 use equipoise_session::{Event, PathId};
 
 use crate::args::{Cli, Run};
@@ -74,6 +75,10 @@ pub(crate) fn controllers() -> Outcome {
     }
     text.push_str("For media sessions with several paths: splitters\n\n");
     for entry in control::split::entries() {
+        describe(&mut text, entry);
+    }
+    text.push_str("For background flows: traffic models\n\n");
+    for entry in source::entries() {
         describe(&mut text, entry);
     }
     say(false, text.trim_end_matches('\n'));

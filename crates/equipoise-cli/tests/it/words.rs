@@ -19,17 +19,17 @@ fn help_has_examples_and_lists_the_exit_codes() {
 #[test]
 fn every_controller_is_listed_with_every_parameter() {
     let listed = said(&run(&["controllers"]));
-    for entry in equipoise::control::entries() {
-        assert!(listed.contains(&format!("\n{}\n", entry.name)) && listed.contains(entry.source), "{}", entry.name);
-        assert!(entry.parameters.iter().all(|parameter| listed.contains(parameter.meaning)), "{}", entry.name);
-    }
+    is_described(&listed, equipoise::control::entries());
     let (_, listed) = listed.split_once("For TCP flows").expect("a section of their own");
-    for entry in equipoise::control::window::entries() {
-        assert!(listed.contains(&format!("\n{}\n", entry.name)) && listed.contains(entry.source), "{}", entry.name);
-        assert!(entry.parameters.iter().all(|parameter| listed.contains(parameter.meaning)), "{}", entry.name);
-    }
+    is_described(listed, equipoise::control::window::entries());
     let (_, listed) = listed.split_once("with several paths").expect("a section of their own");
-    for entry in equipoise::control::split::entries() {
+    is_described(listed, equipoise::control::split::entries());
+    let (_, listed) = listed.split_once("For background flows").expect("a section of their own");
+    is_described(listed, equipoise_path::source::entries());
+}
+
+fn is_described<C, X>(listed: &str, entries: &[equipoise::control::Entry<C, X>]) {
+    for entry in entries {
         assert!(listed.contains(&format!("\n{}\n", entry.name)) && listed.contains(entry.source), "{}", entry.name);
         assert!(entry.parameters.iter().all(|parameter| listed.contains(parameter.meaning)), "{}", entry.name);
     }

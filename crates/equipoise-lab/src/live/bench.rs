@@ -220,7 +220,7 @@ impl Bench {
                 self.near.push(Box::new(run_endpoint(near, near_host, poster(told))?));
             }
             FlowKind::Background { traffic, rate } => {
-                let source = ends::source(flow, (traffic, rate), index, seed, origin);
+                let source = ends::source(flow, (traffic, rate), index, seed, origin).map_err(failed)?;
                 let (near, far) = ends::background(flow, source, index, seed).map_err(failed)?;
                 self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
                 self.near.push(Box::new(run_endpoint(near, near_host, poster(None))?));

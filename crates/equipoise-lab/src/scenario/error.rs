@@ -186,18 +186,6 @@ pub enum Problem {
         /// The most there may be.
         most: u64,
     },
-    /// There is no window law of this name.
-    #[error("there is no such window law; there are: {known}")]
-    UnknownLaw {
-        /// The laws that there are.
-        known: String,
-    },
-    /// The window law has no name.
-    #[error("a window law needs a `name`: {known}")]
-    NoLawName {
-        /// The laws that there are.
-        known: String,
-    },
     /// It is none of the words that it could be.
     #[error("must be {known}")]
     NotAWord {
@@ -230,18 +218,6 @@ pub enum Problem {
     ReportInterval {
         /// The shortest interval.
         min: Span,
-    },
-    /// There is no controller of this name.
-    #[error("there is no such controller; there are: {known}")]
-    UnknownController {
-        /// The controllers that there are.
-        known: String,
-    },
-    /// The controller has no name.
-    #[error("a controller needs a `name`: {known}")]
-    NoControllerName {
-        /// The controllers that there are.
-        known: String,
     },
     /// A controller's parameter is a list or a table.
     #[error("a parameter is a text with its unit, or a plain number")]
@@ -290,15 +266,6 @@ pub enum Problem {
     /// TCP sends again what is lost, and cannot quantise what was given to it.
     #[error("only a flow with a `controller` can quantise; use prolong")]
     QuantisedTcp,
-    /// There is no traffic model of this name.
-    #[error("there is no such traffic; use poisson, constant or on-off")]
-    UnknownTraffic,
-    /// An on-off source does not say how long its bursts and silences are.
-    #[error("an on-off source needs `on` and `off`, the mean lengths of its bursts and silences")]
-    NoBursts,
-    /// A source that does not burst says how long its bursts are.
-    #[error("only an on-off source has `on` and `off`")]
-    NeedlessBursts,
     /// The target can never be reached.
     #[error("is below the path's propagation delay of {propagation}; the target must be above it")]
     TargetBelowPropagation {
@@ -341,16 +308,20 @@ pub enum Problem {
         /// The report interval.
         min: Span,
     },
-    /// There is no splitter of this name.
-    #[error("there is no such split; there are: {known}")]
-    UnknownSplit {
-        /// The splitters that there are.
+    /// The catalogue has no such entry.
+    #[error("there is no such {what}; there are: {known}")]
+    UnknownEntry {
+        /// What it would be.
+        what: &'static str,
+        /// The entries that there are.
         known: String,
     },
-    /// The splitter has no name.
-    #[error("a split needs a `name`: {known}")]
-    NoSplitName {
-        /// The splitters that there are.
+    /// An entry of the catalogue is asked for without its name.
+    #[error("a {what} needs a `name`: {known}")]
+    NoEntryName {
+        /// What it would be.
+        what: &'static str,
+        /// The entries that there are.
         known: String,
     },
     /// All is to go over a path that the flow does not have.

@@ -3,7 +3,6 @@ use std::fmt::Write as _;
 use equipoise::control::{Parameter, Parameters};
 use equipoise::units::{Rate, Span};
 use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance};
-use equipoise_path::source::Traffic;
 
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
@@ -109,14 +108,8 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
         }
         FlowKind::Multipath(multipath) => describe_multipath(multipath, scenario.duration - flow.start, out)?,
         FlowKind::Background { traffic, rate } => {
-            let model = match traffic {
-                Traffic::Poisson => "Poisson traffic".to_owned(),
-                Traffic::Constant => "constant bit rate".to_owned(),
-                Traffic::OnOff { on, off } => {
-                    format!("bursts of {on} and silences of {off} in the mean, within a burst")
-                }
-            };
-            writeln!(out, "    {model} of {}", rate.initial())?;
+            writeln!(out, "    `{}` traffic of {}: {}", traffic.entry.name, rate.initial(), traffic.entry.summary)?;
+            describe_parameters(&traffic.parameters, traffic.entry.parameters, out)?;
             for (at, rate) in rate.steps() {
                 writeln!(out, "      {rate} from {} on", flow.start + *at)?;
             }
@@ -223,10 +216,7 @@ fn background_load(scenario: &Scenario, link: usize, at: Span) -> Rate {
     let sum = flows.map(|flow| match &flow.kind {
         FlowKind::Background { traffic, rate } => {
             let rate = rate.at(at - flow.start).as_bps_f64();
-            match traffic {
-                Traffic::OnOff { on, off } => rate * on.as_secs_f64() / (*on + *off).as_secs_f64(),
-                Traffic::Poisson | Traffic::Constant => rate,
-            }
+            rate * traffic.build(()).map_or(1.0, |model| model.mean_share())
         }
         FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => 0.0,
     });

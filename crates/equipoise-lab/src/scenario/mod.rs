@@ -3,6 +3,7 @@
 //! The file is TOML. Every quantity is a text with its unit; unknown keys are refused; every error names line, key,
 //! value and what would be right. What comes out of [`Scenario::parse`] can be run as it is.
 
+mod catalogue;
 mod check;
 mod content;
 mod error;
@@ -11,22 +12,22 @@ mod multipath;
 mod overrides;
 mod pair;
 mod raw;
+mod raw_source;
 mod tcp;
 
 use std::fs;
 use std::path;
 
-use equipoise::control::{BoxedController, ConfigError, Entry, Parameters, RateContext};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::LinkConfig;
-use equipoise_path::source::Traffic;
 
+pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SplitChoice, Table, TrafficChoice};
 pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError};
-pub use multipath::{MultipathFlow, Outage, Path, SplitChoice};
+pub use multipath::{MultipathFlow, Outage, Path};
 pub use overrides::Override;
 pub use pair::{PairFlow, RunningLaw};
-pub use tcp::{BandwidthSource, LawChoice, TcpFlow};
+pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
 /// A scenario that can be run.
@@ -104,7 +105,7 @@ pub enum FlowKind {
     /// Media at the rate of a controller.
     Session {
         /// The controller.
-        controller: ControllerChoice,
+        controller: Choice,
         /// Time between two requests for a report.
         report_interval: Span,
         /// What it has to send; `None` for as much as the rate allows.
@@ -118,7 +119,7 @@ pub enum FlowKind {
     /// Packets on a traffic model's schedule.
     Background {
         /// The model.
-        traffic: Traffic,
+        traffic: TrafficChoice,
         /// Its rate over time, counted from the flow's start.
         rate: Schedule<Rate>,
     },
@@ -128,25 +129,6 @@ pub enum FlowKind {
     Multipath(MultipathFlow),
     /// Application data units over TCP and RTP in turn.
     Pair(PairFlow),
-}
-
-/// A controller of the catalogue with values for its parameters.
-#[derive(Clone, Debug)]
-pub struct ControllerChoice {
-    /// The entry in the catalogue.
-    pub entry: &'static Entry,
-    /// A value for every parameter.
-    pub parameters: Parameters,
-}
-
-impl ControllerChoice {
-    /// A fresh controller for packets of a size, or for a whole context.
-    ///
-    /// # Errors
-    /// [`ConfigError`] where the parameters are not the entry's, which [`Scenario::parse`] rules out.
-    pub fn build(&self, context: impl Into<RateContext>) -> Result<BoxedController, ConfigError> {
-        self.entry.build(&self.parameters, context)
-    }
 }
 
 impl Flow {
@@ -211,12 +193,12 @@ impl Scenario {
         Self::parse(&fs::read_to_string(path)?)
     }
 
-    /// Checks the text of a scenario file.
+    /// Checks the text of a scenario file, which can name our own controllers, laws and models.
     ///
     /// # Errors
     /// [`ScenarioError`] for the first thing that is wrong.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        check::scenario(text)
+        Self::parse_with(text, &[])
     }
 
     /// Applies overrides to the text of a scenario file, in their order, and checks the result.
@@ -227,7 +209,15 @@ impl Scenario {
     /// [`ScenarioError::Override`] for the first override that does not fit the file, and as [`Scenario::parse`] for the
     /// result: a key that no scenario has is refused as an unknown key of a file.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
-        Self::parse(&overrides::apply(text, overrides)?)
+        Self::parse_in(&Catalogue::default(), text, overrides)
+    }
+
+    /// As [`Scenario::parse_with`], for a file that can name whatever is in a catalogue.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse_with`].
+    pub fn parse_in(catalogue: &Catalogue, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        check::scenario(&overrides::apply(text, overrides)?, catalogue)
     }
 
     /// Whether connections' and links' states are sampled: if there are TCP flows, flow pairs or egress buffers, or if the rates

@@ -1,9 +1,7 @@
-use equipoise::control::split::{BoxedSplitter, SplitEntry};
-use equipoise::control::{ConfigError, Parameters};
-use equipoise::units::{Size, Span};
+use equipoise::units::Span;
 use equipoise_session::PathChange;
 
-use super::ControllerChoice;
+use super::{Choice, SplitChoice};
 
 /// A way through the network by its name, of which a flow may use several.
 #[derive(Clone, Debug)]
@@ -38,7 +36,7 @@ pub struct Outage {
 #[derive(Clone, Debug)]
 pub struct MultipathFlow {
     /// The controller of the total.
-    pub controller: ControllerChoice,
+    pub controller: Choice,
     /// Time between two requests for a report on each path.
     pub report_interval: Span,
     /// Time between two splits.
@@ -49,23 +47,4 @@ pub struct MultipathFlow {
     pub paths: Vec<usize>,
     /// The mean one-way delay that the controller tries to hold.
     pub target: Option<Span>,
-}
-
-/// A splitter of the catalogue with values for its parameters.
-#[derive(Clone, Debug)]
-pub struct SplitChoice {
-    /// The entry in the catalogue.
-    pub entry: &'static SplitEntry,
-    /// A value for every parameter.
-    pub parameters: Parameters,
-}
-
-impl SplitChoice {
-    /// A fresh splitter for packets of `packet`.
-    ///
-    /// # Errors
-    /// [`ConfigError`] where the parameters are not the entry's, which [`Scenario::parse`](super::Scenario::parse) rules out.
-    pub fn build(&self, packet: Size) -> Result<BoxedSplitter, ConfigError> {
-        self.entry.build(&self.parameters, packet)
-    }
 }

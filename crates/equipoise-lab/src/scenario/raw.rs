@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use super::raw_source::RawSource;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawScenario {
@@ -149,24 +151,6 @@ pub(super) struct RawBandwidth {
 pub(super) struct RawNoiseStep {
     pub(super) at: Spanned<Value>,
     pub(super) noise: Spanned<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawSource {
-    pub(super) kind: Spanned<String>,
-    pub(super) rate: Spanned<Value>,
-    pub(super) on: Option<Spanned<Value>>,
-    pub(super) off: Option<Spanned<Value>>,
-    pub(super) length: Option<Spanned<Value>>,
-    pub(super) peak: Option<Spanned<f64>>,
-    pub(super) cv: Option<Spanned<f64>>,
-    pub(super) frame_rate: Option<Spanned<f64>>,
-    pub(super) pattern: Option<Spanned<String>>,
-    pub(super) trace: Option<Spanned<String>>,
-    pub(super) adapt: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(super) steps: Vec<RawStep>,
 }
 
 #[derive(Debug, Deserialize)]

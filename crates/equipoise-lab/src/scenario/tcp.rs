@@ -1,8 +1,7 @@
-use equipoise::control::{Parameters, window};
 use equipoise::units::{Schedule, Span};
 use equipoise_sim::tcp::{DelayedAcks, LossRecovery, Supply};
 
-use super::ContentChoice;
+use super::{ContentChoice, LawChoice};
 
 /// A TCP connection: a window law and the hosts around it.
 #[derive(Clone, Debug)]
@@ -47,15 +46,6 @@ impl TcpFlow {
         let of_law = || self.law.as_ref().map_or("", |law| law.entry.name);
         self.kernel.as_deref().unwrap_or_else(of_law)
     }
-}
-
-/// A window law of the catalogue with values for its parameters.
-#[derive(Clone, Debug)]
-pub struct LawChoice {
-    /// The entry in the catalogue.
-    pub entry: &'static window::WindowEntry,
-    /// A value for every parameter.
-    pub parameters: Parameters,
 }
 
 /// How a window law comes to know its path's bandwidth.

@@ -126,8 +126,12 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     ),
     ("report_interval = \"1 s\"\n", "", &["line 13", "needs a `report_interval`"]),
     ("report_interval = \"1 s\"", "report_interval = \"1 ms\"", &["line 16", "\"1 ms\"", "must be 10 ms or more"]),
-    ("kind = \"poisson\"", "kind = \"pareto\"", &["line 23", "\"pareto\"", "poisson, constant or on-off"]),
-    ("kind = \"poisson\"", "kind = \"on-off\"", &["line 23", "needs `on` and `off`"]),
+    (
+        "kind = \"poisson\"",
+        "kind = \"pareto\"",
+        &["line 23", "\"pareto\"", "no such traffic model; there are: poisson, constant, on-off"],
+    ),
+    ("kind = \"poisson\"", "kind = \"on-off\"", &["line 23", "on-off needs `on`: mean length of a burst"]),
     ("name = \"background\"", "name = \"media\"", &["line 20", "\"media\"", "another flow of this name"]),
     ("duration = \"40 s\"", "duration = ", &["line 2"]),
 ];
@@ -203,7 +207,7 @@ fn content_and_egress_say_what_was_meant_or_are_refused() {
         ("egress = \"bottleneck\"", "egress = \"nowhere\"", &["line 22", "a link of the path"]),
         ("peak = 5, cv = 0.5", "peak = 5", &["line 23", "either a `trace`, or `peak` and `cv`"]),
         ("cv = 0.5", "cv = 5.0", &["line 23", "cv = 5.0", "they can by"]),
-        ("cv = 0.5", "cv = 0.5, on = \"1 s\"", &["line 23", "a background source has"]),
+        ("cv = 0.5", "cv = 0.5, on = \"1 s\"", &["line 23", "a video source does not have this; it has `kind`"]),
         ("cv = 0.5", "cv = 0.5, pattern = \"IPX\"", &["line 23", "made of I, P and B"]),
         (
             "\"video\", rate = \"1 Mbit/s\", length = \"30 s\"",

@@ -1,9 +1,14 @@
 //! What an application sends and when: models of traffic, and content of a given length.
 //!
 //! A [`Source`] says when the packets of background traffic leave; a [`Content`] when an application has something to send.
+//! The gaps of a source are those of a [`TrafficModel`], ours ([`Traffic`]) or another's.
 
+mod catalogue;
 mod content;
-mod traffic;
+mod departures;
+mod model;
 
+pub use catalogue::{TrafficEntry, entries};
 pub use content::Content;
-pub use traffic::{Source, Traffic};
+pub use departures::Source;
+pub use model::{BoxedTraffic, Traffic, TrafficModel};

@@ -10,7 +10,7 @@ use equipoise_path::source::Source;
 /// Sends an RTP stream on the schedule of a traffic model; takes no reports, controls nothing, and says goodbye.
 ///
 /// A timer that is late by more than a standstill's length postpones the schedule: it never bursts to catch up.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Background {
     packetiser: Packetiser,
     source: Source<SenderClock>,

@@ -23,7 +23,7 @@ pub mod window;
 
 pub use adaptation::{AdaptationPoints, reduced};
 pub use aimd::Aimd;
-pub use catalogue::{ConfigError, Entry, Kind, Parameter, Parameters, RateContext, Value, entries, find};
+pub use catalogue::{ConfigError, Context, Entry, Kind, Parameter, Parameters, RateContext, Value, entries, find};
 pub use cbr::Cbr;
 pub use feedback::{
     Allowance, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs,

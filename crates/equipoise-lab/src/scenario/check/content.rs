@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::Check;
 use crate::scenario::error::{Problem, ScenarioError};
-use crate::scenario::raw::RawSource;
+use crate::scenario::raw_source::RawSource;
 use crate::scenario::{ContentChoice, ContentKind, Frames};
 
 /// Frames a second, and groups of pictures, beyond which nobody codes.
@@ -28,10 +28,8 @@ impl Check<'_> {
         if let Some(step) = raw.steps.first() {
             return Err(self.not_of_this(raw, "steps", step.at.span(), BACKGROUND));
         }
-        for (key, value) in [("on", &raw.on), ("off", &raw.off)] {
-            if let Some(value) = value {
-                return Err(self.not_of_this(raw, key, value.span(), BACKGROUND));
-            }
+        if let Some((key, value)) = raw.model.iter().next() {
+            return Err(self.not_of_this(raw, key, value.span(), CONTENT));
         }
         let kind = match raw.kind.get_ref().as_str() {
             "constant" => {
@@ -40,9 +38,9 @@ impl Check<'_> {
             }
             "video" => ContentKind::Video {
                 frames: self.frames(raw, rate, length)?,
-                quantised: match self.word("adapt", raw.adapt.as_ref(), &["prolong", "quantise"])? {
+                quantised: match self.word("adapt", raw.video.adapt.as_ref(), &["prolong", "quantise"])? {
                     Some("quantise") if !quantises => {
-                        let at = raw.adapt.as_ref().map_or(raw.kind.span(), Spanned::span);
+                        let at = raw.video.adapt.as_ref().map_or(raw.kind.span(), Spanned::span);
                         return Err(self.wrong("adapt", at, Problem::QuantisedTcp));
                     }
                     adapt => adapt == Some("quantise"),
@@ -54,10 +52,10 @@ impl Check<'_> {
     }
 
     fn frames(&self, raw: &RawSource, rate: Rate, length: Span) -> Result<Frames, ScenarioError> {
-        match (&raw.trace, &raw.peak, &raw.cv) {
+        match (&raw.video.trace, &raw.video.peak, &raw.video.cv) {
             (Some(trace), None, None) => Ok(Frames::Trace(trace.get_ref().into())),
             (None, Some(peak), Some(cv)) => {
-                let frame_rate = raw.frame_rate.as_ref();
+                let frame_rate = raw.video.frame_rate.as_ref();
                 let frame_rate =
                     frame_rate.map_or(Ok(FRAME_RATE), |rate| self.within("frame_rate", rate, MOST_FRAME_RATE))?;
                 let mean = rate.as_bps_f64() / 8.0 / frame_rate;
@@ -85,10 +83,10 @@ impl Check<'_> {
             'B' => Some(FrameKind::B),
             _ => None,
         };
-        let text = raw.pattern.as_ref().map_or(PATTERN, |pattern| pattern.get_ref());
+        let text = raw.video.pattern.as_ref().map_or(PATTERN, |pattern| pattern.get_ref());
         let kinds: Option<Vec<_>> = text.chars().map(kind).collect();
         let kinds = kinds.filter(|kinds| (1..=MOST_PATTERN).contains(&kinds.len()));
-        let at = raw.pattern.as_ref().map_or(raw.kind.span(), Spanned::span);
+        let at = raw.video.pattern.as_ref().map_or(raw.kind.span(), Spanned::span);
         kinds.ok_or_else(|| self.wrong("pattern", at, Problem::Pattern { most: MOST_PATTERN }))
     }
 
@@ -100,8 +98,8 @@ impl Check<'_> {
 
     /// Refuses what only a video has.
     pub(super) fn no_video(&self, raw: &RawSource) -> Result<(), ScenarioError> {
-        let numbers = [("peak", &raw.peak), ("cv", &raw.cv), ("frame_rate", &raw.frame_rate)];
-        let words = [("pattern", &raw.pattern), ("trace", &raw.trace), ("adapt", &raw.adapt)];
+        let numbers = [("peak", &raw.video.peak), ("cv", &raw.video.cv), ("frame_rate", &raw.video.frame_rate)];
+        let words = [("pattern", &raw.video.pattern), ("trace", &raw.video.trace), ("adapt", &raw.video.adapt)];
         let spans = numbers.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.span())));
         let mut spans = spans.chain(words.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.span()))));
         spans.next().map_or(Ok(()), |(key, span)| Err(self.not_of_this(raw, key, span, "a video source has")))
@@ -119,3 +117,4 @@ impl Check<'_> {
 }
 
 const BACKGROUND: &str = "a background source has";
+const CONTENT: &str = "it has `kind`, `rate` and `length`, for video also `trace` or `peak`, `cv`, `frame_rate` and `pattern`, and `adapt`";

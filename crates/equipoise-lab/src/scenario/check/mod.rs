@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
 
-use equipoise::control::{self, Needs};
+use equipoise::control::{Context, Entry, Needs, Parameters};
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span, UnitError};
 use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
-use equipoise_path::source::Traffic;
 use equipoise_session::{multipath, rtp};
 use toml::{Spanned, Value};
 
 use super::error::{Problem, ScenarioError};
-use super::raw::{RawFlow, RawLink, RawRtcp, RawScenario, RawSource, RawStep};
-use super::{ControllerChoice, Flow, FlowKind, Link, Rtcp, Scenario};
+use super::raw::{RawFlow, RawLink, RawRtcp, RawScenario, RawStep};
+use super::raw_source::RawSource;
+use super::{Catalogue, Choice, Flow, FlowKind, Link, Rtcp, Scenario, Table};
 
 mod content;
 mod pair;
@@ -38,9 +38,9 @@ const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 const MOST_SAMPLES: i64 = 100_000;
 
 /// Checks the text of a scenario.
-pub(super) fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
+pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, ScenarioError> {
     let raw: RawScenario = toml::from_str(text)?;
-    let check = Check { text };
+    let check = Check { text, catalogue };
     let duration = check.positive("duration", &raw.duration)?;
     let warm_up = match &raw.warm_up {
         None => Span::ZERO,
@@ -89,9 +89,12 @@ fn sample_interval(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / 500).max(Span::from_millis(10))
 }
 
-/// The text, for the lines and values that errors name.
+/// What a scenario is checked with.
 struct Check<'t> {
+    /// For the lines and values that errors name.
     text: &'t str,
+    /// What can be named.
+    catalogue: &'t Catalogue,
 }
 
 impl Check<'_> {
@@ -320,11 +323,11 @@ impl Check<'_> {
         controller: &BTreeMap<String, Spanned<Value>>,
         interval: &Spanned<Value>,
         propagation: Span,
-    ) -> Result<(ControllerChoice, Span, Option<Span>), ScenarioError> {
+    ) -> Result<(Choice, Span, Option<Span>), ScenarioError> {
         let report_interval = self.quantity("report_interval", interval)?;
         let min = SHORTEST_INTERVAL;
         self.that(report_interval >= min, "report_interval", interval, || Problem::ReportInterval { min })?;
-        let controller = self.controller(raw, controller)?;
+        let controller = self.choice("controller", raw, &self.catalogue.controllers, controller)?;
         let built = controller.build(LARGEST_PACKET);
         let built = built.map_err(|problem| self.wrong("controller", raw.name.span(), problem.into()))?;
         built.needs().met_by(provided(raw)).map_err(|unmet| self.wrong("controller", raw.name.span(), unmet.into()))?;
@@ -344,29 +347,32 @@ impl Check<'_> {
         Ok(found)
     }
 
-    fn controller(
+    /// An entry of the catalogue with its parameters, as a flow's `key` gives them.
+    fn choice<C, X: Context>(
         &self,
+        key: &str,
         raw: &RawFlow,
+        table: &Table<C, X>,
         given: &BTreeMap<String, Spanned<Value>>,
-    ) -> Result<ControllerChoice, ScenarioError> {
-        let known = || control::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    ) -> Result<Choice<C, X>, ScenarioError> {
         let Some(name) = given.get("name") else {
-            return Err(self.wrong("controller", raw.name.span(), Problem::NoControllerName { known: known() }));
+            let problem = Problem::NoEntryName { what: table.what(), known: table.names() };
+            return Err(self.wrong(key, raw.name.span(), problem));
         };
-        let entry = name.get_ref().as_str().and_then(control::find);
-        let entry =
-            entry.ok_or_else(|| self.wrong("name", name.span(), Problem::UnknownController { known: known() }))?;
-        let parameters = self.parameters(given, name, |texts| entry.parse(texts))?;
-        Ok(ControllerChoice { entry, parameters })
+        let entry = name.get_ref().as_str().and_then(|name| table.find(name));
+        let unknown = || Problem::UnknownEntry { what: table.what(), known: table.names() };
+        let entry = entry.ok_or_else(|| self.wrong("name", name.span(), unknown()))?;
+        let parameters = self.parameters(entry, name.span(), given)?;
+        Ok(Choice { entry, parameters })
     }
 
-    /// Values for all parameters of an entry of a catalogue.
-    fn parameters(
+    /// Values for all parameters of an entry; what is missing stands at the name.
+    fn parameters<C, X: Context>(
         &self,
+        entry: &Entry<C, X>,
+        name: Range<usize>,
         given: &BTreeMap<String, Spanned<Value>>,
-        name: &Spanned<Value>,
-        parse: impl FnOnce(&[(&str, &str)]) -> Result<control::Parameters, control::ConfigError>,
-    ) -> Result<control::Parameters, ScenarioError> {
+    ) -> Result<Parameters, ScenarioError> {
         let mut texts = Vec::new();
         for (key, value) in given.iter().filter(|(key, _)| *key != "name") {
             let text = match value.get_ref() {
@@ -378,8 +384,8 @@ impl Check<'_> {
             texts.push((key.as_str(), text));
         }
         let texts: Vec<_> = texts.iter().map(|(key, text)| (*key, text.as_str())).collect();
-        parse(&texts).map_err(|problem| {
-            let at = given.get(problem.parameter()).unwrap_or(name).span();
+        entry.parse(&texts).map_err(|problem| {
+            let at = given.get(problem.parameter()).map_or(name, Spanned::span);
             let key = problem.parameter().to_owned();
             self.wrong(&key, at, problem.into())
         })
@@ -391,16 +397,10 @@ impl Check<'_> {
         if let Some(length) = &raw.length {
             return Err(self.not_of_this(raw, "length", length.span(), "a flow with a controller or a window has"));
         }
-        let traffic = match (raw.kind.get_ref().as_str(), &raw.on, &raw.off) {
-            ("poisson", None, None) => Traffic::Poisson,
-            ("constant", None, None) => Traffic::Constant,
-            ("on-off", Some(on), Some(off)) => {
-                Traffic::OnOff { on: self.positive("on", on)?, off: self.positive("off", off)? }
-            }
-            ("on-off", ..) => return Err(self.wrong("kind", raw.kind.span(), Problem::NoBursts)),
-            ("poisson" | "constant", ..) => return Err(self.wrong("kind", raw.kind.span(), Problem::NeedlessBursts)),
-            _ => return Err(self.wrong("kind", raw.kind.span(), Problem::UnknownTraffic)),
-        };
+        let table = &self.catalogue.traffic;
+        let unknown = || Problem::UnknownEntry { what: table.what(), known: table.names() };
+        let entry = table.find(raw.kind.get_ref()).ok_or_else(|| self.wrong("kind", raw.kind.span(), unknown()))?;
+        let traffic = Choice { entry, parameters: self.parameters(entry, raw.kind.span(), &raw.model)? };
         Ok(FlowKind::Background { traffic, rate })
     }
 }

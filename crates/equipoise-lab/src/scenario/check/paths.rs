@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use equipoise::control::{Value as Given, split};
+use equipoise::control::Value as Given;
 use equipoise::units::Span;
 use equipoise_session::multipath::{MAX_PATHS, Sender};
 use toml::{Spanned, Value};
@@ -86,18 +86,12 @@ impl Check<'_> {
         given: &BTreeMap<String, Spanned<Value>>,
         paths: usize,
     ) -> Result<SplitChoice, ScenarioError> {
-        let known = || split::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-        let Some(name) = given.get("name") else {
-            return Err(self.wrong("split", raw.name.span(), Problem::NoSplitName { known: known() }));
-        };
-        let entry = name.get_ref().as_str().and_then(split::find);
-        let entry = entry.ok_or_else(|| self.wrong("name", name.span(), Problem::UnknownSplit { known: known() }))?;
-        let parameters = self.parameters(given, name, |texts| entry.parse(texts))?;
-        let single = parameters.iter().find(|(parameter, _)| *parameter == "path");
+        let choice = self.choice("split", raw, &self.catalogue.splitters, given)?;
+        let single = choice.parameters.iter().find(|(parameter, _)| *parameter == "path");
         if let (Some((_, Given::Number(number))), Some(value)) = (single, given.get("path")) {
             let right = number.fract() == 0.0 && number < paths as f64;
             self.that(right, "path", value, || Problem::NoSuchPath { paths })?;
         }
-        Ok(SplitChoice { entry, parameters })
+        Ok(choice)
     }
 }

@@ -1,16 +1,13 @@
 //! A flow that is a TCP connection.
 
-use std::collections::BTreeMap;
-
-use equipoise::control::window;
 use equipoise::units::{Schedule, Span};
 use equipoise_sim::tcp::{DelayedAcks, LossRecovery, Supply};
-use toml::{Spanned, Value};
+use toml::Spanned;
 
 use super::Check;
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawBandwidth, RawFlow, RawTcp};
-use crate::scenario::{BandwidthSource, LawChoice, TcpFlow};
+use crate::scenario::{BandwidthSource, TcpFlow};
 
 /// Least retransmission timeout where none is given (RFC 6298, Sec. 2.4).
 const MIN_RTO: Span = Span::from_secs(1);
@@ -32,7 +29,10 @@ impl Check<'_> {
             }
         };
         Ok(TcpFlow {
-            law: raw.window.as_ref().map(|law| self.law(raw, law)).transpose()?,
+            law: match &raw.window {
+                None => None,
+                Some(law) => Some(self.choice("window", raw, &self.catalogue.window_laws, law)?),
+            },
             kernel: raw.kernel.as_ref().map(|name| self.kernel(name)).transpose()?,
             bandwidth: self.bandwidth(raw.bandwidth.as_ref(), duration)?,
             stop,
@@ -65,17 +65,6 @@ impl Check<'_> {
             handshake: self.switch("handshake", host.handshake.as_ref())?,
             min_rto: host.min_rto.as_ref().map_or(Ok(MIN_RTO), |value| self.positive("min_rto", value))?,
         })
-    }
-
-    fn law(&self, raw: &RawFlow, given: &BTreeMap<String, Spanned<Value>>) -> Result<LawChoice, ScenarioError> {
-        let known = || window::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-        let Some(name) = given.get("name") else {
-            return Err(self.wrong("window", raw.name.span(), Problem::NoLawName { known: known() }));
-        };
-        let entry = name.get_ref().as_str().and_then(window::find);
-        let entry = entry.ok_or_else(|| self.wrong("name", name.span(), Problem::UnknownLaw { known: known() }))?;
-        let parameters = self.parameters(given, name, |texts| entry.parse(texts))?;
-        Ok(LawChoice { entry, parameters })
     }
 
     /// Whether there is such a congestion control is the kernel's to say.

@@ -1,7 +1,7 @@
 //! The one catalogue of all controllers: help, scenario checks and the book's tables are made from it.
 //!
 //! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, splitters for
-//! sessions with several paths.
+//! sessions with several paths. An [`Entry`] of another crate stands on the same footing: it checks and builds as ours do.
 
 mod rates;
 mod splits;
@@ -17,8 +17,6 @@ pub use splits::SplitEntry;
 pub use windows::{WindowContext, WindowEntry};
 
 use super::BoxedController;
-use super::split::BoxedSplitter;
-use super::window::BoxedWindowController;
 use crate::units::{Rate, Size, Span, UnitError};
 
 /// A controller that can be had by name: a rate controller, unless the types say otherwise.
@@ -31,7 +29,25 @@ pub struct Entry<C: 'static = BoxedController, X: 'static = RateContext> {
     pub source: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-    make: fn(&Parameters, &X) -> Result<C, ConfigError>,
+    /// What makes one, of values for these parameters; it fails if they do not fit together.
+    pub make: fn(&Parameters, &X) -> Result<C, ConfigError>,
+}
+
+/// What a controller has to know in addition to its parameters.
+pub trait Context {
+    /// The context in which [`Entry::parse`] tries whether parameters fit together.
+    fn trial() -> Self;
+}
+
+impl Context for () {
+    fn trial() -> Self {}
+}
+
+/// Size of the session's IP packets.
+impl Context for Size {
+    fn trial() -> Self {
+        Self::from_bytes(1000)
+    }
 }
 
 /// Something that can be set.
@@ -147,6 +163,20 @@ pub enum ConfigError {
         /// The largest value.
         max: &'static str,
     },
+    /// The parameters are another entry's.
+    #[error("`{name}` is asked for and is not among these parameters, which are another entry's")]
+    Foreign {
+        /// The parameter that is missing.
+        name: &'static str,
+    },
+    /// Values that are right by themselves do not fit together.
+    #[error("`{name}`: {problem}")]
+    Together {
+        /// The parameter that would best be changed.
+        name: &'static str,
+        /// What does not fit, and what would.
+        problem: String,
+    },
     /// The lowest rate is above the highest.
     #[error("`min_rate` is {min}, above `max_rate`, which is {max}; swap them or lower `min_rate`")]
     MinAboveMax {
@@ -158,14 +188,6 @@ pub enum ConfigError {
     /// The lowest rate is zero.
     #[error("`min_rate` is zero; a session that sends nothing measures nothing, so it must be above zero")]
     ZeroRate,
-    /// The lower threshold is above the upper one.
-    #[error("`alpha` is {lower}, above `beta`, which is {upper}; swap them or lower `alpha`")]
-    LowerAboveUpper {
-        /// The lower threshold, in segments.
-        lower: f64,
-        /// The upper one.
-        upper: f64,
-    },
 }
 
 impl ConfigError {
@@ -177,9 +199,10 @@ impl ConfigError {
             | Self::Unit { name, .. }
             | Self::NotANumber { name, .. }
             | Self::NotAChoice { name, .. }
-            | Self::OutOfRange { name, .. } => name,
+            | Self::OutOfRange { name, .. }
+            | Self::Foreign { name }
+            | Self::Together { name, .. } => name,
             Self::MinAboveMax { .. } | Self::ZeroRate => rates::MIN_RATE.name,
-            Self::LowerAboveUpper { .. } => windows::LOWER.name,
         }
     }
 }
@@ -214,74 +237,6 @@ pub fn find_split(name: &str) -> Option<&'static SplitEntry> {
     splits::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// What `parse` tries its parameters with.
-const TRIAL_PACKET: Size = Size::from_bytes(1000);
-
-impl Entry {
-    /// Values for all parameters from the texts given by name; defaults for the others.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
-    /// limits of the rate that leave no rate.
-    pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
-        self.checked(given, &TRIAL_PACKET.into())
-    }
-
-    /// A controller for IP packets of a size, or for a whole context.
-    ///
-    /// # Errors
-    /// [`ConfigError`] where `parameters` are another entry's.
-    pub fn build(
-        &self,
-        parameters: &Parameters,
-        context: impl Into<RateContext>,
-    ) -> Result<BoxedController, ConfigError> {
-        (self.make)(parameters, &context.into())
-    }
-}
-
-impl SplitEntry {
-    /// Values for all parameters from the texts given by name; defaults for the others.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range.
-    pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
-        self.checked(given, &TRIAL_PACKET)
-    }
-
-    /// A splitter for IP packets of `packet`.
-    ///
-    /// # Errors
-    /// [`ConfigError`] where `parameters` are another entry's.
-    pub fn build(&self, parameters: &Parameters, packet: Size) -> Result<BoxedSplitter, ConfigError> {
-        (self.make)(parameters, &packet)
-    }
-}
-
-impl WindowEntry {
-    /// Values for all parameters from the texts given by name; defaults for the others.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
-    /// thresholds in the wrong order.
-    pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
-        self.checked(given, &WindowContext { packet: TRIAL_PACKET, seed: 0 })
-    }
-
-    /// A window law for segments in IP packets of `packet`, whose noise, where it makes any, is drawn from `seed`.
-    ///
-    /// # Errors
-    /// [`ConfigError`] where `parameters` are another entry's.
-    pub fn build(
-        &self,
-        parameters: &Parameters,
-        packet: Size,
-        seed: u64,
-    ) -> Result<BoxedWindowController, ConfigError> {
-        (self.make)(parameters, &WindowContext { packet, seed })
-    }
-}
-
 // Not derived: what an entry makes need not be printable.
 impl<C, X> core::fmt::Debug for Entry<C, X> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -290,7 +245,22 @@ impl<C, X> core::fmt::Debug for Entry<C, X> {
 }
 
 impl<C, X> Entry<C, X> {
-    fn checked(&self, given: &[(&str, &str)], trial: &X) -> Result<Parameters, ConfigError> {
+    /// A controller in a context; that of a rate controller or a splitter may be the size of the session's IP packets alone.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if `parameters` are another entry's.
+    pub fn build(&self, parameters: &Parameters, context: impl Into<X>) -> Result<C, ConfigError> {
+        (self.make)(parameters, &context.into())
+    }
+}
+
+impl<C, X: Context> Entry<C, X> {
+    /// Values for all parameters from the texts given by name; defaults for the others.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first parameter that is unknown, missing, of the wrong kind or out of range, and for
+    /// values that do not fit together.
+    pub fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
         if let Some((name, _)) = given.iter().find(|(name, _)| self.parameters.iter().all(|p| p.name != *name)) {
             let known: Vec<_> = self.parameters.iter().map(|p| p.name).collect();
             return Err(ConfigError::UnknownParameter {
@@ -309,7 +279,7 @@ impl<C, X> Entry<C, X> {
             Ok((parameter.name, parameter.parse(text)?))
         };
         let parameters = Parameters(self.parameters.iter().map(value).collect::<Result<_, _>>()?);
-        (self.make)(&parameters, trial)?;
+        (self.make)(&parameters, &X::trial())?;
         Ok(parameters)
     }
 }
@@ -384,36 +354,53 @@ impl Parameters {
 
     fn value(&self, parameter: &Parameter) -> Result<Value, ConfigError> {
         let found = self.0.iter().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
-        found.map_or_else(|| Err(parameter.foreign()), Ok)
+        found.ok_or(ConfigError::Foreign { name: parameter.name })
     }
 
-    fn number(&self, parameter: &Parameter) -> Result<f64, ConfigError> {
+    /// The value of a [`Kind::Number`].
+    ///
+    /// # Errors
+    /// [`ConfigError::Foreign`] if these are not the values of an entry with this parameter
+    pub fn number(&self, parameter: &Parameter) -> Result<f64, ConfigError> {
         if let Value::Number(number) = self.value(parameter)? { Ok(number) } else { Err(parameter.foreign()) }
     }
 
-    fn rate(&self, parameter: &Parameter) -> Result<Rate, ConfigError> {
+    /// The value of a [`Kind::Rate`].
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    pub fn rate(&self, parameter: &Parameter) -> Result<Rate, ConfigError> {
         if let Value::Rate(rate) = self.value(parameter)? { Ok(rate) } else { Err(parameter.foreign()) }
     }
 
-    fn span(&self, parameter: &Parameter) -> Result<Span, ConfigError> {
+    /// The value of a [`Kind::Span`].
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    pub fn span(&self, parameter: &Parameter) -> Result<Span, ConfigError> {
         if let Value::Span(span) = self.value(parameter)? { Ok(span) } else { Err(parameter.foreign()) }
     }
 
-    fn choice(&self, parameter: &Parameter) -> Result<&'static str, ConfigError> {
+    /// The value of a [`Kind::Choice`].
+    ///
+    /// # Errors
+    /// As [`number`](Self::number).
+    pub fn choice(&self, parameter: &Parameter) -> Result<&'static str, ConfigError> {
         if let Value::Choice(word) = self.value(parameter)? { Ok(word) } else { Err(parameter.foreign()) }
     }
 }
 
 impl Parameter {
-    /// The error for a set of parameters that is another entry's.
-    fn foreign(&self) -> ConfigError {
-        ConfigError::Missing { name: self.name, controller: "the controller", meaning: self.meaning }
+    const fn foreign(&self) -> ConfigError {
+        ConfigError::Foreign { name: self.name }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CONTEXT: WindowContext = WindowContext { packet: Size::from_bytes(1500), seed: 1 };
 
     #[test]
     fn every_default_lies_in_its_own_range_and_every_entry_builds_from_its_defaults() {
@@ -472,11 +459,11 @@ mod tests {
     fn every_window_law_builds_from_its_defaults_and_begins_as_rfc_6928_has_it() {
         for entry in window_entries() {
             let parameters = entry.parse(&[]).expect("everything has a default");
-            let law = entry.build(&parameters, Size::from_bytes(1500), 1).expect("it builds");
+            let law = entry.build(&parameters, CONTEXT).expect("it builds");
             assert!((law.window() - 10.0).abs() < 1e-12, "{}", entry.name);
             assert_eq!(law.slow_start_threshold(), None, "{}", entry.name);
             let parameters = entry.parse(&[("initial_window", "3"), ("oscillation", "0.3")]).expect("within range");
-            let law = entry.build(&parameters, Size::from_bytes(1500), 1).expect("it builds");
+            let law = entry.build(&parameters, CONTEXT).expect("it builds");
             assert!((law.window() - 3.0).abs() < 1e-12, "{}", entry.name);
         }
         assert_eq!(
@@ -511,7 +498,7 @@ mod tests {
         let run = |oscillation, seed| {
             let entry = find_window("reno").expect("in the catalogue");
             let parameters = entry.parse(&[("oscillation", oscillation)]).expect("within range");
-            let mut law = entry.build(&parameters, Size::from_bytes(1500), seed).expect("it builds");
+            let mut law = entry.build(&parameters, WindowContext { seed, ..CONTEXT }).expect("it builds");
             law.on_loss(Instant::ZERO, 40);
             let ack = Acknowledged { segments: 1, in_flight: 20, window_limited: true, ..Acknowledged::default() };
             (1..100).for_each(|ms| law.on_ack(Instant::ZERO + Span::from_millis(ms), &ack));

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
 use super::super::{Aimd, BoxedController, Cbr, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
-use super::{ConfigError, Entry, Kind, Parameter, Parameters};
+use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters};
 use crate::control::PathLoad;
 use crate::units::Size;
 
@@ -20,6 +20,12 @@ pub struct RateContext {
 impl From<Size> for RateContext {
     fn from(packet: Size) -> Self {
         Self { packet, load: PathLoad::default() }
+    }
+}
+
+impl Context for RateContext {
+    fn trial() -> Self {
+        Size::trial().into()
     }
 }
 

@@ -1,12 +1,13 @@
 //! The table of window laws.
 
 use alloc::boxed::Box;
+use alloc::format;
 
 use super::super::window::{
     BoxedWindowController, Cubic, FixedSymbiosis, Oscillating, Reno, Symbiosis, SymbiosisConfig, Vegas, VegasConfig,
     WindowController,
 };
-use super::{ConfigError, Entry, Kind, Parameter, Parameters};
+use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters};
 use crate::units::Size;
 
 /// A window law that can be had by name.
@@ -19,6 +20,12 @@ pub struct WindowContext {
     pub packet: Size,
     /// Where its random numbers begin.
     pub seed: u64,
+}
+
+impl Context for WindowContext {
+    fn trial() -> Self {
+        Self { packet: Size::trial(), seed: 0 }
+    }
 }
 
 impl Parameters {
@@ -55,7 +62,7 @@ const OSCILLATION: Parameter = Parameter {
     meaning: "m, strength of the noise that keeps the window moving; more finds changes sooner, and wanders further",
     source: "Kodama 2009, Eq. 17; off is ours",
 };
-pub(super) const LOWER: Parameter = Parameter {
+const LOWER: Parameter = Parameter {
     name: "alpha",
     kind: Kind::Number { unit: "segments" },
     default: Some("2"),
@@ -145,7 +152,8 @@ pub(super) static ENTRIES: &[WindowEntry] = &[
         make: |given, context| {
             let (lower, upper) = (given.number(&LOWER)?, given.number(&UPPER)?);
             if lower > upper {
-                return Err(ConfigError::LowerAboveUpper { lower, upper });
+                let problem = format!("it is {lower}, above `beta`, which is {upper}; swap them or lower `alpha`");
+                return Err(ConfigError::Together { name: LOWER.name, problem });
             }
             let (noise_weight, initial_window) =
                 (given.noise_weight(&NOISE_AWARE_VEGAS)?, given.number(&INITIAL_WINDOW)?);

@@ -1,45 +1,23 @@
-use rand_distr::{Distribution, Exp1};
-use rand_pcg::Pcg64Mcg;
-
-use equipoise::random::generator;
+use equipoise::random::{Generator, generator};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
-/// A model of background traffic.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Traffic {
-    /// Exponential gaps between packets.
-    Poisson,
-    /// Even gaps.
-    Constant,
-    /// Even gaps during exponentially long bursts, silence of exponential length between them.
-    ///
-    /// The source's rate is the rate within a burst; its mean is `rate · on / (on + off)`.
-    OnOff {
-        /// Mean length of a burst; above zero.
-        on: Span,
-        /// Mean length of a silence; above zero.
-        off: Span,
-    },
-}
+use super::BoxedTraffic;
 
 /// When the packets of a background stream leave, drawn from its own seeded random numbers.
 ///
-/// The same seed and stream number give the same departures in every world and on every machine: exponential gaps
-/// are drawn by the ziggurat of Marsaglia 2000, which needs a logarithm for few of them only.
-#[derive(Clone, Debug)]
+/// The same seed and stream number give the same departures in every world and on every machine.
+#[derive(Debug)]
 pub struct Source<C> {
-    traffic: Traffic,
+    traffic: BoxedTraffic,
     rate: Schedule<Rate>,
     segment: Segment,
     packet: Size,
     origin: Instant<C>,
-    random: Pcg64Mcg,
+    random: Generator,
     /// Exact time of the next departure since the origin, in nanoseconds.
     next_ns: f64,
     /// The same, rounded; `None` when no packet will leave any more.
     next: Option<Instant<C>>,
-    /// End of the running burst (on-off only).
-    burst_end_ns: f64,
 }
 
 /// A stretch of time in which the rate stays.
@@ -55,7 +33,7 @@ impl<C> Source<C> {
     ///
     /// `seed` is the run's, `stream` tells this source's random numbers from every other's.
     pub fn new(
-        traffic: Traffic,
+        traffic: impl Into<BoxedTraffic>,
         rate: Schedule<Rate>,
         packet: Size,
         origin: Instant<C>,
@@ -63,8 +41,8 @@ impl<C> Source<C> {
     ) -> Self {
         let random = generator(seed, stream.wrapping_mul(2));
         let segment = Segment::at(&rate, 0.0);
-        let mut source =
-            Self { traffic, rate, segment, packet, origin, random, next_ns: 0.0, next: None, burst_end_ns: 0.0 };
+        let traffic = traffic.into();
+        let mut source = Self { traffic, rate, segment, packet, origin, random, next_ns: 0.0, next: None };
         source.advance();
         source
     }
@@ -87,7 +65,7 @@ impl<C> Source<C> {
         let late_ns = (at - self.origin).as_nanos() as f64 - self.next_ns;
         if late_ns > 0.0 {
             self.next_ns += late_ns;
-            self.burst_end_ns += late_ns;
+            self.traffic.on_stall(late_ns);
             self.round_next();
         }
     }
@@ -104,10 +82,8 @@ impl<C> Source<C> {
 
     fn draw_next(&mut self) {
         // A gap is a span of work: it is used up at the rate of the moment, so a step takes hold in mid-gap.
-        let mut work = match self.traffic {
-            Traffic::Poisson => self.exponential(self.packet.as_bits() as f64),
-            Traffic::Constant | Traffic::OnOff { .. } => self.packet.as_bits() as f64,
-        };
+        let gap = self.traffic.gap(self.packet, &mut self.random);
+        let mut work = if gap > 0.0 { gap } else { self.packet.as_bits() as f64 };
         loop {
             if self.next_ns >= self.segment.until_ns {
                 self.segment = Segment::at(&self.rate, self.next_ns);
@@ -125,19 +101,8 @@ impl<C> Source<C> {
             work -= (until_ns - self.next_ns) / ns_per_bit;
             self.next_ns = until_ns;
         }
-        if let Traffic::OnOff { on, off } = self.traffic {
-            while self.next_ns > self.burst_end_ns {
-                let silence = self.exponential(off.as_nanos() as f64);
-                let burst = self.exponential(on.as_nanos() as f64);
-                self.next_ns = self.next_ns.max(self.burst_end_ns) + silence;
-                self.burst_end_ns = self.next_ns + burst;
-            }
-        }
-    }
-
-    fn exponential(&mut self, mean: f64) -> f64 {
-        let standard: f64 = Exp1.sample(&mut self.random);
-        standard * mean
+        // The larger of both, and the first if the second is NaN.
+        self.next_ns = self.next_ns.max(self.traffic.departure_ns(self.next_ns, &mut self.random));
     }
 }
 
@@ -156,6 +121,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
+    use super::super::Traffic;
     use super::*;
     use equipoise::measure::Moments;
     use equipoise::units::SenderClock;

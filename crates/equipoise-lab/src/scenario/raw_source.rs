@@ -1,0 +1,82 @@
+//! The table `source` of a flow as it is written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use toml::{Spanned, Value};
+
+use super::raw::RawStep;
+
+/// What a flow sends or has to send. A key that is not one of these is a parameter of a traffic model, and only the
+/// catalogue knows those.
+#[derive(Debug)]
+pub(super) struct RawSource {
+    pub(super) kind: Spanned<String>,
+    pub(super) rate: Spanned<Value>,
+    pub(super) steps: Vec<RawStep>,
+    pub(super) length: Option<Spanned<Value>>,
+    pub(super) video: RawVideo,
+    pub(super) model: BTreeMap<String, Spanned<Value>>,
+}
+
+/// What only a video has.
+#[derive(Debug, Default)]
+pub(super) struct RawVideo {
+    pub(super) peak: Option<Spanned<f64>>,
+    pub(super) cv: Option<Spanned<f64>>,
+    pub(super) frame_rate: Option<Spanned<f64>>,
+    pub(super) pattern: Option<Spanned<String>>,
+    pub(super) trace: Option<Spanned<String>>,
+    pub(super) adapt: Option<Spanned<String>>,
+}
+
+impl<'de> Deserialize<'de> for RawSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(SourceVisitor)
+    }
+}
+
+struct SourceVisitor;
+
+impl<'de> Visitor<'de> for SourceVisitor {
+    type Value = RawSource;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table with `kind` and `rate`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawSource, A::Error> {
+        let mut kind = None;
+        let mut rate = None;
+        let mut steps = Vec::new();
+        let mut length = None;
+        let mut video = RawVideo::default();
+        let mut model = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "kind" => kind = Some(map.next_value()?),
+                "rate" => rate = Some(map.next_value()?),
+                "steps" => steps = map.next_value()?,
+                "length" => length = Some(map.next_value()?),
+                "peak" => video.peak = Some(map.next_value()?),
+                "cv" => video.cv = Some(map.next_value()?),
+                "frame_rate" => video.frame_rate = Some(map.next_value()?),
+                "pattern" => video.pattern = Some(map.next_value()?),
+                "trace" => video.trace = Some(map.next_value()?),
+                "adapt" => video.adapt = Some(map.next_value()?),
+                _ => drop(model.insert(key, map.next_value()?)),
+            }
+        }
+        let missing = A::Error::missing_field;
+        Ok(RawSource {
+            kind: kind.ok_or_else(|| missing("kind"))?,
+            rate: rate.ok_or_else(|| missing("rate"))?,
+            steps,
+            length,
+            video,
+            model,
+        })
+    }
+}

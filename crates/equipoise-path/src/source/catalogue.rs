@@ -1,0 +1,47 @@
+//! The table of our traffic models.
+
+use equipoise::control::{Entry, Kind, Parameter};
+
+use super::{BoxedTraffic, Traffic};
+
+/// A traffic model that can be had by name.
+pub type TrafficEntry = Entry<BoxedTraffic, ()>;
+
+/// All traffic models, in the order of their listing.
+pub fn entries() -> &'static [TrafficEntry] {
+    ENTRIES
+}
+
+const ON: Parameter = Parameter {
+    name: "on",
+    kind: Kind::Span,
+    default: None,
+    range: Some(("1 us", "1 h")),
+    meaning: "mean length of a burst",
+    source: "the application",
+};
+const OFF: Parameter = Parameter { name: "off", meaning: "mean length of a silence", ..ON };
+
+static ENTRIES: &[TrafficEntry] = &[
+    Entry {
+        name: "poisson",
+        summary: "exponential gaps between packets",
+        source: "the field",
+        parameters: &[],
+        make: |_, ()| Ok(Traffic::Poisson.into()),
+    },
+    Entry {
+        name: "constant",
+        summary: "even gaps, a constant bit rate",
+        source: "the field",
+        parameters: &[],
+        make: |_, ()| Ok(Traffic::Constant.into()),
+    },
+    Entry {
+        name: "on-off",
+        summary: "even gaps within exponential bursts, exponential silences between them",
+        source: "the field",
+        parameters: &[ON, OFF],
+        make: |given, ()| Ok(Traffic::OnOff { on: given.span(&ON)?, off: given.span(&OFF)? }.into()),
+    },
+];

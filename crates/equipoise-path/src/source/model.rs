@@ -1,0 +1,120 @@
+use alloc::boxed::Box;
+use core::fmt;
+
+use rand_distr::{Distribution, Exp1};
+
+use equipoise::random::Generator;
+use equipoise::units::{Size, Span};
+
+/// A model of background traffic: the gaps between the packets of a [`Source`](super::Source).
+///
+/// Times are in nanoseconds since the origin of the source. Random numbers come from the generator of the source alone, so
+/// that the same seed gives the same departures.
+pub trait TrafficModel: Send + Sync + fmt::Debug {
+    /// The next gap, in bits that are sent at the rate of the source: even gaps are as long as a packet of size `packet`.
+    ///
+    /// A gap is measured in bits so that a step of the rate applies in mid-gap. `NaN`, zero and negative values count as an
+    /// even gap.
+    fn gap(&mut self, packet: Size, random: &mut Generator) -> f64;
+
+    /// When the packet that is due at `due_ns` leaves: a model with silences answers a later time. Earlier times and `NaN`
+    /// count as `due_ns`.
+    fn departure_ns(&mut self, due_ns: f64, _random: &mut Generator) -> f64 {
+        due_ns
+    }
+
+    /// The host stalled: all times that the model keeps move by `late_ns`.
+    fn on_stall(&mut self, _late_ns: f64) {}
+
+    /// Mean rate of the model over the rate of the source, 0 to 1.
+    fn mean_share(&self) -> f64 {
+        1.0
+    }
+}
+
+/// A traffic model on the heap, as a source holds it.
+pub type BoxedTraffic = Box<dyn TrafficModel>;
+
+/// Our own models of background traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// Exponential gaps between packets.
+    Poisson,
+    /// Even gaps.
+    Constant,
+    /// Even gaps during exponentially long bursts, silence of exponential length between them.
+    ///
+    /// The source's rate is the rate within a burst; its mean is `rate · on / (on + off)`.
+    OnOff {
+        /// Mean length of a burst; above zero.
+        on: Span,
+        /// Mean length of a silence; above zero.
+        off: Span,
+    },
+}
+
+impl From<Traffic> for BoxedTraffic {
+    fn from(traffic: Traffic) -> Self {
+        match traffic {
+            Traffic::Poisson => Box::new(Poisson),
+            Traffic::Constant => Box::new(Constant),
+            Traffic::OnOff { on, off } => Box::new(OnOff { on, off, burst_end_ns: 0.0 }),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Poisson;
+
+impl TrafficModel for Poisson {
+    fn gap(&mut self, packet: Size, random: &mut Generator) -> f64 {
+        exponential(packet.as_bits() as f64, random)
+    }
+}
+
+#[derive(Debug)]
+struct Constant;
+
+impl TrafficModel for Constant {
+    fn gap(&mut self, packet: Size, _: &mut Generator) -> f64 {
+        packet.as_bits() as f64
+    }
+}
+
+#[derive(Debug)]
+struct OnOff {
+    on: Span,
+    off: Span,
+    burst_end_ns: f64,
+}
+
+impl TrafficModel for OnOff {
+    fn gap(&mut self, packet: Size, _: &mut Generator) -> f64 {
+        packet.as_bits() as f64
+    }
+
+    fn departure_ns(&mut self, due_ns: f64, random: &mut Generator) -> f64 {
+        let mut departure_ns = due_ns;
+        while departure_ns > self.burst_end_ns {
+            let silence = exponential(self.off.as_nanos() as f64, random);
+            let burst = exponential(self.on.as_nanos() as f64, random);
+            departure_ns = departure_ns.max(self.burst_end_ns) + silence;
+            self.burst_end_ns = departure_ns + burst;
+        }
+        departure_ns
+    }
+
+    fn on_stall(&mut self, late_ns: f64) {
+        self.burst_end_ns += late_ns;
+    }
+
+    fn mean_share(&self) -> f64 {
+        self.on.as_secs_f64() / (self.on + self.off).as_secs_f64()
+    }
+}
+
+/// An exponentially distributed number, by the ziggurat of Marsaglia 2000, which needs a logarithm for few of them only.
+fn exponential(mean: f64, random: &mut Generator) -> f64 {
+    let standard: f64 = Exp1.sample(random);
+    standard * mean
+}

@@ -1,0 +1,30 @@
+use equipoise::control::Snapshot;
+use equipoise::control::split::{PathView, Share, SplitEntry, Splitter};
+use equipoise::units::Rate;
+
+/// Each path carries a share inverse to the mean delay that it had last.
+#[derive(Clone, Debug, Default)]
+struct InverseDelay;
+
+/// Delay of a path that has not been measured.
+const UNKNOWN_S: f64 = 0.1;
+
+impl Splitter for InverseDelay {
+    fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
+        let weight = |path: &PathView| {
+            let delay_s = path.delay.map_or(UNKNOWN_S, |delay| delay.mean_s.max(1e-3));
+            if path.alive { 1.0 / delay_s } else { 0.0 }
+        };
+        let sum: f64 = paths.iter().map(weight).sum();
+        let rate = |path| Rate::from_bps_f64(total.as_bps_f64() * weight(path) / sum).unwrap_or(Rate::ZERO);
+        paths.iter().map(|path| Share { rate: rate(path), snapshot: Snapshot::default() }).collect()
+    }
+}
+
+pub(crate) static INVERSE_DELAY: SplitEntry = SplitEntry {
+    name: "inverse-delay",
+    summary: "shares inverse to the paths' delays",
+    source: "this example",
+    parameters: &[],
+    make: |_, _| Ok(Box::new(InverseDelay)),
+};
