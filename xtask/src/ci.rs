@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
-use crate::{generate, library, lint, portable, scenarios, smoke, test};
+use crate::{generate, library, lint, package, portable, scenarios, smoke, test};
 
 type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 
-const STEPS: [(&str, Step); 8] = [
+const STEPS: [(&str, Step); 9] = [
     ("lint", |workspace, _| lint(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
     // The README's own command, so that what it promises is what is checked.
@@ -19,6 +19,7 @@ const STEPS: [(&str, Step); 8] = [
     ("scenarios", |workspace, _| scenarios(workspace)),
     ("smoke", |workspace, _| smoke::run(workspace)),
     ("library", |workspace, _| library::check(workspace)),
+    ("package", |workspace, _| package::check(workspace, false)),
 ];
 
 /// The reasons for which a test may be skipped in CI, one a line: how what the test says begins.

@@ -8,6 +8,7 @@ mod error;
 mod fuzz;
 mod generate;
 mod library;
+mod package;
 mod peers;
 mod portable;
 mod process;
@@ -54,6 +55,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["test", "--slow"] => test::run(&workspace, Tier::Slow),
         ["test", "--all"] => test::run(&workspace, Tier::All),
         ["lint"] => lint(&workspace),
+        ["package"] => package::check(&workspace, true),
         ["cites"] => cites::run(&workspace),
         ["generate"] => generate::write(&workspace),
         ["generate", "--check"] => generate::check(&workspace),

@@ -40,7 +40,7 @@ fn sources_offer_their_mean_rate() {
         [(Traffic::Constant, 9.0, 9.0, 4e-6), (Traffic::Poisson, 9.0, 9.0, 0.01), (on_off, 12.0, 6.0, 0.05)]
     {
         let wide = link(Schedule::constant(mbps(15.0)), u32::MAX);
-        let (seen, world) = single(traffic.clone(), Schedule::constant(mbps(rate)), wide, 1, secs);
+        let (seen, world) = single(traffic, Schedule::constant(mbps(rate)), wide, 1, secs);
         let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
         let offered = stats.offered.as_bits() as f64 / secs / 1e6;
         assert!((offered / mean - 1.0).abs() < tolerance, "{traffic:?}: {offered} Mbit/s, not {mean}");

@@ -72,7 +72,7 @@ struct World {
 
 pub(super) fn run(setup: &Setup) -> Run {
     let mut others =
-        Source::new(setup.traffic.clone(), setup.others.clone(), setup.others_packet, Instant::ZERO, (setup.seed, 0));
+        Source::new(setup.traffic, setup.others.clone(), setup.others_packet, Instant::ZERO, (setup.seed, 0));
     let end = Instant::ZERO + setup.lasts;
     let mut world = World {
         measurement: InlineMeasurement::new(InlineConfig::new(SEGMENT)),
