@@ -4,7 +4,23 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
 use crate::error::CliError;
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct Results {
+    /// Write the results as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
 
 /// A file that will be written whole or not at all.
 ///
