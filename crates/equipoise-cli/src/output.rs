@@ -1,4 +1,4 @@
-//! Files that are promised before a run and filled after it.
+//! What a command gives out: files that are promised before a run and filled after it, and text.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -104,6 +104,13 @@ impl Drop for Output {
             // Best effort: there is nobody left to tell, and a leftover `.part` says itself what it is.
             let _ = fs::remove_file(part);
         }
+    }
+}
+
+/// Prints to standard output; a reader that has gone away is no reason to fail.
+pub(crate) fn say(quiet: bool, text: &str) {
+    if !quiet {
+        let _ = io::stdout().write_all(text.as_bytes());
     }
 }
 

@@ -5,8 +5,8 @@ use equipoise_papers::{ExperimentError, Options, Results, asvarujanon2014, kodam
 
 use super::args::{AsvarujanonRun, EitherWorld, Paper, PaperRun};
 use super::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts};
-use crate::commands::{Outcome, catch_interrupt, outcome};
 use crate::error::{CliError, PaperError};
+use crate::outcome::{Outcome, catch_interrupt, outcome};
 
 /// Runs the parts that were asked for in real time.
 pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {

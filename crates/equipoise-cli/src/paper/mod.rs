@@ -10,9 +10,9 @@ use equipoise_papers::page::paper_html;
 use equipoise_papers::{Options, Results, asvarujanon2014, kodama2009, subramanya2003, tobe1999, waki2013};
 
 use crate::bar::Bar;
-use crate::commands::{Outcome, say};
 use crate::error::CliError;
-use crate::output::Output;
+use crate::outcome::Outcome;
+use crate::output::{Output, say};
 use args::{
     AsvarujanonPart, AsvarujanonRun, EitherWorld, KodamaPart, Paper, PaperRun, SubramanyaPart, TobePart, WakiPart,
 };
