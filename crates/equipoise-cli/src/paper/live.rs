@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use equipoise_papers::{ExperimentError, Options, Results, asvarujanon2014, kodama2009, subramanya2003, tobe1999};
 
 use super::args::{AsvarujanonRun, EitherWorld, Paper, PaperRun};
-use super::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts};
+use super::asked::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts};
 use crate::error::{CliError, PaperError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
 
