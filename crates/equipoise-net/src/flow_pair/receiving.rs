@@ -12,8 +12,9 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::connection::{Moved, moved};
 use super::{Adu, PairEnd, PairReceiver};
+use crate::datagram::MAX_PAYLOAD;
 use crate::secure::protection::source_of;
-use crate::socket::{MAX_PAYLOAD, wait_readable};
+use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 
