@@ -7,9 +7,9 @@ use equipoise_session::{Event, Ignored, PathId};
 
 use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
-use crate::secure::handshake::{LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
+use crate::secure::handshake::{LENGTH, Message, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
-use crate::secure::{Key, Refusal, random};
+use crate::secure::{Key, Nonce, Refusal, random};
 use crate::socket::Sent;
 use crate::{NetError, Received, Time};
 
