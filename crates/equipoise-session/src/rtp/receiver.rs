@@ -8,7 +8,7 @@ use super::egress::{Egress, EgressMeter};
 use super::outbox::Outbox;
 use super::payload::Payload;
 use super::playout::{Came, Playout, PlayoutConfig};
-use super::reception::{Cut, Reception, Timed, Timeline};
+use super::reception::{Clocks, Cut, Reception, Timed, Timeline};
 use super::stream::{SessionError, check_cname};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
@@ -16,15 +16,6 @@ use crate::wire::{NtpTime, is_rtcp};
 use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
-
-/// What a receiver knows of the two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clocks {
-    /// They relate like this: reports say the one-way delay.
-    Known(ClockMap),
-    /// Nothing: reports say the delay as the clocks show it, and what it counts from.
-    Apart,
-}
 
 /// What a receiver is made of.
 #[derive(Clone, Debug)]
