@@ -61,8 +61,6 @@ pub struct Receiver {
     egress: Option<EgressMeter>,
     /// Packets in the egress buffer that carry payload: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
-    /// What is being given out.
-    given: Vec<u8>,
     /// When the sender said goodbye: packets that it overtook are still waited for.
     goodbye: Option<Instant<ReceiverClock>>,
     handled: Instant<ReceiverClock>,
@@ -82,7 +80,6 @@ impl Receiver {
             playout: Playout::new(config.playout),
             egress: None,
             held: VecDeque::new(),
-            given: Vec::new(),
             goodbye: None,
             timeline: Timeline::new(config.clocks),
             reception: Reception::new(),
@@ -263,9 +260,7 @@ impl Endpoint for Receiver {
 
     fn poll(&mut self) -> Option<Output<'_>> {
         if let Some((missing, payload)) = self.playout.pop() {
-            let before = core::mem::replace(&mut self.given, payload);
-            self.playout.recycle(before);
-            return Some(Output::Payload { missing, payload: &self.given });
+            return Some(Output::Payload { missing, payload });
         }
         self.outbox.poll()
     }
