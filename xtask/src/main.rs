@@ -8,10 +8,12 @@ mod error;
 mod fuzz;
 mod generate;
 mod library;
+mod lint;
 mod package;
 mod peers;
 mod portable;
 mod process;
+mod scenarios;
 mod smoke;
 mod test;
 mod workspace;
@@ -54,12 +56,12 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["test"] => test::run(&workspace, Tier::Fast),
         ["test", "--slow"] => test::run(&workspace, Tier::Slow),
         ["test", "--all"] => test::run(&workspace, Tier::All),
-        ["lint"] => lint(&workspace),
+        ["lint"] => lint::run(&workspace),
         ["package"] => package::check(&workspace, true),
         ["cites"] => cites::run(&workspace),
         ["generate"] => generate::write(&workspace),
         ["generate", "--check"] => generate::check(&workspace),
-        ["scenarios"] => scenarios(&workspace),
+        ["scenarios"] => scenarios::check(&workspace),
         ["smoke"] => smoke::run(&workspace),
         ["library"] => library::check(&workspace),
         ["library", prefix] => library::install(&workspace, Build::Release, Path::new(prefix)),
@@ -81,31 +83,4 @@ fn demo(workspace: &Workspace, arguments: &[&str]) -> Result<(), Error> {
     let manifest = workspace.path("Cargo.toml");
     // From the caller's folder, so that `--out` means what it says.
     workspace.cargo(run).option("--manifest-path", &manifest).arguments(arguments).in_callers_folder().become_it()
-}
-
-fn lint(workspace: &Workspace) -> Result<(), Error> {
-    workspace.cargo(["fmt", "--all", "--check"]).run()?;
-    // Examples that are built by name are among them, and the fuzz targets as they are without the fuzzer.
-    workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
-    for features in ["papers", "live,papers"] {
-        let bare = ["clippy", "-p", "equipoise-cli", "--bins", "--no-default-features", "--features", features];
-        workspace.cargo(bare).arguments(["--", "-D", "warnings"]).run()?;
-    }
-    // Libraries for Rust only: the command's documentation is its help, C's its header, and both share their names with the core.
-    let doc = ["doc", "--workspace", "--exclude", "equipoise-c", "--no-deps", "--lib"];
-    workspace.cargo(doc).variable("RUSTDOCFLAGS", "-D warnings").run()?;
-    cites::run(workspace)
-}
-
-fn scenarios(workspace: &Workspace) -> Result<(), Error> {
-    let command = workspace.build_command()?;
-    let files = workspace.files("scenarios", "toml")?;
-    if files.is_empty() {
-        return Err(Error::NothingToCheck { folder: "scenarios" });
-    }
-    for file in &files {
-        process::Process::new(&command).argument("check").argument(file).run()?;
-    }
-    println!("{} scenarios are well formed", files.len());
-    Ok(())
 }

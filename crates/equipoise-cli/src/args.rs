@@ -13,6 +13,7 @@ use crate::hosts::args::{Receive, Send};
 use crate::kernel::args::Kernel;
 #[cfg(feature = "live")]
 use crate::link::args::Link;
+use crate::output::Results;
 #[cfg(feature = "papers")]
 use crate::paper::args::Paper;
 
@@ -206,18 +207,4 @@ pub(crate) struct Run {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) results: Results,
-}
-
-/// Where results go.
-#[derive(Debug, Args)]
-pub(crate) struct Results {
-    /// Write the results as JSON; - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the report as one HTML file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// Print nothing but errors
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }

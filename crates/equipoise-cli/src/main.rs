@@ -12,6 +12,7 @@ mod hosts;
 mod kernel;
 #[cfg(feature = "live")]
 mod link;
+mod outcome;
 mod output;
 #[cfg(feature = "papers")]
 mod paper;
@@ -24,8 +25,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use args::{Cli, Command};
-use commands::Outcome;
 use error::CliError;
+use outcome::Outcome;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -1,10 +1,26 @@
-//! Files that are promised before a run and filled after it.
+//! What a command gives out: files that are promised before a run and filled after it, and text.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
 use crate::error::CliError;
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct Results {
+    /// Write the results as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
 
 /// A file that will be written whole or not at all.
 ///
@@ -88,6 +104,13 @@ impl Drop for Output {
             // Best effort: there is nobody left to tell, and a leftover `.part` says itself what it is.
             let _ = fs::remove_file(part);
         }
+    }
+}
+
+/// Prints to standard output; a reader that has gone away is no reason to fail.
+pub(crate) fn say(quiet: bool, text: &str) {
+    if !quiet {
+        let _ = io::stdout().write_all(text.as_bytes());
     }
 }
 

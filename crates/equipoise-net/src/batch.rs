@@ -4,8 +4,7 @@ use nix::cmsg_space;
 use nix::sys::socket::{MultiHeaders, SockaddrStorage};
 use nix::sys::time::TimeSpec;
 
-use crate::Received;
-use crate::socket::MAX_PAYLOAD;
+use crate::datagram::{MAX_PAYLOAD, Received};
 
 /// Datagrams that were read in one call of the kernel.
 #[derive(Debug)]

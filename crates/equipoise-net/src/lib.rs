@@ -27,6 +27,7 @@ compile_error!("equipoise-net needs Linux: it relies on SO_TIMESTAMPNS, ppoll an
 mod batch;
 mod bridge;
 mod clock;
+mod datagram;
 mod driver;
 mod emulator;
 mod engine;
@@ -48,6 +49,7 @@ mod watchdog;
 
 pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, Punctuality};
 pub use clock::{Clock, HostClock, Time};
+pub use datagram::Received;
 pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
 pub use emulator::{Emulator, EmulatorConfig, EmulatorReport, LinkSample, LoadProbe, Protocol, Route};
 pub use engine::PortStats;
@@ -57,7 +59,7 @@ pub use mailbox::{Closed, Mailbox};
 pub use secure::{Key, KeyError, Refusal};
 pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
 pub use server::{End, Server, ServerConfig, Session, Visitor};
-pub use socket::{Received, Sent, Socket, SocketStats, TimestampSource};
+pub use socket::{Sent, Socket, SocketStats, TimestampSource};
 pub use tcp::{RunningTcp, TcpEnds, TcpPlan, TcpState, TcpSupply};
 pub use testbed::{Place, TestBed};
 pub use transport::{Paths, Via};

@@ -12,10 +12,8 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 
 use crate::batch::Batch;
+use crate::datagram::{MAX_PAYLOAD, Received};
 use crate::{Clock, NetError, Time};
-
-/// The longest payload of a UDP datagram over IPv4, in bytes (RFC 768: 65 535 less both headers).
-pub(crate) const MAX_PAYLOAD: usize = 65_507;
 
 /// Receive buffer to ask for, in bytes. Ours: over a second of 30 Mbit/s, to outlast a stalled reader. The system may
 /// give less.
@@ -48,17 +46,6 @@ impl TimestampSource {
             Self::UserSpace => "user-space receive times",
         }
     }
-}
-
-/// A datagram that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// Length in bytes of what is in the buffer; what did not fit is lost.
-    pub len: usize,
-    /// Who sent it.
-    pub from: SocketAddr,
-    /// When it arrived.
-    pub at: Time,
 }
 
 /// What a socket lost.

@@ -194,3 +194,14 @@ pub enum WakeReason {
     /// A report is due.
     Report,
 }
+
+impl<C> Wake<C> {
+    /// For media or for a report, whichever is due first.
+    pub(crate) fn first(media: Instant<C>, report: Instant<C>) -> Self {
+        if media <= report {
+            Self { at: media, reason: WakeReason::Media }
+        } else {
+            Self { at: report, reason: WakeReason::Report }
+        }
+    }
+}

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Peer, Run, Sheet, peers, prepared};
+use super::peer::{Peer, peers};
+use super::sheet::{Run, Sheet, prepared};
 use crate::error::Error;
 use crate::workspace::Workspace;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use equipoise::units::Span;
 
-use crate::args::Results;
+use crate::output::Results;
 
 /// What can be had from a capture.
 #[derive(Debug, Subcommand)]

@@ -9,9 +9,9 @@ use std::path::Path;
 use equipoise_papers::capture::{AckRule, Analysis, Direction, Distribution, Options, Side, analyse};
 use equipoise_papers::page::capture_html;
 
-use crate::commands::{Outcome, say};
 use crate::error::{CliError, PaperError};
-use crate::output::Output;
+use crate::outcome::Outcome;
+use crate::output::{Output, say};
 use args::{Acks, Rtt};
 
 /// Directions that the table shows.

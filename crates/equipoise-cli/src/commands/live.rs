@@ -1,7 +1,6 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise_lab::live::Stage;
@@ -10,11 +9,12 @@ use equipoise_lab::result::{Report, Run as RunResult};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, live as live_world, report, sim as sim_world};
 
-use super::{Outcome, Outputs, prepare, say};
+use super::outputs::{Outputs, prepare};
 use crate::args::{Demo, Live};
 use crate::bar::Bar;
 use crate::error::CliError;
-use crate::output::Output;
+use crate::outcome::{Outcome, catch_interrupt, outcome};
+use crate::output::{Output, say};
 use crate::summary::{self, millis};
 
 /// `equipoise demo`.
@@ -95,18 +95,6 @@ const fn stage(namespaces: bool) -> Stage {
 
 fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {
     Scenario::parse(text).map_err(|source| CliError::Scenario { file: name.to_path_buf(), source })
-}
-
-/// A flag that Ctrl-C sets.
-pub(crate) fn catch_interrupt() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
-    Ok(stop)
-}
-
-pub(crate) fn outcome(stop: &AtomicBool) -> Outcome {
-    if stop.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Complete }
 }
 
 /// The live table: a line an interval on standard output, and a bar below them.

@@ -2,38 +2,27 @@
 
 #[cfg(feature = "live")]
 mod live;
+mod outputs;
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use equipoise::control::{self, Entry, Kind};
-use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::result::Report;
-use equipoise_lab::scenario::Scenario;
-use equipoise_lab::{Progress, report, sim as sim_world, trace};
+use equipoise_lab::{Progress, sim as sim_world};
 use equipoise_path::source;
-use equipoise_session::{Event, PathId};
 
 use crate::args::{Cli, Run};
 use crate::bar::Bar;
 use crate::error::CliError;
-use crate::output::Output;
-use crate::summary;
+use crate::outcome::Outcome;
+use crate::output::say;
 #[cfg(feature = "live")]
-pub(crate) use live::{catch_interrupt, demo, live, outcome};
-
-/// How a command ended that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It did all it was asked.
-    Complete,
-    /// Ctrl-C cut it short; what was run is written.
-    #[cfg(feature = "live")]
-    Interrupted,
-}
+pub(crate) use live::{demo, live};
+use outputs::{prepare, read};
 
 /// `equipoise sim`.
 pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
@@ -110,79 +99,4 @@ fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
 pub(crate) fn completions(shell: Shell) -> Outcome {
     clap_complete::generate(shell, &mut Cli::command(), "equipoise", &mut io::stdout());
     Outcome::Complete
-}
-
-/// The files that a run was asked for.
-#[derive(Default)]
-struct Outputs {
-    json: Option<Output>,
-    html: Option<Output>,
-    trace: Option<Output>,
-    /// What went wrong with the trace while the run went on.
-    trace_error: Option<CliError>,
-}
-
-/// Writes the events of a run to the trace, where one was asked for.
-struct Tracer<'a> {
-    outputs: &'a mut Outputs,
-    /// Names of the flows, and of the paths of each that has several.
-    flows: Vec<(&'a str, Vec<&'a str>)>,
-}
-
-impl Tracer<'_> {
-    fn line(&mut self, at: Span, origin: Instant<SenderClock>, (flow, path): (usize, Option<PathId>), event: &Event) {
-        let (Some(file), Some((name, paths))) = (&mut self.outputs.trace, self.flows.get(flow)) else { return };
-        let path = path.and_then(|path| paths.get(usize::from(path.0))).copied();
-        if let Err(error) = file.append(trace::line(at, (name, path), origin, event)) {
-            // The run goes on; the command fails for it in the end.
-            self.outputs.trace = None;
-            self.outputs.trace_error = Some(error);
-        }
-    }
-}
-
-impl Outputs {
-    fn tracer<'a>(&'a mut self, scenario: &'a Scenario) -> Tracer<'a> {
-        let paths = |flow| scenario.paths_of(flow).map(|path| path.name.as_str()).collect();
-        Tracer { outputs: self, flows: scenario.flows.iter().map(|flow| (flow.name.as_str(), paths(flow))).collect() }
-    }
-
-    fn fulfil(self, results: &Report, quiet: bool) -> Result<(), CliError> {
-        if let Some(error) = self.trace_error {
-            return Err(error);
-        }
-        if let Some(trace) = self.trace {
-            trace.finish()?;
-        }
-        // Where the results themselves go to standard output, the table would spoil them.
-        let json_to_stdout = matches!(self.json, Some(Output::Stdout));
-        say(quiet || json_to_stdout, &summary::of(&results.runs));
-        if let Some(html) = self.html {
-            html.fulfil(&report::html(results))?;
-        }
-        self.json.map_or(Ok(()), |json| json.fulfil(&results.to_json()))
-    }
-}
-
-/// Reads the scenario and opens all outputs, so that whatever is wrong is said before the run begins.
-fn prepare(options: &Run) -> Result<(Scenario, Outputs), CliError> {
-    let scenario = read(&options.file)?;
-    let json = options.results.json.as_deref().map(Output::promise).transpose()?;
-    let html = options.results.report.as_deref().map(Output::promise).transpose()?;
-    let mut trace = options.trace.as_deref().map(Output::promise).transpose()?;
-    if let Some(trace) = &mut trace {
-        trace.append(trace::HEADER)?;
-    }
-    Ok((scenario, Outputs { json, html, trace, trace_error: None }))
-}
-
-fn read(file: &Path) -> Result<Scenario, CliError> {
-    Scenario::read(file).map_err(|source| CliError::Scenario { file: file.to_path_buf(), source })
-}
-
-/// Prints to standard output; a reader that has gone away is no reason to fail.
-pub(crate) fn say(quiet: bool, text: &str) {
-    if !quiet {
-        let _ = io::stdout().write_all(text.as_bytes());
-    }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong, by class: each class has its exit code, listed in `--help`.
 
+#[cfg(any(feature = "live", feature = "papers"))]
+mod from;
 #[cfg(feature = "papers")]
 mod paper;
 #[cfg(feature = "live")]
@@ -87,18 +89,3 @@ impl CliError {
         }
     }
 }
-
-#[cfg(feature = "live")]
-macro_rules! real {
-    ($($error:ty),*) => {
-        $(impl From<$error> for CliError {
-            fn from(error: $error) -> Self {
-                RealError::from(error).into()
-            }
-        })*
-    };
-}
-#[cfg(feature = "live")]
-real!(equipoise_lab::link::NetError, equipoise_lab::live::LiveError);
-#[cfg(feature = "kernel")]
-real!(equipoise_kernel::KernelError);

@@ -1,11 +1,8 @@
 use std::path::PathBuf;
 
-use equipoise_papers::ExperimentError;
-use equipoise_papers::asvarujanon2014::{AsvarujanonError, PairsError};
+use equipoise_papers::asvarujanon2014::PairsError;
 use equipoise_papers::capture::CaptureError;
 use thiserror::Error;
-
-use super::CliError;
 
 /// What can go wrong with the papers' experiments and with captures.
 #[derive(Debug, Error)]
@@ -56,25 +53,6 @@ impl PaperError {
                 Some("captures are written by `tcpdump -w FILE tcp`, beside the sender of the data")
             }
             _ => None,
-        }
-    }
-}
-
-impl From<ExperimentError> for CliError {
-    fn from(error: ExperimentError) -> Self {
-        match error {
-            ExperimentError::Sim(error) => error.into(),
-            #[cfg(feature = "live")]
-            ExperimentError::Live(error) => error.into(),
-        }
-    }
-}
-
-impl From<AsvarujanonError> for CliError {
-    fn from(error: AsvarujanonError) -> Self {
-        match error {
-            AsvarujanonError::Sim(error) => error.into(),
-            AsvarujanonError::Pairs(error) => PaperError::Pairs(error).into(),
         }
     }
 }

@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use super::args::Receive;
 use super::results::{ReceiveEnd, ReceiveInterval, ReceiveTally};
-use crate::commands::{Outcome, catch_interrupt, outcome, say};
 use crate::error::{CliError, RealError};
-use crate::output::Output;
+use crate::outcome::{Outcome, catch_interrupt, outcome};
+use crate::output::{Output, say};
 
 /// The results as JSON.
 #[derive(Debug, Serialize)]

@@ -24,9 +24,9 @@ use super::args::{DelayKind, Send};
 use super::input::Input;
 use super::rate_socket::RateSocket;
 use super::results::{SendEnd, SendInterval, SendTally};
-use crate::commands::{Outcome, catch_interrupt, outcome, say};
 use crate::error::{CliError, RealError};
-use crate::output::Output;
+use crate::outcome::{Outcome, catch_interrupt, outcome};
+use crate::output::{Output, say};
 
 /// The results as JSON.
 #[derive(Debug, Serialize)]

@@ -12,9 +12,9 @@ use equipoise_kernel::{Flow, KernelError, Loaded, Parameters, PresetWindow};
 use equipoise_net::flow_pair::WindowControl;
 use serde::Serialize;
 
-use crate::commands::{Outcome, catch_interrupt, say};
 use crate::error::CliError;
-use crate::output::Output;
+use crate::outcome::{Outcome, catch_interrupt};
+use crate::output::{Output, say};
 use args::{Kernel, Load, Set, Status};
 
 /// How soon Ctrl-C is heard. Ours: at once, to a person.

@@ -8,9 +8,9 @@ use equipoise::units::{Schedule, Span};
 use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run, steps_capacity, trace_capacity};
 use equipoise_path::link::{Capacity, Codel, Discipline, Loss, PipeConfig, Reordering};
 
-use crate::commands::{Outcome, catch_interrupt, say};
 use crate::error::{CliError, RealError};
-use crate::output::Output;
+use crate::outcome::{Outcome, catch_interrupt};
+use crate::output::{Output, say};
 use args::{Aqm, Link, Path, RateLimit};
 
 /// Ours: overtaken by a packet every 2.4 ms, as media has them, and by no whole frame of video.

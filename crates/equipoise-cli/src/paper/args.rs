@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::Results;
+use crate::output::Results;
 
 /// The papers that can be run again.
 #[derive(Debug, Subcommand)]

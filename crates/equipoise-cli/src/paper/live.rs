@@ -4,9 +4,9 @@ use clap::ValueEnum;
 use equipoise_papers::{ExperimentError, Options, Results, asvarujanon2014, kodama2009, subramanya2003, tobe1999};
 
 use super::args::{AsvarujanonRun, EitherWorld, Paper, PaperRun};
-use super::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts};
-use crate::commands::{Outcome, catch_interrupt, outcome};
+use super::asked::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts};
 use crate::error::{CliError, PaperError};
+use crate::outcome::{Outcome, catch_interrupt, outcome};
 
 /// Runs the parts that were asked for in real time.
 pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {

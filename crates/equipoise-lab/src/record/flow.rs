@@ -6,10 +6,10 @@ use equipoise_session::{Event, PathId};
 use super::egress::EgressRecord;
 use super::media::MediaRecord;
 use super::pair::PairRecord;
-use super::path::PathRecord;
+use super::path::{PathRecord, owned};
 use super::received::ReceivedRecord;
+use super::row::IntervalRow;
 use super::tcp::{TcpReading, TcpRecord};
-use super::{IntervalRow, owned};
 use crate::result::{FlowResult, IntervalResult, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
 

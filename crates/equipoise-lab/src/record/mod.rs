@@ -11,9 +11,8 @@ mod media;
 mod pair;
 mod path;
 mod received;
+mod row;
 mod tcp;
-
-use std::collections::BTreeMap;
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Event, PathId};
@@ -21,33 +20,9 @@ use equipoise_session::{Event, PathId};
 use crate::result::{FlowResult, Stall};
 use crate::scenario::Scenario;
 use flow::FlowRecord;
+pub use row::IntervalRow;
 pub(crate) use tcp::LinkRecord;
 pub use tcp::TcpReading;
-
-/// A control interval of a session that has just ended, for the live table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IntervalRow {
-    /// The flow's name.
-    pub flow: String,
-    /// Start, in seconds since the run's.
-    pub start_s: f64,
-    /// End, in seconds since the run's start.
-    pub end_s: f64,
-    /// Sending rate, in bit/s of IP packets.
-    pub rate_bps: f64,
-    /// Mean one-way delay, in seconds.
-    pub delay_mean_s: Option<f64>,
-    /// 95th percentile of the one-way delay, in seconds.
-    pub delay_p95_s: Option<f64>,
-    /// The target, in seconds.
-    pub target_s: Option<f64>,
-    /// Packets sent.
-    pub packets: u64,
-    /// Of these, packets that have not arrived so far.
-    pub packets_lost: u64,
-    /// What decided the rate last.
-    pub reason: Option<String>,
-}
 
 /// Takes the events of a run and gives its results.
 #[derive(Debug)]
@@ -102,8 +77,4 @@ impl Recorder {
     pub fn finish(self, lasted: Span, stalls: &[Stall]) -> Vec<FlowResult> {
         self.flows.into_iter().map(|flow| flow.finish(lasted, stalls)).collect()
     }
-}
-
-fn owned(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
-    counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }

@@ -4,7 +4,6 @@ use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_session::Event;
 
 use super::media::MediaRecord;
-use super::owned;
 use crate::result::{PathResult, Stall};
 
 /// What a flow did so far on one of its paths.
@@ -52,4 +51,9 @@ impl PathRecord {
             intervals: media.interval_results(lasted, stalls),
         }
     }
+}
+
+/// Counts by reason, as results have them.
+pub(super) fn owned(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }

@@ -1,28 +1,15 @@
 //! The frame of a chart: axes with ticks and labels, and the grid.
 
-use super::chart::{Area, Axis, Chart, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTH, text};
+use super::area::{Area, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTH, text};
+use super::chart::Chart;
 use super::format::escape;
+use super::ticks::{FEWEST_STEPS, NUMBER_GAP, Tick, number_width, ticks, widest};
 
-/// A place on an axis, and its label.
-struct Tick {
-    at: f64,
-    label: String,
-}
-
-/// Width of a digit, and that of a point or a comma, in the widest of the page's fonts.
-const DIGIT_WIDTH: f64 = 9.0;
-const POINT_WIDTH: f64 = 4.5;
 const TICK_LENGTH: f64 = 5.0;
-/// Distance of a number of the vertical axis from the axis, and that between two numbers of the horizontal axis.
-const NUMBER_GAP: f64 = 8.0;
-/// Baseline of the vertical axis' label, and where the numbers beside it begin at the earliest.
+/// Baseline of the vertical axis' label.
 const LABEL_BASE: f64 = 16.0;
-const LABEL_END: f64 = 24.0;
 /// Height of the letters of an axis' label.
 const LABEL_SIZE: f64 = 15.0;
-/// Steps between ticks, at the least: then there are fewer than ten.
-const FEWEST_STEPS: f64 = 4.0;
-
 /// The frame as SVG.
 pub(super) fn svg(chart: &Chart, area: &Area<'_>) -> String {
     let Area { left, right, top, bottom, .. } = *area;
@@ -61,11 +48,6 @@ pub(super) fn svg(chart: &Chart, area: &Area<'_>) -> String {
     .concat()
 }
 
-/// Room at the left of the area that the vertical axis needs for its label and numbers.
-pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
-    LABEL_END + widest(&ticks(axis, FEWEST_STEPS)) + NUMBER_GAP
-}
-
 /// Whether names are too long to stand side by side, so that numbers stand for them.
 pub(super) fn names_are_numbered(chart: &Chart, area: &Area<'_>) -> bool {
     let room = area.x(chart.x.min + 1.0) - area.left;
@@ -94,83 +76,6 @@ fn numbers(chart: &Chart, area: &Area<'_>) -> Vec<Tick> {
     choices.find(fits).unwrap_or_else(|| ticks(&chart.x, 1.0))
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as many.
-fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
-    /// Errors of rounding, as a share of a step.
-    const ROUNDING: f64 = 1e-6;
-    let longest = (axis.max - axis.min) / fewest * (1.0 + ROUNDING / fewest);
-    let power = longest.log10().floor() as i32;
-    let digit = [5.0, 2.0].into_iter().find(|digit| digit * 10f64.powi(power) <= longest).unwrap_or(1.0);
-    let step = digit * 10f64.powi(power);
-    let (first, last) = (axis.min / step - ROUNDING, axis.max / step + ROUNDING);
-    let numbers = first.ceil() as i64..=last.floor() as i64;
-    let scale = scale(axis);
-    let decimals = (scale - power).max(0) as usize;
-    let tick = |number: i64| {
-        let at = number as f64 * step;
-        let digits = format!("{:.decimals$}", at / 10f64.powi(scale));
-        let label = if scale == 0 || number == 0 { digits } else { format!("{digits}e{scale}") };
-        Tick { at: at.clamp(axis.min, axis.max), label: label.replace('-', "−") }
-    };
-    numbers.map(tick).collect()
-}
-
-/// The power of ten that all labels of an axis share: 0 unless its numbers would be long.
-fn scale(axis: &Axis) -> i32 {
-    let largest = axis.min.abs().max(axis.max.abs());
-    if (1e-3..=1e6).contains(&largest) { 0 } else { (largest.log10().floor() as i32).div_euclid(3) * 3 }
-}
-
 fn name_width(name: &str) -> f64 {
     name.chars().count() as f64 * LETTER_WIDTH
-}
-
-fn number_width(number: &str) -> f64 {
-    number.chars().map(|letter| if letter == '.' { POINT_WIDTH } else { DIGIT_WIDTH }).sum()
-}
-
-fn widest(ticks: &[Tick]) -> f64 {
-    ticks.iter().map(|tick| number_width(&tick.label)).fold(0.0, f64::max)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::num::f64::ANY;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn labels(min: f64, max: f64) -> Vec<String> {
-        ticks(&Axis::new("", min, max), FEWEST_STEPS).into_iter().map(|tick| tick.label).collect()
-    }
-
-    #[test]
-    fn ticks_are_round_and_have_the_decimals_of_their_step() {
-        assert_eq!(labels(0.0, 40.0), ["0", "10", "20", "30", "40"]);
-        assert_eq!(labels(0.0, 1.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
-        assert_eq!(labels(-0.3, 0.7), ["−0.2", "0.0", "0.2", "0.4", "0.6"]);
-        assert_eq!(labels(34.1, 46.0), ["36", "38", "40", "42", "44", "46"]);
-        assert_eq!(labels(0.0, 945.0), ["0", "200", "400", "600", "800"]);
-        assert_eq!(labels(99.95, 100.05), ["99.96", "99.98", "100.00", "100.02", "100.04"]);
-        assert_eq!(labels(0.0, 0.0004), ["0", "100e−6", "200e−6", "300e−6", "400e−6"]);
-        assert_eq!(labels(0.0, 5e7), ["0", "10e6", "20e6", "30e6", "40e6", "50e6"]);
-    }
-
-    proptest! {
-        /// Whatever the limits: a few ticks, at equal distances within the axis, with different labels of one form.
-        #[test]
-        fn ticks_are_few_even_and_within_the_axis(min in ANY, max in ANY, near in -1e-7..1e-5f64, fewest in 1u8..5) {
-            for axis in [Axis::new("", min, max), Axis::new("", min, min + min.abs() * near)] {
-                let fewest = f64::from(fewest);
-                let ticks = ticks(&axis, fewest);
-                prop_assert!(ticks.len() as f64 >= fewest && ticks.len() as f64 <= 2.5 * fewest + 1.0, "{}", ticks.len());
-                prop_assert!(ticks.iter().all(|tick| axis.contains(tick.at)));
-                let length = axis.max - axis.min;
-                let steps: Vec<_> = ticks.windows(2).map(|pair| (pair[1].at - pair[0].at) / length).collect();
-                prop_assert!(steps.iter().all(|step| *step > 0.05 && (step - steps[0]).abs() < 1e-5), "{steps:?}");
-                prop_assert!(ticks.windows(2).all(|pair| pair[0].label != pair[1].label));
-                prop_assert!(ticks.iter().all(|tick| tick.label.chars().count() < 18 && !tick.label.contains('N')));
-            }
-        }
-    }
 }

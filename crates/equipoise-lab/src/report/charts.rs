@@ -1,15 +1,10 @@
 //! Which charts a report has: delay over time, rates over time, the delay's distribution.
 
-use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
+use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
+use super::figure::{Figure, look, middle, ms, nice, over_time, shades, step_marks, time_axis};
 use super::format::millis;
 use super::{pair, paths, tcp};
 use crate::result::{FlowResult, IntervalResult, Report, Run, StepKind, World};
-
-/// A chart with the words that go with it.
-pub(super) struct Figure {
-    pub(super) title: String,
-    pub(super) html: String,
-}
 
 /// The figures of one controlled flow.
 pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
@@ -46,17 +41,8 @@ fn first_runs(report: &Report) -> Vec<&Run> {
     [World::Sim, World::Live].iter().filter_map(|world| report.runs.iter().find(|run| run.world == *world)).collect()
 }
 
-/// How a world's lines look, and what it is called.
-pub(super) fn look(world: World) -> (Style, &'static str) {
-    match world {
-        World::Sim => (Style { color: "var(--sim)", dash: "7 4", width: 1.8 }, "simulated"),
-        World::Live => (Style { color: "var(--live)", dash: "", width: 1.8 }, "live"),
-    }
-}
-
 /// Dashes of a target: unlike those of the worlds and of the steps.
 const TARGET_DASH: &str = "14 3 2 3";
-pub(super) const STEP_DASH: &str = "2 3";
 
 /// The flow's target in milliseconds, where there is one.
 fn target_of(shown: &[(&Run, &FlowResult)]) -> Option<f64> {
@@ -66,15 +52,6 @@ fn target_of(shown: &[(&Run, &FlowResult)]) -> Option<f64> {
 
 fn target_mark(target_ms: f64, label: String) -> Mark {
     Mark { at: target_ms, label, name: format!("target, {}", millis(target_ms / 1e3)), dash: TARGET_DASH }
-}
-
-pub(super) fn middle(interval: &IntervalResult) -> f64 {
-    f64::midpoint(interval.start_s, interval.end_s)
-}
-
-/// Milliseconds; not a number where nothing was measured, which the chart leaves out.
-pub(super) fn ms(seconds: Option<f64>) -> f64 {
-    seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
 }
 
 fn delay_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
@@ -137,13 +114,6 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(1.0)
 }
 
-/// The next round number: one or two digits and a power of ten.
-fn nice(value: f64) -> f64 {
-    let power = 10f64.powf(value.log10().floor());
-    let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
-}
-
 fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
     let mut layers = Vec::new();
     let capacities = scheduled(report, StepKind::Capacity);
@@ -164,33 +134,6 @@ fn rate_over_time(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -
     }
     let title = "Sending rate of each control interval over time, with background load and capacity".to_owned();
     over_time(report, shown, (format!("rate-{flow}"), title), "rate of IP packets (Mbit/s)", layers)
-}
-
-/// A chart of lines and steps over the run, from zero to a little above the highest.
-pub(super) fn over_time(
-    report: &Report,
-    shown: &[(&Run, &FlowResult)],
-    (id, title): (String, String),
-    unit: &'static str,
-    layers: Vec<Layer>,
-) -> String {
-    let values = layers.iter().flat_map(|layer| match &layer.shape {
-        Shape::Line(points) | Shape::Steps(points) => points.as_slice(),
-        _ => &[],
-    });
-    let highest = values.map(|point| point.1).filter(|value| value.is_finite()).fold(0.1, f64::max);
-    let chart = Chart {
-        id,
-        title,
-        x: time_axis(report),
-        y: Axis::new(unit, 0.0, nice(highest * 1.02)),
-        categories: Vec::new(),
-        layers,
-        horizontals: Vec::new(),
-        verticals: step_marks(report),
-        shades: shades(report, shown),
-    };
-    chart.to_html()
 }
 
 /// Planned rates over the whole run, in Mbit/s, of everything of a kind.
@@ -288,47 +231,6 @@ fn delay_reached_by(flow: &FlowResult, share: f64) -> Option<f64> {
         below += bin.packets as f64;
         (total > 0.0 && below >= share * total).then_some(bin.to_s * 1e3)
     })
-}
-
-fn time_axis(report: &Report) -> Axis {
-    Axis::new("time (s)", 0.0, report.duration_s)
-}
-
-/// The steps within the run, those of one moment together.
-fn step_marks(report: &Report) -> Vec<Mark> {
-    let mut steps: Vec<_> =
-        report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < report.duration_s).collect();
-    steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
-    let together = steps.chunk_by(|one, other| (one.at_s - other.at_s).abs() < 1e-9);
-    let mark = |steps: &[&crate::result::Step]| {
-        let at = steps.first()?.at_s;
-        let words = |to: &str| {
-            let all = steps.iter().map(|step| format!("{}{to} {} Mbit/s", step.name, step.rate_bps as f64 / 1e6));
-            all.collect::<Vec<_>>().join(", ")
-        };
-        Some(Mark { at, label: words(""), name: format!("{at} s: {}", words(" to")), dash: STEP_DASH })
-    };
-    together.filter_map(mark).collect()
-}
-
-/// The warm-up, what was taken away, and the intervals in which the machine stood still.
-fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
-    let warm_up =
-        Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };
-    let stalled = shown.iter().flat_map(|(_, flow)| flow.intervals.iter().filter(|interval| interval.stalled));
-    let stalled = stalled.map(|interval| Shade {
-        from: interval.start_s,
-        to: interval.end_s,
-        color: "var(--stall)",
-        name: "the machine stood still in this interval (live)",
-    });
-    let away = report.outages.iter().map(|outage| Shade {
-        from: outage.start_s,
-        to: outage.end_s,
-        color: "var(--outage)",
-        name: "a path is taken away",
-    });
-    std::iter::once(warm_up).filter(|shade| shade.to > shade.from).chain(away).chain(stalled).collect()
 }
 
 #[cfg(test)]

@@ -32,6 +32,17 @@ pub(super) fn signed_percent(share: f64) -> String {
     }
 }
 
+/// "no timeouts", "1 timeout", "2.5 timeouts".
+pub(super) fn counted(count: f64, one: &str, several: &str) -> String {
+    if count == 0.0 {
+        format!("no {several}")
+    } else if (count - 1.0).abs() < 1e-9 {
+        format!("1 {one}")
+    } else {
+        format!("{} {several}", (count * 10.0).round() / 10.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,10 @@
 //! Marks: straight lines through a whole chart, with labels at its edges that do not overlap.
 
-use super::chart::{Area, Chart, HEIGHT, LETTER_WIDTH, MOST_NAMED_MARKS, Mark, TEXT_SIZE, WIDTH, line_swatch, text};
+use super::area::{Area, HEIGHT, LETTER_WIDTH, TEXT_SIZE, WIDTH, line_swatch, text};
+use super::chart::{Chart, Mark};
 
+/// More vertical marks than this share one entry in the legend.
+pub(super) const MOST_NAMED_MARKS: usize = 12;
 const COLOR: &str = "var(--mark)";
 const LINE_WIDTH: f64 = 1.5;
 

@@ -2,9 +2,12 @@
 //!
 //! Everything that comes from a scenario is text to be escaped; nothing is fetched; equal results give equal bytes.
 
+mod area;
 mod axes;
 pub mod chart;
 mod charts;
+mod drawing;
+mod figure;
 mod format;
 mod marks;
 mod pair;
@@ -14,11 +17,15 @@ mod tables;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod ticks;
+mod worlds;
 
-use format::signed_percent;
 pub use format::{NOTHING, escape, millis};
+use format::{counted, signed_percent};
 
-use crate::result::{FlowResult, Report, Run, TcpResult, World};
+use crate::result::{FlowResult, Report, TcpResult};
+use figure::Figure;
+use worlds::{InWorld, worlds};
 
 /// How near the settled delay has to be to its target for the session to have held it (ours).
 const HELD_WITHIN: f64 = 0.15;
@@ -58,36 +65,6 @@ pub fn head(title: &str) -> String {
         escape(title),
         include_str!("style.css"),
     )
-}
-
-/// The runs of one world: at least one.
-struct InWorld<'a> {
-    name: &'static str,
-    runs: Vec<&'a Run>,
-}
-
-/// The worlds that the report has runs of.
-fn worlds(report: &Report) -> Vec<InWorld<'_>> {
-    let all = [(World::Sim, "simulated"), (World::Live, "live")].into_iter();
-    let with_runs =
-        all.map(|(world, name)| InWorld { name, runs: report.runs.iter().filter(|run| run.world == world).collect() });
-    with_runs.filter(|world| !world.runs.is_empty()).collect()
-}
-
-impl InWorld<'_> {
-    /// The name as a sentence begins with it.
-    fn title(&self) -> String {
-        let mut letters = self.name.chars();
-        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-    }
-
-    /// "seed 1", or "20 runs, seeds 1 to 20".
-    fn seeds(&self) -> String {
-        match self.runs.as_slice() {
-            [first, .., last] => format!("{} runs, seeds {} to {}", self.runs.len(), first.seed, last.seed),
-            runs => runs.first().map(|run| format!("seed {}", run.seed)).unwrap_or_default(),
-        }
-    }
 }
 
 /// How to read the page, and what it takes for granted.
@@ -196,17 +173,6 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
     )
 }
 
-/// "no timeouts", "1 timeout", "2.5 timeouts".
-fn counted(count: f64, one: &str, several: &str) -> String {
-    if count == 0.0 {
-        format!("no {several}")
-    } else if (count - 1.0).abs() < 1e-9 {
-        format!("1 {one}")
-    } else {
-        format!("{} {several}", (count * 10.0).round() / 10.0)
-    }
-}
-
 /// Says which runs were shorter than planned.
 fn early_ends(world: &InWorld<'_>) -> Option<String> {
     let lengths = world.runs.iter().filter(|run| !run.complete).map(|run| run.lasted_s);
@@ -240,7 +206,7 @@ fn lateness(world: &InWorld<'_>) -> Option<String> {
     Some(format!("the emulated bottleneck let packets go {median} late in the median, {largest} at the most."))
 }
 
-fn figure(figure: &charts::Figure) -> String {
+fn figure(figure: &Figure) -> String {
     format!("<figure>\n<h3>{}</h3>\n{}</figure>\n", escape(&figure.title), figure.html)
 }
 

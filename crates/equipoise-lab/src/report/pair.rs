@@ -1,8 +1,9 @@
 //! The chart of a flow pair: its rate at the receiver over both transports.
 
 use super::chart::{Layer, Shape};
-use super::charts::{Figure, look, over_time};
-use super::{InWorld, escape};
+use super::figure::{Figure, look, over_time};
+use super::format::{counted, escape};
+use super::worlds::InWorld;
 use crate::result::{FlowResult, PairResult, PairTransport, ReceivedSample, Report, Run};
 
 /// The rate over both transports, with a point at the beginning of each running period.
@@ -31,8 +32,8 @@ pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> 
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     format!(
         "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {rate:.3} Mbit/s at the receiver{over_runs}, {}, {}.</p>\n",
-        super::counted(running, "running period", "running periods"),
-        super::counted(missing, "ADU missing", "ADUs missing"),
+        counted(running, "running period", "running periods"),
+        counted(missing, "ADU missing", "ADUs missing"),
     )
 }
 

@@ -1,7 +1,7 @@
 //! Charts of a flow over several paths: what each of them carries, and how long it takes.
 
 use super::chart::{Layer, Shape, Style};
-use super::charts::{Figure, look, middle, ms, over_time};
+use super::figure::{Figure, look, middle, ms, over_time};
 use crate::result::{FlowResult, IntervalResult, Report, Run};
 
 /// Colours of the paths in their order, as far as they go; where they begin again, the legend tells.

@@ -1,7 +1,11 @@
 //! What a chart's layers look like: lines, steps, bands, points and boxes.
 
-use super::chart::{Area, BAND_OPACITY, Chart, EDGE_WIDTH, Layer, Shape, Style, line_swatch};
+use super::area::{Area, line_swatch};
+use super::chart::{Chart, Layer, Shape, Style};
 
+const BAND_OPACITY: f64 = 0.2;
+/// A band's upper edge, in the dashes of its world.
+const EDGE_WIDTH: f64 = 0.9;
 /// Half the length of the line that stands for a single point of a line.
 const HALF_DASH: f64 = 3.8;
 /// Radius of a point.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::format::{NOTHING, escape};
-use super::{InWorld, pair, worlds};
+use super::pair;
+use super::worlds::{InWorld, worlds};
 use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
 use crate::statistics::half_width_95;
 

@@ -1,7 +1,7 @@
 //! Charts of a TCP connection, and of the links in front of which packets wait.
 
 use super::chart::{Layer, Shape, Style};
-use super::charts::{Figure, STEP_DASH, look, over_time};
+use super::figure::{Figure, STEP_DASH, look, over_time};
 use crate::result::{FlowResult, Report, Run, TcpSample};
 
 /// A line of a chart: what the legend says behind the world, and the value of a sample.

@@ -3,8 +3,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use equipoise::units::{Size, Span};
 
+use crate::datagram::MAX_PAYLOAD;
 use crate::engine::{Arrival, BACK, FORWARD, Manner, Medium, Packet, PortStats, Ports};
-use crate::socket::{MAX_PAYLOAD, wait};
+use crate::socket::wait;
 use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 
 /// So many clients have a socket of their own at a time. Ours: far above any experiment, far below what a process may open.

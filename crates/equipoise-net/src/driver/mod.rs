@@ -2,12 +2,11 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::units::Span;
-use equipoise_session::multipath::MAX_PATHS;
 use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit, Wake, WakeReason};
 
 use crate::mailbox::{Inbox, Letter};
 use crate::thread::{STOP_CHECK, Worker};
-use crate::transport::{Arrival, Plain, Transport};
+use crate::transport::{Arrival, Plain, Transport, check_count};
 use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
 
 /// How long before a media packet is due the driver stops sleeping, at most. Timers wake some 50 µs late.
@@ -149,11 +148,6 @@ where
 {
     check_count(host.paths.len())?;
     drive(&host.name, endpoint, Plain::new(host.paths), observer, None)
-}
-
-/// Refuses a number of paths that no session can have.
-pub(crate) const fn check_count(found: usize) -> Result<(), NetError> {
-    if found == 0 || found > MAX_PATHS { Err(NetError::Paths { found, most: MAX_PATHS }) } else { Ok(()) }
 }
 
 /// Runs an endpoint on a thread of its own, which speaks through `transport` and has its payload from `inbox`. Once nobody

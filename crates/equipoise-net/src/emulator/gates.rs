@@ -2,8 +2,9 @@ use std::net::SocketAddr;
 
 use equipoise::units::Size;
 
+use crate::datagram::MAX_PAYLOAD;
 use crate::engine::{Arrival, Manner, Medium, Packet, PortStats, Ports};
-use crate::socket::{MAX_PAYLOAD, wait};
+use crate::socket::wait;
 use crate::{Clock, NetError, Socket, Time, TimestampSource};
 
 /// One of a route's two sockets.

@@ -22,6 +22,7 @@ use equipoise::units::{Size, Span};
 use equipoise_path::link::{FifoLink, LinkConfig, LinkStats};
 
 pub use load::LoadProbe;
+pub use network::LinkSample;
 
 use crate::engine::{Engine, Known, PacketPorts, Ports, TCP, Traffic, UDP};
 use crate::thread::Worker;
@@ -88,15 +89,6 @@ pub struct EmulatorReport {
     pub lateness: Option<Lateness>,
     /// Where arrival times came from; user space if any of the sockets had to.
     pub timestamps: TimestampSource,
-}
-
-/// The links' counters at a moment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkSample {
-    /// When.
-    pub at: Time,
-    /// Each link's counters, in the order of the links.
-    pub links: Vec<LinkStats>,
 }
 
 /// A running emulator. It ends, at the latest, when it is dropped.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use equipoise::units::{Size, Span};
 use equipoise_path::link::{FifoLink, LinkStats, Verdict};
 
-use super::LinkSample;
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
 use crate::{HostClock, Time};
@@ -38,6 +37,15 @@ pub(super) struct Network {
     spare: Vec<Vec<u8>>,
     lateness: LatenessMeter,
     sampling: Option<Sampling>,
+}
+
+/// The links' counters at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSample {
+    /// When.
+    pub at: Time,
+    /// Each link's counters, in the order of the links.
+    pub links: Vec<LinkStats>,
 }
 
 /// The links' counters from time to time.

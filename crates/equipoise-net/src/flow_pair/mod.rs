@@ -30,6 +30,7 @@
 //! TCP is the host's own. Its unsent bytes are bounded by `TCP_NOTSENT_LOWAT`, its acknowledgements read from the kernel's
 //! account of the connection. What the host does not let an application do, [`PairState`] names.
 
+mod adu;
 mod connection;
 mod hello;
 mod listener;
@@ -46,8 +47,9 @@ use equipoise::units::{Rate, Size, Span};
 use equipoise_pair::tpba::{Period, RunningConfig, TpbaConfig};
 use thiserror::Error;
 
+pub use adu::{Adu, PairEnd};
 pub use listener::PairListener;
-pub use receiver::{Adu, PairEnd, PairReceiver};
+pub use receiver::PairReceiver;
 pub use sender::PairSender;
 pub use window::{IdleWindow, WindowControl, WindowPreset};
 

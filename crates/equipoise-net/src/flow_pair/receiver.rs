@@ -3,13 +3,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use equipoise::measure::ClockMap;
-use equipoise_pair::tpba::Period;
-
 use equipoise::units::Size;
 use equipoise_pair::wire::PairHello;
 use equipoise_session::rtp::{self, Clocks};
 use tokio::sync::mpsc;
 
+use super::adu::{Adu, PairEnd};
 use super::connection::at_port;
 use super::hello::overhead;
 use super::receiving::{Receiving, Shared};
@@ -18,30 +17,6 @@ use crate::secure::random;
 use crate::tcp::failed;
 use crate::thread::Worker;
 use crate::{Clock, NetError, Socket};
-
-/// An application data unit that came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Adu {
-    /// Its number, from 0.
-    pub number: u64,
-    /// ADUs that are missing before it, which the network lost.
-    pub missing: u64,
-    /// Which transport brought it.
-    pub over: Period,
-    /// Its bytes.
-    pub data: Vec<u8>,
-}
-
-/// Why a flow is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PairEnd {
-    /// The sender ended it, and all that TCP carried has come.
-    Finished,
-    /// The connection was lost.
-    Lost,
-    /// The stream over TCP was none of a flow pair's.
-    Garbled,
-}
 
 /// The receiving end of a flow pair.
 ///
@@ -59,7 +34,7 @@ impl PairReceiver {
     pub const MOST_ADUS: usize = 4096;
     /// Bytes of ADUs that may wait to be taken before nothing more is: what is not taken holds up TCP, and in a running period
     /// is dropped in the end.
-    pub const MOST: usize = 1 << 20;
+    pub const MOST: usize = Shared::MOST;
 
     /// Receives the flow whose sender connected by `stream` and said `hello`. Gives what is to be answered.
     pub(super) fn start(

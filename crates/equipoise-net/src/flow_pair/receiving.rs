@@ -10,10 +10,11 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
+use super::adu::{Adu, PairEnd};
 use super::connection::{Moved, moved};
-use super::{Adu, PairEnd, PairReceiver};
+use crate::datagram::MAX_PAYLOAD;
 use crate::secure::protection::source_of;
-use crate::socket::{MAX_PAYLOAD, wait_readable};
+use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 
@@ -34,6 +35,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Bytes in the queue above which nothing more is taken.
+    pub(super) const MOST: usize = 1 << 20;
+
     pub(super) fn new() -> Result<Self, NetError> {
         let bell = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
         let bell = bell.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
@@ -185,7 +189,7 @@ impl Receiving {
     /// Gives the application what there is room for; whether nothing is left.
     fn give(&mut self) -> bool {
         loop {
-            let has_room = self.shared.waiting.load(Ordering::SeqCst) < PairReceiver::MOST;
+            let has_room = self.shared.waiting.load(Ordering::SeqCst) < Shared::MOST;
             match self.queue.try_reserve() {
                 Ok(place) if has_room => {
                     let Some(adu) = self.end.take_adu() else { return true };

@@ -10,10 +10,11 @@ use nix::poll::{PollFd, PollFlags};
 
 use super::PairState;
 use super::connection::{Connection, Moved, at_port};
+use crate::datagram::MAX_PAYLOAD;
 use crate::driver::MediaTimer;
 use crate::mailbox::{Inbox, Letter};
 use crate::secure::protection::source_of;
-use crate::socket::{MAX_PAYLOAD, wait_readable};
+use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{NetError, Socket, Time};
 

@@ -16,10 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use equipoise_session::rtp::Payload;
 use ring::hmac;
 
-use super::Key;
-
-/// A number drawn by chance.
-pub(crate) type Nonce = [u8; 16];
+use super::key::{Key, Nonce};
 
 /// A message of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

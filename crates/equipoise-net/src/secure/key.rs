@@ -4,7 +4,8 @@ use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use ring::hmac;
 use thiserror::Error;
 
-use super::handshake::Nonce;
+/// A number drawn by chance.
+pub(crate) type Nonce = [u8; 16];
 
 /// A secret that both hosts know.
 ///

@@ -7,6 +7,7 @@ pub(crate) mod protection;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 pub use handshake::Refusal;
+pub(crate) use key::Nonce;
 pub use key::{Key, KeyError};
 
 /// Bytes that nobody can guess.

@@ -5,7 +5,7 @@ use rtc_srtp::option::{srtcp_replay_protection, srtp_replay_protection};
 use rtc_srtp::protection_profile::ProtectionProfile;
 
 use super::Key;
-use super::handshake::Nonce;
+use super::key::Nonce;
 
 /// What is done to every datagram of a session.
 pub(crate) enum Protection {

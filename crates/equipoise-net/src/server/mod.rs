@@ -11,9 +11,9 @@ use equipoise_session::rtp::{self, Clocks, Payload, PlayoutConfig, ReceiverConfi
 use equipoise_session::{Endpoint, Event, Ignored, Input, Output, PathId};
 
 use crate::batch::Batch;
-use crate::secure::handshake::{CookieJar, LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
+use crate::secure::handshake::{CookieJar, LENGTH, Message, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
-use crate::secure::{Key, Refusal, random};
+use crate::secure::{Key, Nonce, Refusal, random};
 use crate::socket::wait_any;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{HostStats, NetError, Socket, Time};

@@ -9,7 +9,7 @@ use equipoise::units::{Size, Span};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
 
-use super::TcpState;
+use super::state::TcpState;
 use crate::NetError;
 
 /// Linux's `SOCK_DIAG_BY_FAMILY`, `NLM_F_REQUEST`, `INET_DIAG_INFO`.

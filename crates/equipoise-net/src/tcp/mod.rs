@@ -11,29 +11,29 @@
 pub(crate) mod diagnosis;
 mod far;
 mod near;
+mod plan;
+mod socket;
+mod state;
 
-use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use equipoise::units::{Rate, Size, Span};
-use equipoise_path::source::Content;
-use socket2::{Domain, Protocol, Socket, Type};
+use equipoise::units::Size;
 
 use crate::thread::Worker;
 use crate::{Clock, NetError, Place, TestBed, Time};
 use diagnosis::Diagnosis;
 use far::Far;
 use near::{Near, NearEnd};
+use socket::{HEADERS, near_socket};
 
-/// Headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options, which is what a segment size leaves out.
-const HEADERS: Size = Size::from_bytes(40);
+pub use plan::{TcpPlan, TcpSupply};
+pub(crate) use socket::{failed, set_congestion_control};
+pub use state::TcpState;
+
 /// The timestamps that the kernel puts into every segment, padded (RFC 7323, App. A).
 const TIMESTAMPS: Size = Size::from_bytes(12);
-
-/// The names of the congestion controls that there are.
-const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Both ends of a connection that is not opened yet.
 #[derive(Debug)]
@@ -41,59 +41,6 @@ pub struct TcpEnds {
     near: NearEnd,
     listener: TcpListener,
     sender: SocketAddr,
-}
-
-/// What the application at the sending end does, and how often one looks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TcpPlan {
-    /// When it opens the connection.
-    pub start: Time,
-    /// When it sends no more; `None` to go on.
-    pub stop: Option<Time>,
-    /// What it sends.
-    pub supply: TcpSupply,
-    /// The first look is this long after [`origin`](Self::origin); above zero.
-    pub sample_interval: Span,
-    /// Whence looks are counted.
-    pub origin: Time,
-}
-
-/// What the application gives to a connection.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TcpSupply {
-    /// As much as it takes.
-    Unlimited,
-    /// So much, and then no more.
-    Transfer(Size),
-    /// At a rate, from the start on.
-    Rate(Rate),
-    /// So many full segments and no more, each from its time on.
-    Content(Content),
-}
-
-/// A connection at a moment, by the kernel's account; counters are since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TcpState {
-    /// Congestion window, in segments.
-    pub window: u32,
-    /// Slow start threshold, in segments; `None` before there is one.
-    pub slow_start_threshold: Option<u32>,
-    /// Segments sent and not acknowledged in order.
-    pub in_flight: u32,
-    /// Smoothed round-trip time; `None` before one is measured.
-    pub smoothed_round_trip: Option<Span>,
-    /// Least round-trip time of the last minutes; `None` before one is measured.
-    pub min_round_trip: Option<Span>,
-    /// Segments with data sent, retransmissions among them.
-    pub sent: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// How often the retransmission timer ran out; `None` where the kernel does not count it (before Linux 6.7).
-    pub timeouts: Option<u64>,
-    /// Data that the receiving application has read.
-    pub delivered: Size,
-    /// When the last data of a finite transfer were acknowledged.
-    pub finished: Option<Time>,
 }
 
 /// A connection with an application at each end. It ends, at the latest, when it is dropped.
@@ -170,34 +117,4 @@ impl RunningTcp {
         self.far.request_stop();
         self.far.join()?
     }
-}
-
-fn near_socket(congestion_control: &str, packet: Size) -> Result<(Socket, SocketAddr), NetError> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).map_err(failed("open"))?;
-    set_congestion_control(&socket, congestion_control)?;
-    let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
-    socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))?;
-    // Data that an application gives at a rate are not kept back to be sent with more (RFC 9293, Sec. 3.7.4).
-    socket.set_tcp_nodelay(true).map_err(failed("open"))?;
-    socket.bind(&SocketAddr::from((TestBed::NEAR, 0)).into()).map_err(failed("bind"))?;
-    let address = socket.local_addr().map_err(failed("bind"))?;
-    let address = address.as_socket().unwrap_or(SocketAddr::from((TestBed::NEAR, 0)));
-    Ok((socket, address))
-}
-
-/// Gives a socket one of the kernel's congestion controls.
-///
-/// # Errors
-/// [`NetError::NoCongestionControl`] where the kernel has none of this name, or does not permit it.
-pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), NetError> {
-    socket.set_tcp_congestion(name.as_bytes()).map_err(|source| {
-        let known = fs::read_to_string(AVAILABLE).unwrap_or_default();
-        let known = known.split_whitespace().map(str::to_owned).collect();
-        NetError::NoCongestionControl { name: name.to_owned(), known, source }
-    })
-}
-
-/// What became of a TCP socket that was to do something.
-pub(crate) fn failed(what: &'static str) -> impl Fn(std::io::Error) -> NetError {
-    move |source| NetError::Tcp { what, source }
 }

@@ -10,7 +10,9 @@ use nix::poll::{PollFd, PollFlags};
 use socket2::Socket;
 
 use super::diagnosis::Diagnosis;
-use super::{TcpPlan, TcpState, TcpSupply, failed};
+use super::plan::{TcpPlan, TcpSupply};
+use super::socket::failed;
+use super::state::TcpState;
 use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time};

@@ -6,10 +6,11 @@ use equipoise_session::wire::is_rtcp;
 use equipoise_session::{Event, Ignored, PathId};
 
 use super::{Arrival, Links, Transport};
-use crate::secure::handshake::{LENGTH, Message, Nonce, Open, is_authentic, is_handshake};
+use crate::datagram::MAX_PAYLOAD;
+use crate::secure::handshake::{LENGTH, Message, Open, is_authentic, is_handshake};
 use crate::secure::protection::{Protection, Role, source_of};
-use crate::secure::{Key, Refusal, random};
-use crate::socket::{MAX_PAYLOAD, Sent};
+use crate::secure::{Key, Nonce, Refusal, random};
+use crate::socket::Sent;
 use crate::{NetError, Received, Time};
 
 /// What a sender asks its receiver for.

@@ -7,7 +7,7 @@ use nix::libc;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket};
 
-use super::Via;
+use super::via::Via;
 use crate::NetError;
 use crate::socket::address_of;
 

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use equipoise::units::Span;
 use equipoise_session::{PathChange, PathId};
 
-use super::Paths;
 use super::interfaces::{InterfaceNews, Interfaces, Place};
+use super::paths::Paths;
 use crate::socket::wait_any;
 use crate::{Clock, NetError, Received, Socket, SocketStats, Time, TimestampSource};
 

@@ -5,6 +5,7 @@ mod interfaces;
 mod links;
 mod paths;
 mod plain;
+mod via;
 
 use equipoise_session::PathId;
 use equipoise_session::{Event, Ignored};
@@ -13,8 +14,10 @@ use crate::{NetError, Time};
 
 pub(crate) use client::{Client, Opening};
 pub(crate) use links::Links;
-pub use paths::{Paths, Via};
+pub use paths::Paths;
+pub(crate) use paths::check_count;
 pub(crate) use plain::Plain;
+pub use via::Via;
 
 /// What has arrived.
 #[derive(Clone, Copy, Debug)]

@@ -1,41 +1,12 @@
-use std::convert::Infallible;
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::str::FromStr;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use equipoise_session::PathId;
 use equipoise_session::multipath::MAX_PATHS;
 
 use super::interfaces::Interfaces;
+use super::via::Via;
 use crate::NetError;
-
-/// By what a path leaves this host.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Via {
-    /// A network interface, by the first of its addresses that can reach the peer.
-    Device(String),
-    /// The interface that has this address.
-    Address(IpAddr),
-}
-
-impl FromStr for Via {
-    type Err = Infallible;
-
-    /// What is no address is the name of an interface.
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(text.parse().map_or_else(|_| Self::Device(text.to_owned()), Self::Address))
-    }
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Device(name) => name.fmt(f),
-            Self::Address(address) => address.fmt(f),
-        }
-    }
-}
 
 /// The paths that a running session has, to add some and to remove some. It can be cloned.
 ///
@@ -58,7 +29,7 @@ struct Wanted {
 impl Paths {
     /// Paths to `peer`, numbered from 0.
     pub(crate) fn new(peer: SocketAddr, paths: &[Via]) -> Result<Self, NetError> {
-        crate::driver::check_count(paths.len())?;
+        check_count(paths.len())?;
         let made = Self { wanted: Arc::default(), peer };
         for via in paths {
             made.add(via.clone())?;
@@ -120,4 +91,9 @@ impl Paths {
         // Nothing that holds the lock can panic.
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Refuses a number of paths that no session can have.
+pub(crate) const fn check_count(found: usize) -> Result<(), NetError> {
+    if found == 0 || found > MAX_PATHS { Err(NetError::Paths { found, most: MAX_PATHS }) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@ use equipoise_session::Ignored;
 use equipoise_session::PathId;
 
 use super::{Arrival, Links, Transport};
-use crate::socket::MAX_PAYLOAD;
+use crate::datagram::MAX_PAYLOAD;
 use crate::{NetError, Socket};
 
 /// Bare datagrams to and from one address on each path.

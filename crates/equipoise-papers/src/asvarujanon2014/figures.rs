@@ -1,10 +1,11 @@
 //! Fig. 3 and 4: all five methods at each total.
 
+use super::part::Part;
 use super::setting::{
     LTE_ONLY, METHODS, Method, Outcome, RUNS, Row, SINGLES, TOTALS, apart, delays_over_time, rates_over_time, ratio,
     session,
 };
-use super::{Found, Lab, Options, Part, drafts};
+use super::{Found, Lab, Options, drafts};
 use crate::{Claim, Figure, Table};
 use equipoise_lab::sim::SimError;
 

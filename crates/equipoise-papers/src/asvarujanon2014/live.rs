@@ -3,8 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use super::figures::{self, AtTotal, Names};
+use super::part::Part;
 use super::setting::{METHODS, Method, Outcome, Row, TOTALS, session};
-use super::{Found, Options, Part, parse_with};
+use super::{Found, Options, parse_with};
 use crate::experiment::live::LiveLab;
 use crate::{ExperimentError, Results};
 use equipoise_lab::scenario::{Override, Scenario};

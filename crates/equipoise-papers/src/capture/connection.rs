@@ -3,9 +3,9 @@ use std::net::SocketAddr;
 
 use equipoise::units::Span;
 
+use super::analysis::{AckRule, Connection, Direction, Side};
 use super::distribution::Distribution;
 use super::segment::Segment;
-use super::{AckRule, Connection, Direction, Side};
 
 /// All connections of a capture.
 pub(super) struct Connections {

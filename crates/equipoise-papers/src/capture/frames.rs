@@ -4,7 +4,7 @@ use flate2::read::MultiGzDecoder;
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 
-use super::CaptureError;
+use super::error::CaptureError;
 
 /// A frame of a capture.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
+use super::scenarios::FIG10;
 use super::series::{dropped_within, samples, timeouts_within};
-use super::{FIG10, Found, Lab, Options, drafts, parse_with};
+use super::{Found, Lab, Options, drafts, parse_with};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;

@@ -1,5 +1,6 @@
+use super::scenarios::FIG11;
 use super::series::{mean_of, samples, tcp};
-use super::{FIG11, Found, Lab, Options, drafts, parse_with};
+use super::{Found, Lab, Options, drafts, parse_with};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;

@@ -1,5 +1,6 @@
+use super::scenarios::{FIG12, STRENGTHS};
 use super::series::{dropped_within, goodput_mbps, mean_of, mean_of_link, samples};
-use super::{FIG12, Found, Lab, Options, STRENGTHS, drafts, parse_with};
+use super::{Found, Lab, Options, drafts, parse_with};
 use crate::experiment::{difference, ratio, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;

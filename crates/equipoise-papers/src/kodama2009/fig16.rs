@@ -1,5 +1,6 @@
-use super::fig15::{BUFFERS, Cell, DROPS};
-use super::{Found, STRENGTHS, drafts};
+use super::drops::{BUFFERS, Cell, DROPS};
+use super::scenarios::STRENGTHS;
+use super::{Found, drafts};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::statistics::{Estimate, share_95};

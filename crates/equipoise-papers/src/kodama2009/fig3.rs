@@ -1,5 +1,6 @@
+use super::scenarios::FIG3;
 use super::series::{dropped, mean_of, mean_of_link, samples};
-use super::{FIG3, Found, Lab, Options, drafts, parse, parse_with};
+use super::{Found, Lab, Options, drafts, parse, parse_with};
 use crate::{Figure, Plot, PlotData, PlotLayer};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::Override;

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use super::scenarios::FIG5;
 use super::series::{goodput_mbps, samples};
-use super::{FIG5, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::{Override, Scenario};

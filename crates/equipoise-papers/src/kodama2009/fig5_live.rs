@@ -9,8 +9,9 @@ use super::fig5::{
     AVAILABLE_MBPS, BOTH_USE_IT, MORE_THAN_RENO, NO_LESS_FAR_AWAY, RENO_WITHOUT_BUFFER, available, delay, interval,
     line, other_law,
 };
+use super::scenarios::FIG5;
 use super::series::{Stretch, goodput_mbps, resent_within, samples, tcp};
-use super::{FIG5, Found, Options, drafts, parse_with, ratio, scaled};
+use super::{Found, Options, drafts, parse_with, ratio, scaled};
 use crate::experiment::Mean;
 use crate::experiment::live::LiveLab;
 use crate::{Claim, ExperimentError, Figure, Plot, PlotData, PlotLayer, Results, Table};

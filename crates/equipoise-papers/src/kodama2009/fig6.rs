@@ -1,5 +1,6 @@
+use super::scenarios::FIG6;
 use super::series::{mean_of, mean_of_link, samples};
-use super::{FIG6, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::{Run, TcpSample};
 use equipoise_lab::scenario::Override;

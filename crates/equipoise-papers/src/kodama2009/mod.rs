@@ -1,6 +1,7 @@
 //! Kodama 2009: every experiment of Sec. 2.2.3, 3 and 4, and what we found beyond them.
 
 mod beyond;
+mod drops;
 mod fig10;
 mod fig11;
 mod fig12;
@@ -12,6 +13,7 @@ mod fig5;
 mod fig5_live;
 mod fig6;
 mod inline;
+mod scenarios;
 mod sensitivity;
 mod series;
 
@@ -106,27 +108,6 @@ const ASSUMPTIONS: &[&str] = &[
     "Where nothing else is said, a connection knows the true available bandwidth of the last 420 ms every 420 ms, one result \
      per three to four round trips, as the thesis says of inline measurement.",
 ];
-
-macro_rules! scenario {
-    ($name:literal) => {
-        include_str!(concat!("../../../../scenarios/kodama2009/", $name, ".toml"))
-    };
-}
-
-const FIG3: &str = scenario!("fig3");
-const FIG5: &str = scenario!("fig5");
-const FIG6: &str = scenario!("fig6");
-const FIG10: &str = scenario!("fig10");
-const FIG11: &str = scenario!("fig11");
-const FIG12: &str = scenario!("fig12");
-const FIG15: &str = scenario!("fig15");
-const INLINE: &str = scenario!("inline");
-const BEYOND_STEP: &str = scenario!("beyond-step");
-const BEYOND_NOISE: &str = scenario!("beyond-noise");
-const BEYOND_RIVALS: &str = scenario!("beyond-rivals");
-
-/// m in Fig. 12 to 16.
-const STRENGTHS: [f64; 5] = [0.0, 0.05, 0.1, 0.3, 0.5];
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! What Fig. 15 hangs on that the thesis does not say: each thing changed alone.
 
+use super::drops::{BUFFER, Cell, DROPS, Outcome, scenario};
 use super::fig10::{SACK, sack};
-use super::fig15::{BUFFER, Cell, DROPS, Outcome, scenario};
 use super::{Found, Lab};
 use crate::experiment::with_interval;
 use crate::{Figure, Table};

@@ -1,3 +1,4 @@
+use super::scenarios::*;
 use super::*;
 use crate::Verdict;
 use equipoise_lab::scenario::{Override, Scenario};

@@ -1,7 +1,8 @@
 //! What the three tables have in common: both methods side by side, and the claims on them.
 
 use super::outcome::{Row, printed};
-use super::{METHODS, Mean, difference, drafts, with_interval};
+use super::scenarios::METHODS;
+use super::{Mean, difference, drafts, with_interval};
 use crate::{Claim, Plot, PlotData, PlotLayer, Table};
 
 /// A table of the paper: loss in per cent, transmission delay and power of TQ and of `NewReno`.

@@ -1,5 +1,7 @@
 use super::outcome::Row;
-use super::{CASE2, Found, Lab, METHODS, Mean, Options, difference, drafts, table4};
+use super::rows::case2;
+use super::scenarios::{CASE2, METHODS};
+use super::{Found, Lab, Mean, Options, difference, drafts};
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
@@ -27,8 +29,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         let tq = [queue.clone(), Override::set("flow.*.controller.occupancy", each)];
         // NewReno has no occupancy to hold.
         let newreno = [queue];
-        let row =
-            |method: usize, overrides: &[Override]| table4::row(lab, METHODS[method], CASE2[method], overrides, runs);
+        let row = |method: usize, overrides: &[Override]| case2(lab, METHODS[method], CASE2[method], overrides, runs);
         sizes.push((size, [row(0, &tq)?, row(1, &newreno)?]));
     }
     let better = |of: Number, sign: f64| {

@@ -4,7 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use super::cases::{Printed, claims, over_time, table};
 use super::outcome::{Outcome, Row};
-use super::{CASE1, CASE2, Found, METHODS, Options, Part, parse_with, table1, table4};
+use super::part::Part;
+use super::scenarios::{CASE1, CASE2, METHODS};
+use super::{Found, Options, parse_with, table1, table4};
 use crate::experiment::live::LiveLab;
 use crate::{ExperimentError, Figure, Results};
 use equipoise_lab::scenario::{Override, Scenario};

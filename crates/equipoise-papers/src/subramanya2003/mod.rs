@@ -5,6 +5,9 @@ mod fig6;
 #[cfg(feature = "live")]
 mod live;
 mod outcome;
+mod part;
+mod rows;
+mod scenarios;
 mod sensitivity;
 mod table1;
 mod table4;
@@ -14,29 +17,13 @@ use super::Results;
 use super::experiment::{
     Experiment, Found, Lab, Mean, Options, difference, drafts, parse_with, run_parts, with_interval,
 };
-use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 #[cfg(feature = "live")]
 pub use live::{LIVE, run as run_live};
-
-/// A part of the paper that can be run alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// Table 1, Fig. 3 and 4: one source.
-    Table1,
-    /// Table 4 and Fig. 5: six sources over one bottleneck.
-    Table4,
-    /// Table 6 and Fig. 10: four bottlenecks in a row.
-    Table6,
-    /// Fig. 6 to 8: the buffer's size.
-    Fig6,
-}
+pub use part::Part;
 
 impl Part {
-    /// All of it.
-    pub const ALL: [Self; 4] = [Self::Table1, Self::Table4, Self::Table6, Self::Fig6];
-
     fn experiment(self) -> Experiment {
         match self {
             Self::Table1 => (table1::planned, table1::run),
@@ -82,27 +69,6 @@ const ASSUMPTIONS: &[&str] = &[
     "Case III: which source goes where is not printed. Here the constant ones go over all four links, and each video over one of \
      the first three. The cuts are taken to last, as the text has it (10 → 4 Mbit/s and so on).",
 ];
-
-macro_rules! scenario {
-    ($name:literal) => {
-        include_str!(concat!("../../../../scenarios/subramanya2003/", $name, ".toml"))
-    };
-}
-
-const CASE1: [&str; 2] = [scenario!("case1-tq"), scenario!("case1-newreno")];
-const CASE2: [&str; 2] = [scenario!("case2-tq"), scenario!("case2-newreno")];
-const CASE3: [&str; 2] = [scenario!("case3-tq"), scenario!("case3-newreno")];
-
-/// Name of `NewReno` with the receive window that ns-2 has by default.
-const WINDOWED: &str = "NewReno TCP, window of 20";
-
-/// The receive window that ns-2 has by default.
-fn ns2_window() -> Override {
-    Override::set("flow.*.tcp.receive_window", 20)
-}
-
-/// Names of the two, in this order everywhere.
-const METHODS: [&str; 2] = ["TQ", "NewReno TCP"];
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
 //! What TQ hangs on that the paper does not print: `k_v`, T, `x_d` and where it measures, each changed alone.
 
 use super::outcome::Row;
-use super::{CASE1, CASE2, Found, Lab, Options, table1, table4};
+use super::rows::{case1, case2};
+use super::scenarios::{CASE1, CASE2};
+use super::{Found, Lab, Options};
 use crate::{Figure, Table};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
@@ -52,8 +54,8 @@ pub(super) fn run(lab: &Lab<'_>, case: Case, found: &mut Found) -> Result<(), Si
     let mut rows = Vec::new();
     for Change { name, change } in changes() {
         rows.push(match case {
-            Case::One => table1::row(lab, name, CASE1[0], change.as_slice(), runs)?,
-            Case::Two => table4::row(lab, name, CASE2[0], change.as_slice(), runs)?,
+            Case::One => case1(lab, name, CASE1[0], change.as_slice(), runs)?,
+            Case::Two => case2(lab, name, CASE2[0], change.as_slice(), runs)?,
         });
     }
     let (table, number) = if case == Case::One { ("Table 1", "I") } else { ("Table 4", "II") };

@@ -1,14 +1,11 @@
 use super::cases::{Printed, claims, over_time, table};
-use super::outcome::{Outcome, Row};
-use super::sensitivity;
-use super::{CASE1, Found, Lab, METHODS, Options, WINDOWED, drafts, ns2_window, parse_with};
+use super::rows::case1;
+use super::scenarios::{CASE1, METHODS, WINDOWED, ns2_window};
+use super::{Found, Lab, Options, drafts, sensitivity};
 use crate::Figure;
-use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 20;
-/// The runs begin within so many ms: the interval of TQ's reports.
-const SPREAD_MS: f64 = 100.0;
 pub(super) const PAPER: Printed = Printed {
     ids: ["table1.plr", "table1.td", "table1.power"],
     table: "Table 1",
@@ -21,24 +18,11 @@ pub(super) fn planned(options: &Options) -> u32 {
     3 * options.runs(RUNS, 2) + sensitivity::planned(options, sensitivity::Case::One)
 }
 
-/// Runs of case I, spread over an interval of the reports.
-pub(super) fn row(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
-    let start_ms = |run: u32| (SPREAD_MS * f64::from(run) / f64::from(runs)).round();
-    let scenario = |run: u32| {
-        let start = Override::set("flow.cbr-2.start", format!("{} ms", start_ms(run)));
-        parse_with(text, &[overrides, &[start]].concat())
-    };
-    let keep = |run: &equipoise_lab::result::Run| run.clone();
-    let found = lab.each((0..runs).map(|run| (scenario(run), run)), keep)?;
-    let outcomes = (0..runs).zip(&found).map(|(run, result)| Outcome::of(result, start_ms(run) / 1e3, "Link0"));
-    Ok(Row::new(name, &scenario(0), outcomes.collect()))
-}
-
 /// Table 1, Fig. 3 and 4.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let rows = [row(lab, METHODS[0], CASE1[0], &[], runs)?, row(lab, METHODS[1], CASE1[1], &[], runs)?];
-    let windowed = row(lab, WINDOWED, CASE1[1], &[ns2_window()], runs)?;
+    let rows = [case1(lab, METHODS[0], CASE1[0], &[], runs)?, case1(lab, METHODS[1], CASE1[1], &[], runs)?];
+    let windowed = case1(lab, WINDOWED, CASE1[1], &[ns2_window()], runs)?;
     found.claims.extend(claims(&PAPER, &rows, runs));
     let nearest = rows.iter().filter_map(|row| row.delay().value).reduce(f64::min);
     found.claims.push(

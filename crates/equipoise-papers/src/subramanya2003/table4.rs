@@ -1,8 +1,8 @@
 use super::cases::{Printed, claims, over_time, table};
-use super::outcome::{Outcome, Row};
-use super::{CASE2, Found, Lab, METHODS, Options, WINDOWED, ns2_window, parse_with, sensitivity};
+use super::rows::case2;
+use super::scenarios::{CASE2, METHODS, WINDOWED, ns2_window};
+use super::{Found, Lab, Options, sensitivity};
 use crate::Figure;
-use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
 const RUNS: u32 = 30;
@@ -18,18 +18,11 @@ pub(super) fn planned(options: &Options) -> u32 {
     3 * options.runs(RUNS, 2) + sensitivity::planned(options, sensitivity::Case::Two)
 }
 
-/// Runs of case II.
-pub(super) fn row(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
-    let scenario = parse_with(text, overrides);
-    let outcomes = lab.runs(&scenario, runs, |run| Outcome::of(run, 0.0, "Link0"))?;
-    Ok(Row::new(name, &scenario, outcomes))
-}
-
 /// Table 4 and Fig. 5.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let rows = [row(lab, METHODS[0], CASE2[0], &[], runs)?, row(lab, METHODS[1], CASE2[1], &[], runs)?];
-    let windowed = row(lab, WINDOWED, CASE2[1], &[ns2_window()], runs)?;
+    let rows = [case2(lab, METHODS[0], CASE2[0], &[], runs)?, case2(lab, METHODS[1], CASE2[1], &[], runs)?];
+    let windowed = case2(lab, WINDOWED, CASE2[1], &[ns2_window()], runs)?;
     found.claims.extend(claims(&PAPER, &rows, runs));
     let both = [&rows[0], &rows[1]];
     found.figures.push(Figure {

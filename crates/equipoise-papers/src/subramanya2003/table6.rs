@@ -1,6 +1,7 @@
 use super::cases::{Printed, claims, over_time, table};
 use super::outcome::{Outcome, Row};
-use super::{CASE3, Found, Lab, METHODS, Options, WINDOWED, ns2_window, parse_with};
+use super::scenarios::{CASE3, METHODS, WINDOWED, ns2_window};
+use super::{Found, Lab, Options, parse_with};
 use crate::Figure;
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;

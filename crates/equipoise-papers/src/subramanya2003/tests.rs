@@ -1,5 +1,6 @@
+use super::scenarios::*;
 use super::*;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 
 #[test]
 fn every_scenario_of_the_program_parses_and_every_change_changes_it() {
@@ -30,14 +31,14 @@ fn no_method_is_faster_than_the_cut_allows() {
     let lab_options = Options { runs: Some(3), quick: true, seed: 1, threads: Some(2) };
     let lab = Lab::new(&lab_options, 6, &|_| {});
     for (name, text) in METHODS.into_iter().zip(CASE1) {
-        let row = table1::row(&lab, name, text, &[], 3).expect("it runs");
+        let row = rows::case1(&lab, name, text, &[], 3).expect("it runs");
         for outcome in &row.outcomes {
             let delay = outcome.delay.expect("it is complete");
             assert!((table1::LEAST_DELAY..2.0).contains(&delay), "{name}: {delay}");
         }
     }
     for (name, text) in METHODS.into_iter().zip(CASE2) {
-        let row = table4::row(&lab, name, text, &[], 3).expect("it runs");
+        let row = rows::case2(&lab, name, text, &[], 3).expect("it runs");
         for outcome in &row.outcomes {
             let delay = outcome.delay.expect("it is complete");
             assert!((table4::LEAST_DELAY - 0.005..1.5).contains(&delay), "{name}: {delay}");

@@ -1,5 +1,6 @@
 use super::criteria::{Outcome, TARGET_S};
-use super::{AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08, Found, Lab, Options, drafts, parse, parse_with};
+use super::scenarios::{AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08};
+use super::{Found, Lab, Options, drafts, parse, parse_with};
 use crate::{Figure, Plot, PlotData, PlotLayer};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;

@@ -1,6 +1,7 @@
 use super::criteria::{Outcome, five_numbers, median, of_all, runaways};
 use super::fig12::{Row, table};
-use super::{AIMD, AP_300, Found, Lab, Options, drafts, parse, ratio, scaled};
+use super::scenarios::{AIMD, AP_300};
+use super::{Found, Lab, Options, drafts, parse, ratio, scaled};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, median_95};

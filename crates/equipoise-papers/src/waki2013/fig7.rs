@@ -1,7 +1,8 @@
 use equipoise::control::ap::md1;
 use equipoise::units::{Rate, Schedule, Size};
 
-use super::{FIG7, Found, Lab, Options, drafts, parse};
+use super::scenarios::FIG7;
+use super::{Found, Lab, Options, drafts, parse};
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::scenario::{FlowKind, Scenario};
 use equipoise_lab::sim::SimError;

@@ -1,7 +1,8 @@
 use equipoise::control::ap::md1;
 use equipoise::units::{Size, Span};
 
-use super::{AP_LEARN, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::scenarios::AP_LEARN;
+use super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
 use crate::{Claim, Figure, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::{Override, Scenario};

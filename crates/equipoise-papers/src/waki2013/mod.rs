@@ -9,6 +9,7 @@ mod fig7;
 mod learning;
 mod robust;
 mod runaway;
+mod scenarios;
 
 use super::Results;
 use super::experiment::{Found, Lab, Options, drafts, parse, parse_with, ratio, scaled, with_interval};
@@ -94,29 +95,6 @@ const ASSUMPTIONS: &[&str] = &[
     "An interval's delay T_i is the mean over the packets sent in it, intervals of 10 s, whatever the report interval.",
     "A run has run away where three intervals in a row, 30 s, have a mean delay above twice the target.",
     "Medians are compared rather than means: a few runs that have run away ruin every mean. Both are in the tables.",
-];
-
-macro_rules! scenario {
-    ($name:literal) => {
-        include_str!(concat!("../../../../scenarios/waki2013/", $name, ".toml"))
-    };
-}
-
-const FIG7: &str = scenario!("fig7");
-const AP_300: &str = scenario!("ap-300");
-const AP_407: &str = scenario!("ap-407");
-const AP_LOAD: &str = scenario!("ap-load");
-const AP_ROBUST: &str = scenario!("ap-robust");
-const AP_LEARN: &str = scenario!("ap-learn");
-const CBR_3: &str = scenario!("cbr-3");
-const CBR_08: &str = scenario!("cbr-0.8");
-/// With A in Mbit/s, as the paper names them.
-const AIMD: [(&str, &str); 5] = [
-    ("1", scenario!("aimd-1")),
-    ("0.8", scenario!("aimd-0.8")),
-    ("0.4", scenario!("aimd-0.4")),
-    ("0.2", scenario!("aimd-0.2")),
-    ("0.1", scenario!("aimd-0.1")),
 ];
 
 #[cfg(test)]

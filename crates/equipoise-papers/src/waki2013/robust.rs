@@ -1,6 +1,7 @@
 use super::criteria::{Outcome, median, plain_mean, runaways};
 use super::fig10::every_second;
-use super::{AP_300, AP_ROBUST, Found, Lab, Options, drafts, parse, parse_with, ratio, scaled, with_interval};
+use super::scenarios::{AP_300, AP_ROBUST};
+use super::{Found, Lab, Options, drafts, parse, parse_with, ratio, scaled, with_interval};
 use crate::{Claim, Figure, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, share_95};

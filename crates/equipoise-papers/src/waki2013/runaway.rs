@@ -1,5 +1,6 @@
 use super::criteria::{Outcome, runaways};
-use super::{AP_300, Found, Lab, Options, drafts, parse, parse_with, scaled};
+use super::scenarios::AP_300;
+use super::{Found, Lab, Options, drafts, parse, parse_with, scaled};
 use crate::{Figure, Table};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;

@@ -1,4 +1,5 @@
 use super::criteria::Outcome;
+use super::scenarios::*;
 use super::*;
 use crate::Verdict;
 use equipoise_lab::scenario::{Override, Scenario};

@@ -1,4 +1,4 @@
-use super::{LinkError, trace::TraceService};
+use super::LinkError;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
 /// How a link works off packets, one after the other: when it takes up the next, and when it is done with it.
@@ -127,35 +127,5 @@ impl<C> Segment<C> {
     fn at(rate: &Schedule<Rate>, origin: Instant<C>, elapsed: Span) -> Self {
         let until = rate.next_step(elapsed).map_or(Instant::MAX, |step| origin + step);
         Self { rate: rate.at(elapsed).as_bps(), until }
-    }
-}
-
-/// Either kind of service, where the configuration decides.
-#[derive(Clone, Debug)]
-pub(super) enum AnyService<C> {
-    Rate(RateService<C>),
-    Trace(TraceService<C>),
-}
-
-impl<C> Service<C> for AnyService<C> {
-    fn rest(&mut self, now: Instant<C>) {
-        match self {
-            Self::Rate(service) => service.rest(now),
-            Self::Trace(service) => service.rest(now),
-        }
-    }
-
-    fn ready(&self, from: Instant<C>) -> Instant<C> {
-        match self {
-            Self::Rate(service) => service.ready(from),
-            Self::Trace(service) => service.ready(from),
-        }
-    }
-
-    fn serve(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
-        match self {
-            Self::Rate(service) => service.serve(start, size),
-            Self::Trace(service) => service.serve(start, size),
-        }
     }
 }

@@ -1,5 +1,4 @@
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 
 use super::MAX_PATHS;
 use crate::rtp::compound::CompoundTimer;
@@ -37,8 +36,6 @@ pub struct Receiver {
     whole: Reception,
     compound: CompoundTimer<ReceiverClock>,
     playout: Playout,
-    /// What is being given out.
-    given: Vec<u8>,
     /// The path on which the sender was last heard of: what is not an answer goes back there.
     heard_on: PathId,
     /// When the sender said goodbye: packets that it overtook are still waited for.
@@ -80,7 +77,6 @@ impl Receiver {
             whole: Reception::new(),
             compound: CompoundTimer::new(config.seed),
             playout: Playout::new(config.playout),
-            given: Vec::new(),
             heard_on: PathId::default(),
             goodbye: None,
             handled: Instant::ZERO,
@@ -312,9 +308,7 @@ impl Endpoint for Receiver {
 
     fn poll(&mut self) -> Option<Output<'_>> {
         if let Some((missing, payload)) = self.playout.pop() {
-            let before = core::mem::replace(&mut self.given, payload);
-            self.playout.recycle(before);
-            return Some(Output::Payload { missing, payload: &self.given });
+            return Some(Output::Payload { missing, payload });
         }
         self.outbox.poll()
     }

@@ -14,7 +14,7 @@ use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
 use crate::wire::rtp::Subflow;
-use crate::{Endpoint, Event, Ignored, Input, Output, PathChange, PathId, Wake, WakeReason};
+use crate::{Endpoint, Event, Ignored, Input, Output, PathChange, PathId, Wake};
 use equipoise::control::split::{BoxedSplitter, PathView, pooled};
 use equipoise::control::{BoxedController, IntervalSummary, Needs};
 use equipoise::pace::Readiness;
@@ -480,10 +480,6 @@ impl Endpoint for Sender {
             return None;
         }
         let (media, report) = (self.next_media(), self.next_report().max(self.config.start));
-        Some(if media <= report {
-            Wake { at: media, reason: WakeReason::Media }
-        } else {
-            Wake { at: report, reason: WakeReason::Report }
-        })
+        Some(Wake::first(media, report))
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Playout {
     spare: Vec<Vec<u8>>,
     /// What may be given out, in order, and what is missing before it.
     ready: VecDeque<(u64, Vec<u8>)>,
+    /// What was given out last.
+    given: Vec<u8>,
 }
 
 impl Playout {
@@ -57,7 +59,15 @@ impl Playout {
     const FAR: u64 = 1 << 15;
 
     pub(crate) const fn new(config: PlayoutConfig) -> Self {
-        Self { config, next: None, early: BTreeMap::new(), held: 0, spare: Vec::new(), ready: VecDeque::new() }
+        Self {
+            config,
+            next: None,
+            early: BTreeMap::new(),
+            held: 0,
+            spare: Vec::new(),
+            ready: VecDeque::new(),
+            given: Vec::new(),
+        }
     }
 
     /// A media packet came, in a session that carries payload of this kind.
@@ -135,15 +145,13 @@ impl Playout {
     }
 
     /// The next payload and how many packets are missing before it.
-    pub(crate) fn pop(&mut self) -> Option<(u64, Vec<u8>)> {
-        self.ready.pop_front()
-    }
-
-    /// Takes a buffer back.
-    pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
+    pub(crate) fn pop(&mut self) -> Option<(u64, &[u8])> {
+        let (missing, payload) = self.ready.pop_front()?;
+        let before = core::mem::replace(&mut self.given, payload);
         if self.spare.len() < Self::SPARE {
-            self.spare.push(buffer);
+            self.spare.push(before);
         }
+        Some((missing, &self.given))
     }
 
     fn pop_first(&mut self) {
@@ -179,7 +187,7 @@ mod tests {
 
     /// What is given out: number (as the payload has it) and how many are missing before it.
     fn drain(playout: &mut Playout) -> Vec<(u8, u64)> {
-        core::iter::from_fn(|| playout.pop()).map(|(missing, payload)| (payload[0], missing)).collect()
+        core::iter::from_fn(|| playout.pop().map(|(missing, payload)| (payload[0], missing))).collect()
     }
 
     #[test]

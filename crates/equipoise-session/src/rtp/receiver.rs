@@ -8,7 +8,7 @@ use super::egress::{Egress, EgressMeter};
 use super::outbox::Outbox;
 use super::payload::Payload;
 use super::playout::{Came, Playout, PlayoutConfig};
-use super::reception::{Cut, Reception, Timed, Timeline};
+use super::reception::{Clocks, Cut, Reception, Timed, Timeline};
 use super::stream::{SessionError, check_cname};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
@@ -16,15 +16,6 @@ use crate::wire::{NtpTime, is_rtcp};
 use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
-
-/// What a receiver knows of the two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clocks {
-    /// They relate like this: reports say the one-way delay.
-    Known(ClockMap),
-    /// Nothing: reports say the delay as the clocks show it, and what it counts from.
-    Apart,
-}
 
 /// What a receiver is made of.
 #[derive(Clone, Debug)]
@@ -70,8 +61,6 @@ pub struct Receiver {
     egress: Option<EgressMeter>,
     /// Packets in the egress buffer that carry payload: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
-    /// What is being given out.
-    given: Vec<u8>,
     /// When the sender said goodbye: packets that it overtook are still waited for.
     goodbye: Option<Instant<ReceiverClock>>,
     handled: Instant<ReceiverClock>,
@@ -91,7 +80,6 @@ impl Receiver {
             playout: Playout::new(config.playout),
             egress: None,
             held: VecDeque::new(),
-            given: Vec::new(),
             goodbye: None,
             timeline: Timeline::new(config.clocks),
             reception: Reception::new(),
@@ -272,9 +260,7 @@ impl Endpoint for Receiver {
 
     fn poll(&mut self) -> Option<Output<'_>> {
         if let Some((missing, payload)) = self.playout.pop() {
-            let before = core::mem::replace(&mut self.given, payload);
-            self.playout.recycle(before);
-            return Some(Output::Payload { missing, payload: &self.given });
+            return Some(Output::Payload { missing, payload });
         }
         self.outbox.poll()
     }

@@ -1,4 +1,3 @@
-use super::receiver::Clocks;
 use super::stream::StreamConfig;
 use crate::Ignored;
 use crate::wire::rtcp::{ReportBlock, SenderReport};
@@ -7,6 +6,15 @@ use equipoise::measure::{
     Arrival, ClockMap, DelayMeter, DelaySummary, InterarrivalJitter, LossInterval, PacketPairs, SequenceTracker,
 };
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
+
+/// What a receiver knows of the two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// They relate like this: reports say the one-way delay.
+    Known(ClockMap),
+    /// Nothing: reports say the delay as the clocks show it, and what it counts from.
+    Apart,
+}
 
 /// How the clocks of the two ends compare, as a receiver knows it or takes it to be: then the first delay is zero.
 #[derive(Debug)]

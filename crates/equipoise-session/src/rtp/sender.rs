@@ -10,7 +10,7 @@ use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
 use super::supply::{Stock, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
-use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
+use crate::{Endpoint, Event, Ignored, Input, Output, Wake};
 use equipoise::control::{BoxedController, Needs};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
@@ -373,10 +373,6 @@ impl Endpoint for Sender {
             Readiness::Now => self.start.max(self.handled + Span::from_nanos(1)),
             Readiness::Never => Instant::MAX,
         };
-        Some(if media <= report {
-            Wake { at: media, reason: WakeReason::Media }
-        } else {
-            Wake { at: report, reason: WakeReason::Report }
-        })
+        Some(Wake::first(media, report))
     }
 }

@@ -1,18 +1,8 @@
 use alloc::collections::VecDeque;
 
-use super::Moments;
+use super::moments::Moments;
+use super::summary::DelaySummary;
 use crate::units::{Instant, SenderClock, Span};
-
-/// Mean and variance of the one-way delays of an interval's packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DelaySummary {
-    /// Mean one-way delay, in seconds; relative where the clocks are not synchronised, and then possibly negative.
-    pub mean_s: f64,
-    /// Variance (divisor n − 1), in s²; zero or more.
-    pub variance_s2: f64,
-    /// Packets that went into it; two or more.
-    pub samples: u64,
-}
 
 /// One-way delays by time of sending, so that an interval can be cut out afterwards.
 ///

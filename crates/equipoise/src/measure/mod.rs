@@ -13,14 +13,16 @@ mod moments;
 mod packet_pair;
 mod path_clock;
 mod sequence;
+mod summary;
 
 pub use accumulation::{EgressSummary, Traffic, TrafficAccumulation};
 pub use bandwidth::{BandwidthEstimate, Measured};
 pub use clock_map::ClockMap;
-pub use delay::{DelayMeter, DelaySummary};
+pub use delay::DelayMeter;
 pub use inline::{InlineConfig, InlineMeasurement};
 pub use jitter::InterarrivalJitter;
 pub use moments::Moments;
 pub use packet_pair::PacketPairs;
 pub use path_clock::{Drift, Notice, Offset, PathClock};
 pub use sequence::{Arrival, LossInterval, SequenceTracker};
+pub use summary::DelaySummary;

@@ -1,4 +1,4 @@
-use super::DelaySummary;
+use super::summary::DelaySummary;
 
 /// Count, mean and variance of a stream of numbers, in one pass and without cancellation.
 ///

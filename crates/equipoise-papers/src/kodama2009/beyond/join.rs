@@ -1,7 +1,7 @@
 use super::super::fig3::joins;
 use super::super::series::{dropped, goodput_mbps, mean_of_link, tcp};
 use super::super::{Found, Lab, Options, drafts, with_interval};
-use super::{BOTTLENECK, LAWS, OURS};
+use super::laws::{BOTTLENECK, LAWS, OURS};
 use crate::{Figure, Table};
 use equipoise_lab::result::{LinkSample, Run};
 use equipoise_lab::sim::SimError;

@@ -1,6 +1,7 @@
+use super::super::scenarios::BEYOND_NOISE;
 use super::super::series::{goodput_mbps, mean_of_link};
-use super::super::{BEYOND_NOISE, Found, Lab, Options, drafts, parse_with, ratio, with_interval};
-use super::{BOTTLENECK, OURS};
+use super::super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::laws::{BOTTLENECK, OURS};
 use crate::{Figure, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::Override;

@@ -1,6 +1,7 @@
+use super::super::scenarios::BEYOND_RIVALS;
 use super::super::series::goodput_mbps;
-use super::super::{BEYOND_RIVALS, Found, Lab, Options, drafts, parse_with, with_interval};
-use super::OURS;
+use super::super::{Found, Lab, Options, drafts, parse_with, with_interval};
+use super::laws::OURS;
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::Override;

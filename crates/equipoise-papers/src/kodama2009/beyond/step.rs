@@ -1,6 +1,7 @@
+use super::super::scenarios::BEYOND_STEP;
 use super::super::series::{goodput_mbps, mean_of_link, samples, tcp};
-use super::super::{BEYOND_STEP, Found, Lab, Options, drafts, parse_with, ratio, scaled, with_interval};
-use super::{BOTTLENECK, LAWS, Law, OURS};
+use super::super::{Found, Lab, Options, drafts, parse_with, ratio, scaled, with_interval};
+use super::laws::{BOTTLENECK, LAWS, Law, OURS};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::{LinkSample, Run};
 use equipoise_lab::scenario::Override;

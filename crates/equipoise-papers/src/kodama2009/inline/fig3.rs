@@ -46,7 +46,8 @@ pub(super) fn run(lab: &Lab<'_>) -> Result<Claim, SimError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{FIG3, parse_with};
+    use super::super::super::parse_with;
+    use super::super::super::scenarios::FIG3;
     use super::*;
     use equipoise_lab::sim;
 

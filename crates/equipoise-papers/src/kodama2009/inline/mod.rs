@@ -8,14 +8,10 @@ use crate::{Figure, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
-use setting::{ACKS, Outcome, Own, Setting};
+use setting::{ACKS, Outcome, Own, RUNS, SECTION, Setting, runs};
 use step::{is_stepped, steps};
 use transfer::{extra_packets, transfers};
 
-/// Where the thesis has the measurement.
-const SECTION: &str = "Sec. 2.2.1";
-/// Runs of each setting (ours): the settings are many and are judged together.
-const RUNS: u32 = 2;
 /// What the runs of a setting found on the mean.
 struct Row {
     setting: Setting,
@@ -50,10 +46,6 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         tables: vec![table(&rows)],
     });
     Ok(())
-}
-
-fn runs(lab: &Lab<'_>) -> u32 {
-    lab.options.runs(RUNS, 1)
 }
 
 fn row(lab: &Lab<'_>, setting: Setting) -> Result<Row, SimError> {

@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use super::super::scenarios::INLINE;
 use super::super::series::{goodput_mbps, samples};
-use super::super::{INLINE, parse_with};
+use super::super::{Lab, parse_with};
 use equipoise_lab::result::{Run, TcpSample};
 use equipoise_lab::scenario::{Override, Scenario};
 
+/// Where the thesis has the measurement.
+pub(super) const SECTION: &str = "Sec. 2.2.1";
+/// Runs of each setting (ours): the settings are many and are judged together.
+pub(super) const RUNS: u32 = 2;
 /// The connection, in every scenario of this part.
 pub(super) const OWN: usize = 0;
 /// Bits of an IP packet of 1500 bytes.
@@ -39,6 +44,11 @@ pub(super) enum Own {
 }
 
 const OWNS: [Own; 3] = [Own::Limited(50), Own::Limited(100), Own::Symbiosis];
+
+/// How often each setting is run.
+pub(super) fn runs(lab: &Lab<'_>) -> u32 {
+    lab.options.runs(RUNS, 1)
+}
 
 /// One setting of the experiment.
 #[derive(Clone, Copy)]

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::series::samples;
 use super::super::{Lab, drafts};
-use super::setting::{OWN, Own, Setting};
-use super::{SECTION, runs};
+use super::setting::{OWN, Own, SECTION, Setting, runs};
 use crate::Claim;
 use equipoise_lab::result::TcpSample;
 use equipoise_lab::scenario::Override;

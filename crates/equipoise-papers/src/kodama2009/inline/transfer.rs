@@ -2,8 +2,7 @@
 
 use super::super::series::{samples, tcp};
 use super::super::{Lab, drafts};
-use super::setting::{OWN, Own, Setting};
-use super::{SECTION, runs};
+use super::setting::{OWN, Own, SECTION, Setting, runs};
 use crate::Claim;
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;

@@ -1,8 +1,9 @@
+use super::service::AnyService;
 use super::under_way::Parcel;
 use super::{Capacity, Discipline, PipeConfig, PipeError};
 use crate::link::codel::CodelQueue;
 use crate::link::fifo::Fifo;
-use crate::link::service::{AnyService, RateService};
+use crate::link::service::RateService;
 use crate::link::trace::TraceService;
 use equipoise::units::Instant;
 

@@ -2,6 +2,7 @@
 
 mod bottleneck;
 mod config;
+mod service;
 #[cfg(test)]
 mod tests;
 mod under_way;

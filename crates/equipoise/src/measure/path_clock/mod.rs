@@ -1,12 +1,14 @@
 //! The clocks of two hosts that nobody synchronised, from what reports show of them.
 
+mod drift;
 mod slope;
 #[cfg(test)]
 mod tests;
 mod windows;
 
-pub use slope::Drift;
-use slope::{DriftFinder, Slope};
+pub use drift::Drift;
+use drift::DriftFinder;
+use slope::Slope;
 use windows::{Window, Windows};
 
 use crate::units::{Instant, SenderClock, Span};

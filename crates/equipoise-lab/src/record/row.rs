@@ -1,0 +1,24 @@
+/// A control interval of a session that has just ended, for the live table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    /// The flow's name.
+    pub flow: String,
+    /// Start, in seconds since the run's.
+    pub start_s: f64,
+    /// End, in seconds since the run's start.
+    pub end_s: f64,
+    /// Sending rate, in bit/s of IP packets.
+    pub rate_bps: f64,
+    /// Mean one-way delay, in seconds.
+    pub delay_mean_s: Option<f64>,
+    /// 95th percentile of the one-way delay, in seconds.
+    pub delay_p95_s: Option<f64>,
+    /// The target, in seconds.
+    pub target_s: Option<f64>,
+    /// Packets sent.
+    pub packets: u64,
+    /// Of these, packets that have not arrived so far.
+    pub packets_lost: u64,
+    /// What decided the rate last.
+    pub reason: Option<String>,
+}

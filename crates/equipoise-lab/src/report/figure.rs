@@ -1,0 +1,107 @@
+//! What the figures of a report have in common: how the worlds look, and the run from its start to its end.
+
+use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
+use crate::result::{FlowResult, IntervalResult, Report, Run, World};
+
+/// A chart with the words that go with it.
+pub(super) struct Figure {
+    pub(super) title: String,
+    pub(super) html: String,
+}
+
+/// How a world's lines look, and what it is called.
+pub(super) fn look(world: World) -> (Style, &'static str) {
+    match world {
+        World::Sim => (Style { color: "var(--sim)", dash: "7 4", width: 1.8 }, "simulated"),
+        World::Live => (Style { color: "var(--live)", dash: "", width: 1.8 }, "live"),
+    }
+}
+
+/// Dashes of a step.
+pub(super) const STEP_DASH: &str = "2 3";
+
+/// When an interval is drawn, in seconds.
+pub(super) fn middle(interval: &IntervalResult) -> f64 {
+    f64::midpoint(interval.start_s, interval.end_s)
+}
+
+/// Milliseconds; not a number where nothing was measured, which the chart leaves out.
+pub(super) fn ms(seconds: Option<f64>) -> f64 {
+    seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
+}
+
+/// A chart of lines and steps over the run, from zero to a little above the highest.
+pub(super) fn over_time(
+    report: &Report,
+    shown: &[(&Run, &FlowResult)],
+    (id, title): (String, String),
+    unit: &'static str,
+    layers: Vec<Layer>,
+) -> String {
+    let values = layers.iter().flat_map(|layer| match &layer.shape {
+        Shape::Line(points) | Shape::Steps(points) => points.as_slice(),
+        _ => &[],
+    });
+    let highest = values.map(|point| point.1).filter(|value| value.is_finite()).fold(0.1, f64::max);
+    let chart = Chart {
+        id,
+        title,
+        x: time_axis(report),
+        y: Axis::new(unit, 0.0, nice(highest * 1.02)),
+        categories: Vec::new(),
+        layers,
+        horizontals: Vec::new(),
+        verticals: step_marks(report),
+        shades: shades(report, shown),
+    };
+    chart.to_html()
+}
+
+/// The next round number: one or two digits and a power of ten.
+pub(super) fn nice(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
+}
+
+/// The horizontal axis of a chart over the run.
+pub(super) fn time_axis(report: &Report) -> Axis {
+    Axis::new("time (s)", 0.0, report.duration_s)
+}
+
+/// The steps within the run, those of one moment together.
+pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
+    let mut steps: Vec<_> =
+        report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < report.duration_s).collect();
+    steps.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
+    let together = steps.chunk_by(|one, other| (one.at_s - other.at_s).abs() < 1e-9);
+    let mark = |steps: &[&crate::result::Step]| {
+        let at = steps.first()?.at_s;
+        let words = |to: &str| {
+            let all = steps.iter().map(|step| format!("{}{to} {} Mbit/s", step.name, step.rate_bps as f64 / 1e6));
+            all.collect::<Vec<_>>().join(", ")
+        };
+        Some(Mark { at, label: words(""), name: format!("{at} s: {}", words(" to")), dash: STEP_DASH })
+    };
+    together.filter_map(mark).collect()
+}
+
+/// The warm-up, what was taken away, and the intervals in which the machine stood still.
+pub(super) fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
+    let warm_up =
+        Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };
+    let stalled = shown.iter().flat_map(|(_, flow)| flow.intervals.iter().filter(|interval| interval.stalled));
+    let stalled = stalled.map(|interval| Shade {
+        from: interval.start_s,
+        to: interval.end_s,
+        color: "var(--stall)",
+        name: "the machine stood still in this interval (live)",
+    });
+    let away = report.outages.iter().map(|outage| Shade {
+        from: outage.start_s,
+        to: outage.end_s,
+        color: "var(--outage)",
+        name: "a path is taken away",
+    });
+    std::iter::once(warm_up).filter(|shade| shade.to > shade.from).chain(away).chain(stalled).collect()
+}

@@ -1,0 +1,44 @@
+use std::fs;
+use std::net::SocketAddr;
+
+use equipoise::units::Size;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::{NetError, TestBed};
+
+/// Headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options, which is what a segment size leaves out.
+pub(super) const HEADERS: Size = Size::from_bytes(40);
+
+/// The names of the congestion controls that there are.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// A socket of the sending end, bound and not connected, with its address.
+pub(super) fn near_socket(congestion_control: &str, packet: Size) -> Result<(Socket, SocketAddr), NetError> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).map_err(failed("open"))?;
+    set_congestion_control(&socket, congestion_control)?;
+    let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
+    socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))?;
+    // Data that an application gives at a rate are not kept back to be sent with more (RFC 9293, Sec. 3.7.4).
+    socket.set_tcp_nodelay(true).map_err(failed("open"))?;
+    socket.bind(&SocketAddr::from((TestBed::NEAR, 0)).into()).map_err(failed("bind"))?;
+    let address = socket.local_addr().map_err(failed("bind"))?;
+    let address = address.as_socket().unwrap_or(SocketAddr::from((TestBed::NEAR, 0)));
+    Ok((socket, address))
+}
+
+/// Gives a socket one of the kernel's congestion controls.
+///
+/// # Errors
+/// [`NetError::NoCongestionControl`] where the kernel has none of this name, or does not permit it.
+pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), NetError> {
+    socket.set_tcp_congestion(name.as_bytes()).map_err(|source| {
+        let known = fs::read_to_string(AVAILABLE).unwrap_or_default();
+        let known = known.split_whitespace().map(str::to_owned).collect();
+        NetError::NoCongestionControl { name: name.to_owned(), known, source }
+    })
+}
+
+/// What became of a TCP socket that was to do something.
+pub(crate) fn failed(what: &'static str) -> impl Fn(std::io::Error) -> NetError {
+    move |source| NetError::Tcp { what, source }
+}

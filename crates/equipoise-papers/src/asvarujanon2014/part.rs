@@ -1,0 +1,17 @@
+/// A part of the paper that can be run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Fig. 3: end-to-end delay.
+    Fig3,
+    /// Fig. 4: throughput.
+    Fig4,
+    /// Beyond the paper: capacities that were measured on Wi-Fi and cellular paths at the same time. Needs the data.
+    Pairs,
+    /// Beyond the paper: more paths, paths that fail, and what the split hangs on.
+    Beyond,
+}
+
+impl Part {
+    /// All that needs no data.
+    pub const ALL: [Self; 3] = [Self::Fig3, Self::Fig4, Self::Beyond];
+}

@@ -1,0 +1,29 @@
+//! A method's runs of cases I and II, which more than their tables show.
+
+use super::outcome::{Outcome, Row};
+use super::{Lab, parse_with};
+use equipoise_lab::scenario::Override;
+use equipoise_lab::sim::SimError;
+
+/// The runs begin within so many ms: the interval of TQ's reports.
+const SPREAD_MS: f64 = 100.0;
+
+/// Runs of case I, spread over an interval of the reports.
+pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
+    let start_ms = |run: u32| (SPREAD_MS * f64::from(run) / f64::from(runs)).round();
+    let scenario = |run: u32| {
+        let start = Override::set("flow.cbr-2.start", format!("{} ms", start_ms(run)));
+        parse_with(text, &[overrides, &[start]].concat())
+    };
+    let keep = |run: &equipoise_lab::result::Run| run.clone();
+    let found = lab.each((0..runs).map(|run| (scenario(run), run)), keep)?;
+    let outcomes = (0..runs).zip(&found).map(|(run, result)| Outcome::of(result, start_ms(run) / 1e3, "Link0"));
+    Ok(Row::new(name, &scenario(0), outcomes.collect()))
+}
+
+/// Runs of case II.
+pub(super) fn case2(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
+    let scenario = parse_with(text, overrides);
+    let outcomes = lab.runs(&scenario, runs, |run| Outcome::of(run, 0.0, "Link0"))?;
+    Ok(Row::new(name, &scenario, outcomes))
+}

@@ -1,0 +1,34 @@
+use equipoise::units::{Instant, Size};
+
+use crate::link::service::{RateService, Service};
+use crate::link::trace::TraceService;
+
+/// Either kind of service, where the configuration decides.
+#[derive(Clone, Debug)]
+pub(super) enum AnyService<C> {
+    Rate(RateService<C>),
+    Trace(TraceService<C>),
+}
+
+impl<C> Service<C> for AnyService<C> {
+    fn rest(&mut self, now: Instant<C>) {
+        match self {
+            Self::Rate(service) => service.rest(now),
+            Self::Trace(service) => service.rest(now),
+        }
+    }
+
+    fn ready(&self, from: Instant<C>) -> Instant<C> {
+        match self {
+            Self::Rate(service) => service.ready(from),
+            Self::Trace(service) => service.ready(from),
+        }
+    }
+
+    fn serve(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
+        match self {
+            Self::Rate(service) => service.serve(start, size),
+            Self::Trace(service) => service.serve(start, size),
+        }
+    }
+}

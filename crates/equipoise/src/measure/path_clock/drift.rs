@@ -1,0 +1,94 @@
+use alloc::vec::Vec;
+
+use super::slope::Slope;
+use super::windows::{Window, Windows};
+use crate::units::Span;
+
+/// How much faster the receiver's clock runs than the sender's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// The estimate in parts per million, within ±500; positive where the receiver's clock gains.
+    pub ppm: f64,
+    /// The truth lies within so many parts per million of the estimate in 95 of 100 cases; zero or more.
+    pub uncertainty_ppm: f64,
+}
+
+/// Finds the drift from the windows' points, in one buffer of fixed size.
+///
+/// Source: Sen 1968: the median of the slopes of all pairs of points; its interval from the distribution of
+/// `S = sum of sgn(slope - truth)`, which is the same whatever the noise, as long as it is the same for all points.
+/// Here not every pair compares. With `a` pairs in which a point is the later and `b` in which it is the earlier, signs
+/// of pairs that share a point correlate by 1/3, and `Var S = (pairs + sum of (a - b)²) / 3`; where all `n` points
+/// compare, that is Sen's `n (n - 1) (2n + 5) / 18`.
+#[derive(Clone, Debug)]
+pub(super) struct DriftFinder {
+    slopes: Vec<f64>,
+}
+
+impl DriftFinder {
+    /// Pairs of 64 points.
+    const MOST_PAIRS: usize = Windows::MOST * (Windows::MOST - 1) / 2;
+    /// Fewest pairs that give a drift (ours): those of eight points; the interval's normal law needs about as many.
+    const FEWEST_PAIRS: usize = 28;
+    /// 97.5 % quantile of the normal law: an interval of 95 %.
+    const QUANTILE: f64 = 1.959_964;
+
+    pub(super) fn new() -> Self {
+        Self { slopes: Vec::with_capacity(Self::MOST_PAIRS) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.slopes.capacity()
+    }
+
+    /// The drift and its interval; `None` for too few pairs.
+    pub(super) fn drift(&mut self, windows: &Windows) -> Option<Drift> {
+        self.slopes.clear();
+        let mut squares = 0.0;
+        for (place, point) in windows.iter().enumerate() {
+            let mut balance = 0.0;
+            for (other_place, other) in windows.iter().enumerate().filter(|(_, other)| other.compares_with(point)) {
+                balance += if other_place < place { 1.0 } else { -1.0 };
+                if other_place < place && self.slopes.len() < Self::MOST_PAIRS {
+                    let rise = (point.shown - other.shown).as_nanos() as f64;
+                    self.slopes.push(rise / (point.at - other.at).as_nanos() as f64);
+                }
+            }
+            squares += balance * balance;
+        }
+        if self.slopes.len() < Self::FEWEST_PAIRS {
+            return None;
+        }
+        self.slopes.sort_unstable_by(f64::total_cmp);
+        let pairs = self.slopes.len() as f64;
+        let reach = Self::QUANTILE * libm::sqrt((pairs + squares) / 3.0);
+        let lowest = libm::round((pairs - reach) / 2.0) - 1.0;
+        let highest = libm::round(f64::midpoint(pairs, reach));
+        if lowest < 0.0 {
+            return None;
+        }
+        let (low, high) = (*self.slopes.get(lowest as usize)?, *self.slopes.get(highest as usize)?);
+        let middle = median(&self.slopes)?;
+        let most = Slope::STEEPEST.per_second();
+        Some(Drift { ppm: middle.clamp(-most, most) * 1e6, uncertainty_ppm: (high - middle).max(middle - low) * 1e6 })
+    }
+
+    /// The median distance of the points above the line of slope `slope` through `lowest`.
+    pub(super) fn spread(&mut self, windows: &Windows, lowest: &Window, slope: Slope) -> Span {
+        self.slopes.clear();
+        self.slopes.extend(windows.iter().map(|window| window.above(lowest, slope).as_nanos() as f64));
+        self.slopes.sort_unstable_by(f64::total_cmp);
+        median(&self.slopes).map_or(Span::ZERO, |nanos| Span::from_nanos(nanos as i64))
+    }
+}
+
+/// The middle of sorted numbers, or the mean of the two in the middle.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let half = sorted.len() / 2;
+    let upper = *sorted.get(half)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(f64::midpoint(*sorted.get(half.checked_sub(1)?)?, upper))
+}
