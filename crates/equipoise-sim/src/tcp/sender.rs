@@ -171,9 +171,9 @@ impl Sender {
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
     }
 
-    /// Goes on with a window of so many segments, one at least.
-    pub fn set_window(&mut self, segments: f64) {
-        self.law.shift(segments - self.law.window());
+    /// Goes on from a window of `segments`, one at least.
+    pub fn reset_to(&mut self, segments: f64) {
+        self.law.reset_to(segments);
     }
 
     /// The path's bandwidth was measured.

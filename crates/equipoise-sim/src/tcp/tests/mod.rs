@@ -90,8 +90,8 @@ impl WindowController for Fixed {
     fn slow_start_threshold(&self) -> Option<f64> {
         None
     }
-    fn shift(&mut self, segments: f64) {
-        self.window += segments;
+    fn reset_to(&mut self, window: f64) {
+        self.window = window;
     }
     fn pacing_rate(&self) -> Option<Rate> {
         self.pacing
