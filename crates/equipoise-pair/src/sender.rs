@@ -56,7 +56,6 @@ pub enum PairError {
 ///
 /// Call [`handle`](Self::handle) and [`push`](Self::push) with what happens, [`poll`](Self::poll) until it gives `None`,
 /// write what TCP [is to carry](Self::tcp_pending) and say [how much](Self::tcp_written) it took.
-#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct Sender {
     rtp: rtp::Sender,
     numbers: Numbers,
@@ -75,7 +74,6 @@ pub struct Sender {
     packet: Vec<u8>,
     /// The packet without payload has gone out.
     opened: bool,
-    circuit_is_broken: bool,
     stopping: bool,
     ended: bool,
     start: Instant<SenderClock>,
@@ -151,7 +149,6 @@ impl Sender {
             parting: None,
             packet: Vec::new(),
             opened: false,
-            circuit_is_broken: false,
             stopping: false,
             ended: false,
             start,
@@ -209,6 +206,7 @@ impl Sender {
                 }
             }
         }
+        self.tpba.on_decided(self.rtp.rate());
         self.open(now);
         self.probe(now);
         self.switch(now);
@@ -229,17 +227,7 @@ impl Sender {
             equipoise_session::Output::Transmit { transmit, .. } => Some(Output::Transmit(transmit)),
             // A sender gives none out.
             equipoise_session::Output::Payload { .. } => None,
-            equipoise_session::Output::Event { event, .. } => {
-                match event {
-                    equipoise_session::Event::RateDecided { rate, snapshot } => {
-                        self.tpba.on_decided(rate, snapshot.law_step_bps);
-                    }
-                    equipoise_session::Event::CircuitBroken => self.circuit_is_broken = true,
-                    equipoise_session::Event::CircuitClosed => self.circuit_is_broken = false,
-                    _ => {}
-                }
-                Some(Output::Event(Event::Rtp(event)))
-            }
+            equipoise_session::Output::Event { event, .. } => Some(Output::Event(Event::Rtp(event))),
         }
     }
 
@@ -253,8 +241,6 @@ impl Sender {
         let period = match self.stage {
             // The flow ends in this period, however long what waits still takes.
             Stage::Rtp { .. } if self.stopping => None,
-            // What `poll` has told of may have ended the period.
-            Stage::Rtp { .. } if self.tpba.is_over(self.handled) => Some(soon),
             Stage::Tcp | Stage::Rtp { .. } => self.tpba.wake().map(|at| at.max(soon)),
             Stage::TcpDrains | Stage::RtpDrains { .. } => None,
         };
@@ -361,7 +347,7 @@ impl Sender {
 
     /// Whether RTP has sent all it took. While the receiver is silent nothing leaves: what waits then counts as lost.
     fn rtp_is_drained(&self) -> bool {
-        self.circuit_is_broken || (self.parting.is_none() && self.rtp.waiting() == 0)
+        self.rtp.is_circuit_broken() || (self.parting.is_none() && self.rtp.waiting() == 0)
     }
 
     fn begin_running(&mut self, now: Instant<SenderClock>) {

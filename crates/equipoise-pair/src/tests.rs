@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, BinaryHeap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,10 +9,11 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::tpba::{ProbeInterval, Tolerance, TpbaConfig};
+use crate::tpba::{EarlyReturn, ProbeInterval, Tolerance, TpbaConfig};
 use crate::wire::{AduHeader, AduPart};
+use equipoise::control::{Allowance, BoxedController, Controller, Feedback};
 use equipoise::measure::ClockMap;
-use equipoise::units::{Instant, Span};
+use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_session::rtp::{self, PlayoutConfig, StreamConfig};
 use equipoise_session::wire::is_rtcp;
 use equipoise_session::wire::rtp::RtpPacket;
@@ -197,6 +199,46 @@ fn a_flow_that_is_stopped_while_it_runs_waits_for_rtp_alone() {
         let wake = sender.wake().expect("RTP has packets to send").at;
         assert!(wake - at(millis) > Span::from_micros(10), "{wake:?}");
     }
+}
+
+/// A law that says nothing of its decisions, and halves its rate if no reports come.
+#[derive(Debug)]
+struct Terse(Rate);
+
+impl Controller for Terse {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        if matches!(feedback, Feedback::Silent { .. }) {
+            self.0 = self.0.halved();
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.0)
+    }
+}
+
+/// If it fails, the early return depends on a law's diagnosis, or on whether outputs are taken.
+#[test]
+fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
+    let at = |millis: u64| Instant::from_nanos(millis * MILLI);
+    let tpba = TpbaConfig { early_return: Some(EarlyReturn::STANDARD), ..tpba(10, 10_000) };
+    let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(576), "sender@test");
+    let rtp = rtp::SenderConfig::new(stream, Span::from_millis(100), Instant::from_nanos(0), 1);
+    let running = Box::new(|found| Box::new(Terse(found)) as BoxedController);
+    let mut sender = Sender::new(SenderConfig { rtp, tpba, running }).expect("valid");
+    let mut stream = Vec::new();
+    for millis in [0, 10, 20, 30] {
+        sender.handle(at(millis), Input::Tcp(state(stream.len() as u64, 0)));
+        sender.push(at(millis), &content(millis / 10, 5120), true).expect("room");
+        write(&mut sender, millis, &mut stream);
+    }
+    assert_eq!(sender.period(), Period::Running);
+    // Three requests are not answered, so those of 400 and 600 ms are skipped and the law is told of silence.
+    let returns = (31..10_000).find(|millis| {
+        sender.handle(at(*millis), Input::Timer);
+        sender.period() == Period::Probing
+    });
+    assert_eq!(returns, Some(600));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use equipoise::control::window::Reno;
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, QueueLimit};
 use equipoise_session::Event;
-use equipoise_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
+use equipoise_sim::tcp::{Law, Receiver, ReceiverConfig, Sender, SenderConfig};
 use equipoise_sim::{Flow, FlowId, Side, Time, World};
 
 fn main() {
@@ -38,7 +38,7 @@ impl Dumbbell {
             // Not all at once: a millisecond apart.
             let start = Time::ZERO + Span::from_millis(i64::from(flow) % 100);
             let config = SenderConfig { start, ..SenderConfig::new(Size::from_bytes(1500)) };
-            let near = Sender::new(config, Box::new(Reno::new(10.0))).expect("valid");
+            let near = Sender::new(config, Law::Window(Box::new(Reno::new(10.0)))).expect("valid");
             let far = Receiver::new(ReceiverConfig::new()).expect("valid");
             world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
         }

@@ -174,7 +174,7 @@ impl PairNear {
         match request {
             TcpRequest::NoDelay(on) => self.tcp.set_no_delay(on),
             TcpRequest::Window(window) => {
-                self.tcp.set_window(window.as_bytes() as f64 / self.segment.as_bytes() as f64);
+                self.tcp.reset_to(window.as_bytes() as f64 / self.segment.as_bytes() as f64);
             }
             TcpRequest::Finish => {
                 self.finished = true;

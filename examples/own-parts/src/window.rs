@@ -34,8 +34,8 @@ impl WindowController for Scalable {
         self.window
     }
 
-    fn shift(&mut self, segments: f64) {
-        self.window = (self.window + segments).max(1.0);
+    fn reset_to(&mut self, window: f64) {
+        self.window = window.max(1.0);
     }
 
     fn slow_start_threshold(&self) -> Option<f64> {

@@ -63,9 +63,12 @@ pub enum Tolerance {
 }
 
 /// When a running period is given up: the path has changed.
+///
+/// Reading: what counts is the rate that RTP is allowed, so that this holds for any controller. A report that leaves the rate
+/// as it is neither counts as a reduction nor ends a row of them. Halving after missing reports is a reduction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyReturn {
-    /// So many adaptation points in a row lower the rate,
+    /// This many changes of the rate in a row lower it,
     pub reductions: u32,
     /// each by this share of it or more.
     pub share: f64,
@@ -96,7 +99,7 @@ impl Tolerance {
 }
 
 impl EarlyReturn {
-    /// Ours: two adaptation points in a row that halve the rate together leave little to run on with.
+    /// Ours: two changes in a row that halve the rate together leave little to run on with.
     pub const STANDARD: Self = Self { reductions: 2, share: 0.25 };
 }
 
@@ -174,11 +177,11 @@ struct Run {
     began: Instant<SenderClock>,
     /// `r_s`.
     start_rate: Rate,
-    /// `r_f`, as far as it has come.
-    rate: Rate,
+    /// What RTP is allowed; `None` before its controller has said so.
+    allowed: Option<Rate>,
     /// `cwnd_old`.
     window: Size,
-    /// Large reductions in a row.
+    /// Large reductions in a row, as [`EarlyReturn`] counts them.
     reductions: u32,
 }
 
@@ -189,6 +192,16 @@ pub struct Progress {
     pub acknowledged: Size,
     /// How often the congestion window was reduced so far.
     pub reductions: u64,
+}
+
+impl Run {
+    /// `r_f`, as far as it has come.
+    const fn rate(&self) -> Rate {
+        match self.allowed {
+            Some(rate) => rate,
+            None => self.start_rate,
+        }
+    }
 }
 
 impl Tpba {
@@ -229,7 +242,7 @@ impl Tpba {
     pub const fn last_rate(&self) -> Option<Rate> {
         match self.state {
             State::Probing(Probing { rates: [last, ..], .. }) => last,
-            State::Running(run) => Some(run.rate),
+            State::Running(run) => Some(run.rate()),
         }
     }
 
@@ -261,13 +274,12 @@ impl Tpba {
         Some(rate)
     }
 
-    /// RTP's rate was decided; `law_step_bps` is what the law asked for at an adaptation point, and `None` elsewhere.
-    pub fn on_decided(&mut self, rate: Rate, law_step_bps: Option<f64>) {
+    /// RTP is allowed this rate now, which may be the same as before. The first of a running period is none of its changes.
+    pub fn on_decided(&mut self, rate: Rate) {
         let State::Running(run) = &mut self.state else { return };
-        let before = run.rate;
-        run.rate = rate;
-        let (Some(step), Some(early)) = (law_step_bps, self.config.early_return) else { return };
-        let is_large = step <= -early.share * before.as_bps_f64() && step < 0.0;
+        let before = run.allowed.replace(rate).unwrap_or(rate);
+        let Some(early) = self.config.early_return.filter(|_| rate != before) else { return };
+        let is_large = rate.as_bps_f64() <= (1.0 - early.share) * before.as_bps_f64();
         run.reductions = if is_large { run.reductions.saturating_add(1) } else { 0 };
     }
 
@@ -294,7 +306,7 @@ impl Tpba {
     pub fn begin_running(&mut self, now: Instant<SenderClock>, window: Size) -> Option<Rate> {
         let State::Probing(probing) = &self.state else { return None };
         let rate = self.settled(probing)?;
-        self.state = State::Running(Run { began: now, start_rate: rate, rate, window, reductions: 0 });
+        self.state = State::Running(Run { began: now, start_rate: rate, allowed: None, window, reductions: 0 });
         Some(rate)
     }
 
@@ -304,7 +316,7 @@ impl Tpba {
         let State::Running(run) = self.state else { return None };
         let since = Mark { at: now, acknowledged: progress.acknowledged, reductions: progress.reductions };
         self.state = State::Probing(Probing { since: Some(since), rates: [None; 3] });
-        Some(window_after(run.window, run.rate, run.start_rate, segment))
+        Some(window_after(run.window, run.rate(), run.start_rate, segment))
     }
 }
 

@@ -148,6 +148,16 @@ impl Sender {
         Ok(())
     }
 
+    /// The rate that media may have now.
+    pub const fn rate(&self) -> Rate {
+        self.governor.rate()
+    }
+
+    /// Whether no media is sent because no report comes (RFC 8083, Sec. 4).
+    pub const fn is_circuit_broken(&self) -> bool {
+        self.circuit.is_broken()
+    }
+
     /// The controller's rate holds from now on.
     fn decided(&mut self) {
         let rate = self.governor.rate();

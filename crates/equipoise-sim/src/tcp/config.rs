@@ -1,3 +1,4 @@
+use equipoise::control::UnmetNeeds;
 use equipoise::measure::InlineConfig;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::source::Content;
@@ -21,7 +22,7 @@ pub struct SenderConfig {
     pub recovery: LossRecovery,
     /// The first two duplicate acknowledgements let a new segment out each (RFC 3042).
     pub limited_transmit: bool,
-    /// The window shrinks to its initial size after idleness (RFC 5681, Sec. 4.1).
+    /// The window of a window law shrinks to its initial size after idleness (RFC 5681, Sec. 4.1).
     pub idle_restart: bool,
     /// A SYN and its answer come before the data; without them the receiver is taken to have room for all until it answers.
     pub handshake: bool,
@@ -133,4 +134,7 @@ pub enum TcpError {
     /// The receiver would never take a segment.
     #[error("a receive window of no segments lets nothing through; it has to be one at least")]
     NoWindow,
+    /// Acknowledgements do not tell what the controller needs.
+    #[error(transparent)]
+    Needs(#[from] UnmetNeeds),
 }

@@ -1,5 +1,7 @@
 //! TCP hosts: what a window law needs around it to be TCP.
 //!
+//! A controller that goes by single packets can take the place of the window law ([`Law`]): acknowledgements are its feedback.
+//!
 //! A [`Sender`] and a [`Receiver`] are sans-IO state machines of a connection that carries data one way. They count in
 //! segments of full size, as the window laws do, so that the first segment is number 0 and sequence numbers never wrap; the
 //! last segment of a transfer may be shorter. Segments lie in the world as values: their sizes are those of IPv4 packets
@@ -12,7 +14,9 @@
 mod config;
 mod departures;
 mod endpoint;
+mod journal;
 mod known;
+mod law;
 mod receiver;
 mod scoreboard;
 mod segment;
@@ -26,6 +30,7 @@ mod written;
 
 pub use config::{DelayedAcks, LossRecovery, ReceiverConfig, SenderConfig, Supply, TcpError};
 pub use known::KnownBandwidth;
+pub use law::Law;
 pub use receiver::Receiver;
 pub(crate) use segment::Encoded;
 pub use sender::Sender;

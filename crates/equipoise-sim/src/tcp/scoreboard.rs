@@ -1,6 +1,9 @@
 use std::collections::VecDeque;
 
+use equipoise::units::Size;
+
 use super::SackBlocks;
+use super::journal::Journal;
 use crate::Time;
 
 /// What has become of each segment under way, and how many of them are still on the path.
@@ -27,6 +30,8 @@ pub(super) struct Scoreboard {
     marked: u64,
     /// All before this that could be sent again were (`HighRxt`).
     looked_at: u64,
+    /// Of a sender whose controller wants to know of packets.
+    journal: Option<Journal>,
 }
 
 /// RFC 6675, Sec. 2.
@@ -53,6 +58,22 @@ pub(super) struct Covered {
 }
 
 impl Scoreboard {
+    /// A scoreboard that keeps a journal of packets.
+    pub(super) fn with_journal() -> Self {
+        Self { journal: Some(Journal::default()), ..Self::default() }
+    }
+
+    /// The journal, if it keeps one.
+    pub(super) const fn journal(&mut self) -> Option<&mut Journal> {
+        self.journal.as_mut()
+    }
+
+    /// Segment `number` left just now as a packet of `size`. Returns the packet's number, if there is a journal.
+    pub(super) fn note(&mut self, number: u64, at: Time, size: Size) -> Option<u64> {
+        let place = (number - self.first) as usize;
+        self.journal.as_mut().map(|journal| journal.on_sent(place, at.assume_clock(), size))
+    }
+
     /// Number of the first segment that is not acknowledged.
     pub(super) const fn first(&self) -> u64 {
         self.first
@@ -111,6 +132,9 @@ impl Scoreboard {
         let mut clear = true;
         while self.first < next {
             let Some(sent) = self.flight.pop_front() else { break };
+            if let Some(journal) = &mut self.journal {
+                journal.pop_front();
+            }
             self.first += 1;
             covered.segments += 1;
             self.sacked -= u64::from(sent.sacked);
@@ -135,8 +159,12 @@ impl Scoreboard {
             // A range grows at its end; what it was told to hold before need not be gone through again.
             let known = self.told.iter().find(|(first, _)| *first == begin).map_or(begin, |(_, end)| end.max(begin));
             for number in known.max(self.first)..end {
-                let Some(sent) = self.flight.get_mut((number - self.first) as usize) else { break };
+                let place = (number - self.first) as usize;
+                let Some(sent) = self.flight.get_mut(place) else { break };
                 if !std::mem::replace(&mut sent.sacked, true) {
+                    if let Some(journal) = &mut self.journal {
+                        journal.on_arrived(place);
+                    }
                     self.sacked += 1;
                     self.lost -= u64::from(sent.lost);
                     self.unrepaired -= u64::from(sent.lost && !sent.resent);
@@ -194,6 +222,9 @@ impl Scoreboard {
         if !std::mem::replace(&mut sent.lost, true) {
             self.lost += 1;
             self.unrepaired += u64::from(!sent.resent);
+            if let Some(journal) = &mut self.journal {
+                journal.on_lost((number - self.first) as usize);
+            }
         }
     }
 
@@ -206,8 +237,11 @@ impl Scoreboard {
             self.flight.iter_mut().for_each(|sent| sent.sacked = false);
             (self.sacked, self.told, self.highest_sacked) = (0, SackBlocks::NONE, [None; DUP_THRESH]);
         }
-        for sent in self.flight.iter_mut().filter(|sent| !sent.sacked) {
+        for (place, sent) in self.flight.iter_mut().enumerate().filter(|(_, sent)| !sent.sacked) {
             (sent.lost, sent.resent) = (true, false);
+            if let Some(journal) = &mut self.journal {
+                journal.on_lost(place);
+            }
         }
         self.lost = self.in_flight() - self.sacked;
         (self.unrepaired, self.resent) = (self.lost, 0);

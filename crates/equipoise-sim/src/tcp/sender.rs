@@ -1,6 +1,8 @@
+mod reporting;
 mod sending;
 
-use equipoise::control::window::{Acknowledged, BoxedWindowController};
+use equipoise::control::Needs;
+use equipoise::control::window::Acknowledged;
 use equipoise::measure::{BandwidthEstimate, InlineMeasurement};
 use equipoise::units::Span;
 
@@ -9,7 +11,7 @@ use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::segment::Encoded;
 use super::supply::Application;
 use super::timer::{RoundTrips, Timer};
-use super::{Ack, LossRecovery, Segment, SenderConfig, SenderStats, TcpError};
+use super::{Ack, Law, LossRecovery, Segment, SenderConfig, SenderStats, TcpError};
 use crate::Time;
 
 /// The end that sends data.
@@ -19,7 +21,7 @@ use crate::Time;
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own, in any combination")]
 pub struct Sender {
     pub(super) config: SenderConfig,
-    law: BoxedWindowController,
+    law: Law,
     application: Application,
     phase: Phase,
     board: Scoreboard,
@@ -38,6 +40,10 @@ pub struct Sender {
     restarted: bool,
     /// The window held the sender back when it had sent last.
     window_limited: bool,
+    /// Its pace did.
+    paced: bool,
+    /// When the controller's timer was served last.
+    timer_served: Option<Time>,
     peer_window: u64,
     restart_window: f64,
     round_trips: RoundTrips,
@@ -77,19 +83,30 @@ const LEAST_PEER_WINDOW: u64 = 1;
 const WINDOW_AFTER_LOST_SYN: f64 = 1.0;
 
 impl Sender {
+    /// What a connection provides to a controller. Its acknowledgements do not tell when packets arrived.
+    pub const PROVIDES: Needs = Needs::PACKETS;
+
     /// A sender that opens its connection at the configured time.
     ///
     /// # Errors
-    /// [`TcpError::NoPayload`].
-    pub fn new(config: SenderConfig, law: BoxedWindowController) -> Result<Self, TcpError> {
+    /// [`TcpError::NoPayload`], and [`TcpError::Needs`] for a controller that needs more than [`PROVIDES`](Self::PROVIDES).
+    pub fn new(config: SenderConfig, law: impl Into<Law>) -> Result<Self, TcpError> {
+        let law = law.into();
+        let board = match &law {
+            Law::Window(_) => Scoreboard::default(),
+            Law::Controller(controller) => {
+                controller.needs().met_by(Self::PROVIDES)?;
+                Scoreboard::with_journal()
+            }
+        };
         let application = Application::new(config.supply.clone(), config.payload()?, config.start);
         Ok(Self {
             round_trips: RoundTrips::new(config.min_rto),
-            restart_window: law.window(),
+            restart_window: law.window(config.packet),
             law,
             application,
             phase: Phase::Closed,
-            board: Scoreboard::default(),
+            board,
             duplicates: 0,
             pressing: false,
             recover: None,
@@ -97,6 +114,8 @@ impl Sender {
             rescued: None,
             restarted: false,
             window_limited: false,
+            paced: false,
+            timer_served: None,
             peer_window: u64::MAX,
             timer: Timer::default(),
             departures: Departures::new(config.measurement.map(InlineMeasurement::new)),
@@ -127,6 +146,7 @@ impl Sender {
     /// It is [`wake`](Self::wake)'s time.
     pub fn on_timer(&mut self, now: Time) {
         self.departures.on_timer(now);
+        self.serve_controller(now);
         if self.config.stop.is_some_and(|stop| stop <= now) {
             self.stop(now);
         }
@@ -171,9 +191,9 @@ impl Sender {
         (written.bytes_before(self.board.first()), written.bytes_from(self.board.next()))
     }
 
-    /// Goes on with a window of so many segments, one at least.
-    pub fn set_window(&mut self, segments: f64) {
-        self.law.shift(segments - self.law.window());
+    /// Goes on from a window of `segments`, one at least. A controller keeps its own.
+    pub fn reset_to(&mut self, segments: f64) {
+        self.law.reset_to(segments);
     }
 
     /// The path's bandwidth was measured.
@@ -191,18 +211,18 @@ impl Sender {
                 Some(Segment::Syn)
             }
             Phase::Open | Phase::Recovery { .. } | Phase::Loss { .. } => {
-                let next = self.choose(now)?;
-                if !self.pressing && !self.may_leave(now, next) {
-                    return None;
-                }
-                Some(self.transmit(now, next))
+                let next = self.choose(now);
+                self.paced = next.is_some_and(|next| !self.pressing && !self.may_leave(now, next));
+                next.filter(|_| !self.paced).map(|next| self.transmit(now, next))
             }
         }
     }
 
     /// When to call [`on_timer`](Self::on_timer).
     pub fn wake(&self) -> Option<Time> {
-        [self.opens_at(), self.config.stop, self.timer.wake(), self.departures.wake()].into_iter().flatten().min()
+        let law = self.controller_timer();
+        let own = [self.opens_at(), self.config.stop, self.timer.wake(), self.departures.wake()];
+        own.into_iter().chain([law]).flatten().min()
     }
 
     /// State and counters.
@@ -210,8 +230,9 @@ impl Sender {
         // A law that asks for no measurement does not show one; the connection may measure all the same.
         let mut law = self.law.snapshot();
         law.bandwidth = law.bandwidth.or(self.departures.measured());
+        let window = self.law.window(self.config.packet);
         SenderStats {
-            window: self.law.window(),
+            window: if window.is_finite() { window } else { self.board.in_flight() as f64 },
             slow_start_threshold: self.law.slow_start_threshold(),
             in_flight: self.board.in_flight(),
             round_trip: self.last_round_trip,
@@ -250,7 +271,7 @@ impl Sender {
         if ack.next >= self.board.first() {
             self.peer_window = ack.window.max(LEAST_PEER_WINDOW);
         }
-        let in_flight = self.board.in_flight();
+        let (in_flight, under_way) = (self.board.in_flight(), self.under_way());
         let covered = self.board.advance(ack.next);
         self.application.written_mut().acknowledge(self.board.first());
         if self.config.recovery == LossRecovery::Sack {
@@ -259,19 +280,20 @@ impl Sender {
         if let Some(estimate) = self.departures.on_ack(now, ack.next) {
             self.law.on_bandwidth(now.assume_clock(), &estimate);
         }
+        let sample = covered.sent.map(|sent| (now - sent).max(Span::ZERO));
         if covered.segments > 0 {
-            self.on_progress(now, covered.segments, covered.sent, in_flight);
+            self.on_progress(now, covered.segments, sample, in_flight);
         } else if ack.next == self.board.first() && in_flight > 0 && !matches!(self.phase, Phase::Loss { .. }) {
             self.duplicates += 1;
         }
         self.look_for_loss(now);
+        self.report(now, sample, under_way);
     }
 
     /// The first segments under way are acknowledged.
-    fn on_progress(&mut self, now: Time, segments: u64, sent: Option<Time>, in_flight: u64) {
+    fn on_progress(&mut self, now: Time, segments: u64, sample: Option<Span>, in_flight: u64) {
         self.acknowledged += segments;
         self.timed_out = false;
-        let sample = sent.map(|sent| (now - sent).max(Span::ZERO));
         if let Some(sample) = sample {
             self.round_trip(sample);
         }
@@ -348,8 +370,14 @@ impl Sender {
     }
 
     /// The congestion window in whole segments, whatever the law says.
+    ///
+    /// After a timeout it is one segment until an acknowledgement comes (RFC 5681, Sec. 3.1), also if a controller does not
+    /// answer [`TimedOut`](equipoise::control::Feedback::TimedOut), or knows no window.
     fn window(&self) -> u64 {
-        (self.law.window() as u64).max(1)
+        if self.timed_out && matches!(self.law, Law::Controller(_)) {
+            return 1;
+        }
+        (self.law.window(self.config.packet) as u64).max(1)
     }
 
     fn on_timeout(&mut self, now: Time) {
@@ -363,11 +391,14 @@ impl Sender {
         }
         self.timeouts += 1;
         self.round_trips.back_off();
+        let under_way = self.under_way();
         // A timer that runs out again for the same segment tells the law nothing new (RFC 5681, Sec. 3.1).
-        if !std::mem::replace(&mut self.timed_out, true) {
-            self.law.on_timeout(now.assume_clock(), self.flight_of_window());
+        if !self.timed_out {
+            self.law.on_timeout(now.assume_clock(), self.flight_of_window(), under_way);
+            self.timed_out = true;
         }
         self.board.mark_all_lost();
+        self.report(now, None, under_way);
         self.departures.on_timeout();
         let end = self.board.next();
         (self.phase, self.recover) = (Phase::Loss { end }, Some(end));

@@ -6,7 +6,7 @@ use crate::Time;
 /// A sender's state and its counters since its start; numbers of packets are of full segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderStats {
-    /// Congestion window, in segments.
+    /// Congestion window, in segments; what is in flight if a controller leaves the window open.
     pub window: f64,
     /// Slow start threshold, in segments; `None` before the first loss.
     pub slow_start_threshold: Option<f64>,

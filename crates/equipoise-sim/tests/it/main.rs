@@ -1,5 +1,6 @@
 //! The simulated world against theory: conservation, M/D/1, determinism, the RTP loop, TCP.
 
+mod controller;
 mod md1;
 mod multipath;
 mod pair;

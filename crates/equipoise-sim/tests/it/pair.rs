@@ -59,7 +59,7 @@ fn parts() -> PairParts {
     PairParts {
         near,
         far,
-        tcp_near: tcp::Sender::new(config, Box::new(Reno::new(2.0))).expect("valid"),
+        tcp_near: tcp::Sender::new(config, tcp::Law::Window(Box::new(Reno::new(2.0)))).expect("valid"),
         tcp_far: tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("valid"),
         packet: PACKET,
         adu: Size::from_bytes(5120),
@@ -97,7 +97,8 @@ fn alone_it_runs_at_the_links_rate_and_loses_nothing() {
 fn beside_tcp_it_runs_at_about_the_rate_of_tcp() {
     let mut world = World::new();
     let (there, back) = (link(&mut world, 1200, 6, 20), link(&mut world, 100_000, 6, 1000));
-    let near = tcp::Sender::new(tcp::SenderConfig::new(PACKET), Box::new(Reno::new(2.0))).expect("valid");
+    let near =
+        tcp::Sender::new(tcp::SenderConfig::new(PACKET), tcp::Law::Window(Box::new(Reno::new(2.0)))).expect("valid");
     let far = tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("valid");
     let other = world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
     let ours_id = world.add_flow(flow(parts(), there, back)).expect("links of this world");

@@ -6,7 +6,7 @@ use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 use equipoise_path::source::Traffic;
 use equipoise_session::Event;
 use equipoise_sim::tcp::{
-    KnownBandwidth, LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, Supply,
+    KnownBandwidth, Law, LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, Supply,
 };
 use equipoise_sim::{BandwidthOracle, Flow, FlowError, FlowId, LinkId, Side, Time, WhiteNoise, World};
 
@@ -22,7 +22,7 @@ fn bulk(recovery: LossRecovery) -> SenderConfig {
 }
 
 fn connection(config: SenderConfig, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
-    let near = Sender::new(config, Box::new(Reno::new(10.0))).expect("a valid configuration");
+    let near = Sender::new(config, Law::Window(Box::new(Reno::new(10.0)))).expect("a valid configuration");
     let far = Receiver::new(ReceiverConfig::new()).expect("a valid configuration");
     Flow::new(near, far, forward, backward)
 }

@@ -182,7 +182,7 @@ pub enum Fate {
         /// The mark that it carried at its arrival.
         ecn: Ecn,
     },
-    /// It is taken to be lost.
+    /// It is taken to be lost. If it was only late, a later feedback may report that it arrived.
     Lost,
 }
 

@@ -105,7 +105,7 @@ impl Sender {
     fn pace(&self) -> Option<Rate> {
         self.law.pacing_rate().or_else(|| {
             let round_trip_s = self.round_trips.smoothed().filter(|_| self.config.measurement.is_some())?.as_secs_f64();
-            let window = self.law.window();
+            let window = self.law.window(self.config.packet);
             let slow_start = self.law.slow_start_threshold().is_none_or(|threshold| window < threshold);
             let gain = if slow_start { SLOW_START_GAIN } else { PACING_GAIN };
             Rate::from_bps_f64(gain * window * self.config.packet.as_bits() as f64 / round_trip_s)
@@ -136,6 +136,7 @@ impl Sender {
         let segment = Segment::Data { number, payload: self.application.payload(number) };
         let again = !matches!(next, Next::New(_));
         self.departures.on_sent(now, (number, again), segment.size(), self.pace());
+        self.report_sent(now, number, segment.size());
         // RFC 6298, Sec. 5.1 and 5.6: it has run out or was off; whatever else puts it off does so itself.
         if !self.timer.is_set() {
             self.timer.set(Some(now + self.round_trips.timeout()));

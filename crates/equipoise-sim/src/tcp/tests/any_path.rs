@@ -1,5 +1,7 @@
 //! What holds on any path.
 
+use equipoise::control::Cbr;
+use equipoise::control::adapt::Windowed;
 use proptest::prelude::*;
 
 use super::path::{Faults, Path};
@@ -24,6 +26,17 @@ fn receivers() -> impl Strategy<Value = ReceiverConfig> {
     })
 }
 
+fn reno(window: f64) -> Law {
+    Law::Window(Box::new(Reno::new(window)))
+}
+
+/// Reno as a window law and as a controller, and a rate whose window is open.
+fn laws() -> impl Strategy<Value = fn(f64) -> Law> {
+    let windowed: fn(f64) -> Law = |window| Law::Controller(Box::new(Windowed::new(Reno::new(window), PACKET)));
+    let rate: fn(f64) -> Law = |window| Law::Controller(Box::new(Cbr::new(Rate::from_bps((1e6 * window) as u64))));
+    prop_oneof![Just(reno as fn(f64) -> Law), Just(windowed), Just(rate)]
+}
+
 proptest! {
     /// Each byte of a transfer is delivered once, and the sender knows in the end. Within 100 000 s: 150 segments of which
     /// every one would need five attempts, each after a minute, take half of that.
@@ -34,10 +47,11 @@ proptest! {
         far in receivers(),
         bytes in 0u64..150 * FULL,
         (limited_transmit, handshake, window) in (any::<bool>(), any::<bool>(), 1.0f64..30.0),
+        law in laws(),
     ) {
         let supply = Supply::Transfer(Size::from_bytes(bytes));
         let config = SenderConfig { supply, limited_transmit, handshake, ..bulk(recovery) };
-        let mut path = Path::new(config, Reno::new(window), far, faults);
+        let mut path = Path::new(config, law(window), far, faults);
         let until = Time::ZERO + Span::from_secs(100_000);
         let mut steps = 0;
         while path.step(until) {
@@ -69,7 +83,7 @@ proptest! {
     ) {
         // Without a handshake the first window would not know what the receiver has room for.
         let config = SenderConfig { limited_transmit, handshake: true, ..bulk(recovery) };
-        let mut path = Path::new(config, Reno::new(window), far, faults);
+        let mut path = Path::new(config, reno(window), far, faults);
         let until = Time::ZERO + Span::from_secs(60);
         while path.step(until) {}
         prop_assert_eq!(path.excess, None);
@@ -79,7 +93,7 @@ proptest! {
     #[test]
     fn the_same_path_gives_the_same_connection(faults in faults(100, 100, 100), recovery in recoveries(), far in receivers()) {
         let run = || {
-            let mut path = Path::new(bulk(recovery), Reno::new(10.0), far, faults);
+            let mut path = Path::new(bulk(recovery), reno(10.0), far, faults);
             while path.step(Time::ZERO + Span::from_secs(10)) {}
             (path.sender.stats(), path.receiver.delivered())
         };
@@ -92,7 +106,8 @@ proptest! {
 fn a_window_each_round_trip() {
     let faults = Faults { data_lost: 0, acks_lost: 0, doubled: 0, jitter: 0, seed: 1 };
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
-        let mut path = Path::new(bulk(recovery), Fixed::new(20.0, 10.0), ReceiverConfig::new(), faults);
+        let mut path =
+            Path::new(bulk(recovery), Law::Window(Box::new(Fixed::new(20.0, 10.0))), ReceiverConfig::new(), faults);
         while path.step(Time::ZERO + Span::from_secs(10)) {}
         // The last acknowledgement is 50 ms old, and covers what was sent before.
         assert_eq!(path.sender.stats().acknowledged, 2000);

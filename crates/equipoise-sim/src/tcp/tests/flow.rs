@@ -153,7 +153,7 @@ fn a_pacer_spaces_the_window() {
 #[test]
 fn a_packet_without_room_for_data_is_refused() {
     let config = SenderConfig::new(Size::from_bytes(40));
-    let error = Sender::new(config, Box::new(Reno::new(1.0))).err();
+    let error = Sender::new(config, Law::Window(Box::new(Reno::new(1.0)))).err();
     assert_eq!(error, Some(TcpError::NoPayload { packet: Size::from_bytes(40) }));
 }
 

@@ -2,6 +2,7 @@
 
 mod any_path;
 mod any_state;
+mod controller;
 mod flow;
 mod newreno;
 mod path;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use equipoise::control::window::{Acknowledged, Reno, WindowController};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
-use super::{Ack, LossRecovery, SackBlocks, Segment, Sender, SenderConfig, SenderStats};
+use super::{Ack, Law, LossRecovery, SackBlocks, Segment, Sender, SenderConfig, SenderStats};
 use crate::Time;
 
 /// 1460 bytes of data each.
@@ -90,8 +91,8 @@ impl WindowController for Fixed {
     fn slow_start_threshold(&self) -> Option<f64> {
         None
     }
-    fn shift(&mut self, segments: f64) {
-        self.window += segments;
+    fn reset_to(&mut self, window: f64) {
+        self.window = window;
     }
     fn pacing_rate(&self) -> Option<Rate> {
         self.pacing
@@ -107,7 +108,11 @@ struct Talk {
 
 impl Talk {
     fn new(config: SenderConfig, law: impl WindowController + 'static) -> Self {
-        let sender = Sender::new(config, Box::new(law)).unwrap();
+        let sender = Sender::new(config, Law::Window(Box::new(law))).unwrap();
+        Self::of(sender)
+    }
+
+    fn of(sender: Sender) -> Self {
         let mut talk = Self { sender, now: Time::ZERO, out: Vec::new() };
         talk.after(0);
         talk

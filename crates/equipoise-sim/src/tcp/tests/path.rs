@@ -37,15 +37,10 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn new(
-        config: SenderConfig,
-        law: impl WindowController + 'static,
-        far: ReceiverConfig,
-        faults: Faults,
-    ) -> Self {
+    pub(super) fn new(config: SenderConfig, law: impl Into<Law>, far: ReceiverConfig, faults: Faults) -> Self {
         let beyond = u64::from(config.recovery == LossRecovery::Sack);
         Self {
-            sender: Sender::new(config, Box::new(law)).unwrap(),
+            sender: Sender::new(config, law).unwrap(),
             receiver: Receiver::new(far).unwrap(),
             now: Time::ZERO,
             faults,

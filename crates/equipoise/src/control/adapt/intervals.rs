@@ -30,18 +30,24 @@ pub enum Origin {
     Departure(ClockMap),
     /// The least delay of the path, as [`PathClock`] finds it: queueing delays. No clock has to agree with another.
     Queueing,
+    /// The least round trip so far: queueing delays there and back, a sample for each feedback that has a round trip. It
+    /// serves feedback without arrival times, such as TCP's acknowledgements; the time for which a receiver holds one back
+    /// counts as delay.
+    RoundTrip,
 }
 
 /// A controller of interval summaries, fed with packets.
 ///
 /// It does what the receiver of Waki 2013, Sec. 5.1 does: mean and variance of the delay of the packets that left since the
 /// last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if packets leave in pairs. Feedback
-/// without arrival times, such as TCP's, gives summaries without a delay.
+/// without arrival times, such as TCP's, gives summaries without a delay, upon which AP keeps its rate, unless delays are
+/// counted from [`Origin::RoundTrip`].
 #[derive(Clone, Debug)]
 pub struct Intervals<C> {
     controller: C,
     config: IntervalConfig,
     clock: PathClock,
+    least_round_trip: Option<Span>,
     meter: DelayMeter,
     pairs: PacketPairs,
     /// The present interval; `None` before the first feedback.
@@ -81,7 +87,7 @@ impl<C: Controller> Intervals<C> {
     pub fn new(controller: C, config: IntervalConfig) -> Self {
         let config = IntervalConfig { interval: config.interval.max(SHORTEST), ..config };
         let (clock, meter, pairs) = (PathClock::new(), DelayMeter::new(), PacketPairs::new());
-        Self { controller, config, clock, meter, pairs, current: None }
+        Self { controller, config, clock, least_round_trip: None, meter, pairs, current: None }
     }
 
     /// The controller that it feeds.
@@ -99,11 +105,23 @@ impl<C: Controller> Intervals<C> {
                 Fate::Lost => interval.lost += 1,
                 Fate::Arrived { at: None, .. } => {}
                 Fate::Arrived { at: Some(arrived), .. } => {
-                    let map =
-                        if let Origin::Departure(map) = self.config.origin { map } else { ClockMap::SYNCHRONISED };
-                    self.meter.push(packet.departed, map.one_way_delay(packet.departed, arrived));
+                    let map = match self.config.origin {
+                        Origin::Departure(map) => Some(map),
+                        Origin::Queueing => Some(ClockMap::SYNCHRONISED),
+                        Origin::RoundTrip => None,
+                    };
+                    if let Some(map) = map {
+                        self.meter.push(packet.departed, map.one_way_delay(packet.departed, arrived));
+                    }
                     self.pairs.push(packet.number, packet.departed, arrived, packet.size);
                 }
+            }
+        }
+        let newest = feedback.packets.iter().rfind(|packet| packet.fate != Fate::Lost);
+        if let (Some(round_trip), Some(packet)) = (feedback.round_trip, newest) {
+            self.least_round_trip = Some(self.least_round_trip.map_or(round_trip, |least| least.min(round_trip)));
+            if self.config.origin == Origin::RoundTrip {
+                self.meter.push(packet.departed, round_trip);
             }
         }
         interval.round_trip = feedback.round_trip.or(interval.round_trip);
@@ -138,6 +156,7 @@ impl<C: Controller> Intervals<C> {
     fn delay(&mut self, now: Instant<SenderClock>, cut: Instant<SenderClock>, round_trip: Option<Span>) -> Reading {
         let zero = match self.config.origin {
             Origin::Departure(_) => Span::ZERO,
+            Origin::RoundTrip => self.least_round_trip.unwrap_or(Span::ZERO),
             Origin::Queueing => {
                 if let (Some(least), Some(round_trip)) = (self.meter.least_after(cut), round_trip)
                     && let Notice::ClockStepped { .. } = self.clock.observe(now, least, round_trip)
@@ -261,6 +280,28 @@ mod tests {
         let intervals = told(IntervalConfig::new(Span::from_millis(100)), &delays);
         let last = intervals.last().and_then(|interval| interval.delay).expect("many packets");
         assert!((last.mean_s - 4e-3).abs() < 1e-3, "{last:?}");
+    }
+
+    /// Acknowledgements without arrival times, of round trips of 20 ms and 26 ms: only round trips tell a delay.
+    #[test]
+    fn round_trips_stand_for_delays_that_were_not_measured() {
+        let last = |origin| {
+            let config = IntervalConfig { origin, ..IntervalConfig::new(Span::from_millis(100)) };
+            let mut adapter = Intervals::new(Log::default(), config);
+            for number in 0..60 {
+                let departed = at(1000 + 10 * number);
+                let fate = Fate::Arrived { at: None, ecn: Ecn::NotEct };
+                let packets = [PacketReport::new(number, Size::from_bytes(1000), departed, fate)];
+                let mut feedback = PacketFeedback::new(&packets, Size::from_bytes(1000));
+                let round_trip = Span::from_millis(if number % 3 == 0 { 20 } else { 26 });
+                feedback.round_trip = Some(round_trip);
+                adapter.on_feedback(departed + round_trip, &Feedback::Packets(&feedback));
+            }
+            adapter.controller.0.last().and_then(|interval| interval.delay)
+        };
+        let delay = last(Origin::RoundTrip).expect("many packets");
+        assert!((delay.mean_s - 4e-3).abs() < 1e-3, "{delay:?}");
+        assert_eq!(last(Origin::Queueing), None);
     }
 
     #[test]

@@ -158,11 +158,12 @@ impl WindowController for Cubic {
         self.reno.slow_start_threshold()
     }
 
-    fn shift(&mut self, segments: f64) {
-        self.reno.shift(segments);
+    fn reset_to(&mut self, window: f64) {
         if let Some(stage) = &mut self.stage {
-            stage.reno = (stage.reno + segments).max(1.0);
+            // The window that Reno would have moves by as much.
+            stage.reno = (stage.reno + (window - self.reno.window())).max(1.0);
         }
+        self.reno.reset_to(window);
     }
 }
 
@@ -315,7 +316,7 @@ mod tests {
                     0 => cubic.on_loss(now, b),
                     1 => cubic.on_timeout(now, b),
                     2 => cubic.on_restart(now, b as f64),
-                    3 => cubic.shift(nanos as f64),
+                    3 => cubic.reset_to(nanos as f64),
                     _ => {
                         let smoothed_round_trip = Some(Span::from_nanos(nanos));
                         cubic.on_ack(now, &Acknowledged { segments: b, smoothed_round_trip, window_limited: flag, ..ack(1) });

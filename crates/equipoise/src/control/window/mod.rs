@@ -53,8 +53,8 @@ pub trait WindowController: Send + Sync + Debug {
     /// Below this window, in segments, the law is in slow start; `None` before the first loss.
     fn slow_start_threshold(&self) -> Option<f64>;
 
-    /// Moves the window by so many segments, not below one: what a mechanism adds to the law from outside.
-    fn shift(&mut self, segments: f64);
+    /// Goes on from a window of `window` segments, one at least, which was decided outside of the law.
+    fn reset_to(&mut self, window: f64);
 
     /// How fast segments may leave; `None` to send whenever the window has room.
     fn pacing_rate(&self) -> Option<Rate> {

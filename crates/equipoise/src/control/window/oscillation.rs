@@ -74,7 +74,7 @@ impl<L: WindowController> WindowController for Oscillating<L> {
         if self.strength > 0.0 && avoids_congestion && ack.window_limited {
             // Eq. 18.
             let step = self.step(now);
-            self.law.shift(window * step);
+            self.law.reset_to(self.law.window() + window * step);
         }
         self.last_ack = Some(now);
     }
@@ -106,8 +106,8 @@ impl<L: WindowController> WindowController for Oscillating<L> {
         self.law.slow_start_threshold()
     }
 
-    fn shift(&mut self, segments: f64) {
-        self.law.shift(segments);
+    fn reset_to(&mut self, window: f64) {
+        self.law.reset_to(window);
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -146,8 +146,8 @@ mod tests {
         fn slow_start_threshold(&self) -> Option<f64> {
             Some(2.0)
         }
-        fn shift(&mut self, segments: f64) {
-            self.shifts.push(segments);
+        fn reset_to(&mut self, window: f64) {
+            self.shifts.push(window - self.window());
         }
     }
 

@@ -79,9 +79,9 @@ impl WindowController for Reno {
         self.threshold
     }
 
-    fn shift(&mut self, segments: f64) {
+    fn reset_to(&mut self, window: f64) {
         let slow_start = self.in_slow_start();
-        self.window = (self.window + segments).max(1.0);
+        self.window = window.max(1.0);
         // What comes from outside does not send the law back to slow start.
         if !slow_start {
             self.leave_slow_start();

@@ -169,8 +169,8 @@ impl WindowController for Vegas {
         self.reno.slow_start_threshold()
     }
 
-    fn shift(&mut self, segments: f64) {
-        self.reno.shift(segments);
+    fn reset_to(&mut self, window: f64) {
+        self.reno.reset_to(window);
     }
 
     fn snapshot(&self) -> WindowSnapshot {
@@ -283,7 +283,7 @@ mod tests {
                     0 => vegas.on_loss(now, b),
                     1 => vegas.on_timeout(now, b),
                     2 => vegas.on_restart(now, b as f64),
-                    3 => vegas.shift(nanos as f64),
+                    3 => vegas.reset_to(nanos as f64),
                     _ => vegas.on_ack(now, &Acknowledged {
                         segments: b,
                         round_trip: Some(Span::from_nanos(nanos)),

@@ -142,8 +142,8 @@ impl WindowController for FixedSymbiosis {
         self.reno.slow_start_threshold()
     }
 
-    fn shift(&mut self, segments: f64) {
-        self.reno.shift(segments);
+    fn reset_to(&mut self, window: f64) {
+        self.reno.reset_to(window);
         self.window = None;
     }
 

@@ -219,7 +219,7 @@ proptest! {
                     1 => law.on_timeout(now, b),
                     2 => law.on_restart(now, b as f64),
                     3 => law.on_bandwidth(now, &estimate(a, b)),
-                    4 => law.shift(nanos as f64),
+                    4 => law.reset_to(nanos as f64),
                     _ => {
                         let min_round_trip = Some(Span::from_nanos(nanos));
                         law.on_ack(now, &Acknowledged { segments: b, min_round_trip, window_limited: flag, ..ack() });

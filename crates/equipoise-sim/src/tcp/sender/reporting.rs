@@ -1,0 +1,58 @@
+//! What a controller is told: of each packet that leaves, and of what became of it.
+
+use equipoise::control::{Feedback, PacketFeedback, SentPacket};
+use equipoise::units::{Size, Span};
+
+use super::Sender;
+use crate::Time;
+use crate::tcp::{Law, LossRecovery};
+
+impl Sender {
+    /// Data that are taken to be on the path, in full segments. Without SACK, each duplicate acknowledgement is a segment that
+    /// has come.
+    pub(super) fn under_way(&self) -> Size {
+        let come = if self.config.recovery == LossRecovery::NewReno { self.duplicates } else { 0 };
+        let segments = self.board.pipe().saturating_sub(come);
+        Size::from_bytes(segments.saturating_mul(self.config.packet.as_bytes()))
+    }
+
+    /// Segment `number` left as a packet of `size`.
+    pub(super) fn report_sent(&mut self, now: Time, number: u64, size: Size) {
+        let Some(packet) = self.board.note(number, now, size) else { return };
+        let in_flight = self.under_way();
+        if let Law::Controller(controller) = &mut self.law {
+            controller.on_sent(now.assume_clock(), &SentPacket::new(packet, size, in_flight));
+        }
+    }
+
+    /// Tells a controller what became of packets, with `in_flight` under way before that was known.
+    pub(super) fn report(&mut self, now: Time, round_trip: Option<Span>, in_flight: Size) {
+        let (Law::Controller(controller), Some(journal)) = (&mut self.law, self.board.journal()) else { return };
+        let packets = journal.reports();
+        if !packets.is_empty() {
+            let mut feedback = PacketFeedback::new(packets, in_flight);
+            feedback.round_trip = round_trip;
+            feedback.app_limited = !self.window_limited && !self.paced;
+            controller.on_feedback(now.assume_clock(), &Feedback::Packets(&feedback));
+            journal.clear();
+        }
+    }
+
+    /// When the controller wants to be called. A timer that it does not put off is not served again.
+    pub(super) fn controller_timer(&self) -> Option<Time> {
+        let Law::Controller(controller) = &self.law else { return None };
+        let due: Time = controller.next_timer()?.assume_clock();
+        (self.finished.is_none() && self.timer_served.is_none_or(|served| due > served)).then_some(due)
+    }
+
+    /// Calls the controller if its time has come.
+    pub(super) fn serve_controller(&mut self, now: Time) {
+        let is_due = self.controller_timer().is_some_and(|due| due <= now);
+        if let Law::Controller(controller) = &mut self.law
+            && is_due
+        {
+            self.timer_served = Some(now);
+            controller.on_timer(now.assume_clock());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Controllers over TCP: acknowledgements are their feedback, and their allowance is what leaves.
+
+use equipoise::control::adapt::{IntervalConfig, Intervals, Origin, Windowed};
+use equipoise::control::ap::{Ap, ApConfig, Learning};
+use equipoise::control::window::Reno;
+use equipoise::control::{Allowance, BoxedController, Controller, Fate, Feedback, Needs, Rap, RateLimits, SentPacket};
+use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
+use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_session::Event;
+use equipoise_sim::tcp::{Law, LossRecovery, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats, TcpError};
+use equipoise_sim::{Flow, FlowId, Side, Time, World};
+
+use crate::support::{at, mbps};
+
+const SEGMENT: Size = Size::from_bytes(1500);
+const BOTTLENECK: Rate = Rate::from_bps(10_000_000);
+
+/// How one connection did over a bottleneck of 10 Mbit/s, 40 ms there and back, and a queue of 40 packets.
+#[derive(Debug)]
+struct Outcome {
+    /// Of the second half.
+    utilisation: f64,
+    /// Mean time in the queue, of the second half.
+    queue: Span,
+    stats: SenderStats,
+}
+
+fn run(law: impl Into<Law>, recovery: LossRecovery, secs: f64) -> Outcome {
+    let mut world = World::new();
+    let mut add = |rate, packets| {
+        let link = LinkConfig {
+            rate: Schedule::constant(rate),
+            propagation_delay: Span::from_millis(20),
+            queue: QueueLimit::Packets(packets),
+        };
+        world.add_link(link).expect("valid")
+    };
+    let (there, back) = (add(BOTTLENECK, 40), add(mbps(1000.0), 100_000));
+    let near = Sender::new(SenderConfig { recovery, ..SenderConfig::new(SEGMENT) }, law).expect("its needs are met");
+    let sack = recovery == LossRecovery::Sack;
+    let far = ReceiverConfig { sack, delayed_acks: None, ..ReceiverConfig::new() };
+    let far = Receiver::new(far).expect("a valid configuration");
+    let flow = world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
+    let mut quiet = |_: Time, _: FlowId, _: Side, _: &Event| {};
+    let (mut before, mut waited_s, looks) = (0, 0.0, 200);
+    world.run(at(secs / 2.0), &mut quiet);
+    if let Some(stats) = world.link_stats(there) {
+        before = stats.forwarded;
+    }
+    for look in 1..=looks {
+        world.run(at(secs / 2.0 * (1.0 + f64::from(look) / f64::from(looks))), &mut quiet);
+        let stats = world.near::<Sender>(flow).expect("a connection").stats();
+        waited_s += stats.round_trip.map_or(0.0, |round_trip| round_trip.as_secs_f64() - 0.0412) / f64::from(looks);
+    }
+    let forwarded = world.link_stats(there).expect("a link of this world").forwarded - before;
+    Outcome {
+        utilisation: forwarded as f64 * SEGMENT.as_bits() as f64 / (secs / 2.0 * BOTTLENECK.as_bps_f64()),
+        queue: Span::from_secs_f64(waited_s).expect("a number"),
+        stats: world.near::<Sender>(flow).expect("a connection").stats(),
+    }
+}
+
+fn controller(controller: impl Controller + 'static) -> BoxedController {
+    Box::new(controller)
+}
+
+/// Without delayed acknowledgements Reno's step is the same by segments and by acknowledgements. What is left is recovery:
+/// TCP's ends with all that was under way, a controller's with the first packet that left after the loss.
+#[test]
+fn reno_as_a_controller_does_what_reno_does() {
+    for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
+        let law = run(Law::Window(Box::new(Reno::new(10.0))), recovery, 100.0);
+        let windowed = run(controller(Windowed::new(Reno::new(10.0), SEGMENT)), recovery, 100.0);
+        let apart = (windowed.utilisation / law.utilisation - 1.0).abs();
+        assert!(apart < 0.02 && windowed.utilisation > 0.95, "{recovery:?}: {law:?}, {windowed:?}");
+        let recoveries = [&law, &windowed].map(|outcome| outcome.stats.recoveries as f64);
+        assert!((recoveries[1] / recoveries[0] - 1.0).abs() < 0.2, "{recovery:?}: {recoveries:?}");
+    }
+}
+
+/// Bytes: a packet more in a round trip, two thirds after a loss, at most once for what was under way.
+#[derive(Debug)]
+struct ByteAimd {
+    window: f64,
+    next: u64,
+    recovers_until: u64,
+}
+
+impl ByteAimd {
+    const fn new() -> Self {
+        Self { window: 15_000.0, next: 0, recovers_until: 0 }
+    }
+
+    fn cut(&mut self, window: f64) {
+        (self.window, self.recovers_until) = (window.max(1500.0), self.next);
+    }
+}
+
+impl Controller for ByteAimd {
+    fn on_feedback(&mut self, _: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Packets(feedback) => {
+                for packet in feedback.packets.iter().filter(|packet| packet.number >= self.recovers_until) {
+                    match packet.fate {
+                        Fate::Lost => self.cut(self.window * 2.0 / 3.0),
+                        Fate::Arrived { .. } if !feedback.app_limited => {
+                            self.window += 1500.0 * packet.size.as_bytes() as f64 / self.window;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Feedback::TimedOut { .. } => self.cut(1500.0),
+            _ => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::window(Size::from_bytes(self.window as u64))
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::PACKETS
+    }
+
+    fn on_sent(&mut self, _: Instant<SenderClock>, packet: &SentPacket) {
+        self.next = packet.number + 1;
+    }
+}
+
+/// Two thirds of what path and queue hold, 33 and 40 segments, fill the path.
+#[test]
+fn a_controller_that_counts_bytes_fills_the_path() {
+    for recovery in [LossRecovery::NewReno, LossRecovery::Sack] {
+        let outcome = run(controller(ByteAimd::new()), recovery, 60.0);
+        assert!(outcome.utilisation > 0.95, "{recovery:?}: {outcome:?}");
+        assert!(outcome.stats.recoveries > 2 && outcome.stats.timeouts <= 2, "{recovery:?}: {outcome:?}");
+    }
+}
+
+fn ap(origin: Origin) -> BoxedController {
+    let config = ApConfig {
+        target: Span::from_millis(10),
+        limits: RateLimits::within(mbps(0.5), mbps(15.0)),
+        response: 300.0,
+        learning: Learning::Fixed,
+        unrest: 0.08,
+        packet: SEGMENT,
+    };
+    controller(Intervals::new(
+        Ap::new(config),
+        IntervalConfig { origin, ..IntervalConfig::new(Span::from_millis(500)) },
+    ))
+}
+
+/// AP goes by delays, which TCP's acknowledgements tell as round trips alone.
+#[test]
+fn a_rate_law_of_delays_works_on_round_trips_and_rests_without_them() {
+    let outcome = run(ap(Origin::RoundTrip), LossRecovery::Sack, 120.0);
+    assert!(outcome.utilisation > 0.8 && outcome.stats.timeouts == 0, "{outcome:?}");
+    assert!(outcome.queue < Span::from_millis(20), "it holds a delay of 10 ms: {outcome:?}");
+    let blind = run(ap(Origin::Queueing), LossRecovery::Sack, 20.0);
+    assert!((blind.utilisation - 0.05).abs() < 0.002, "it keeps its lowest rate: {blind:?}");
+}
+
+/// RAP was made for acknowledgements; the adapter is what brings them to it.
+#[test]
+fn a_rate_law_of_losses_needs_no_delays_and_is_refused_without_the_adapter() {
+    let rap = || Rap::new(RateLimits::within(mbps(0.5), mbps(15.0)), SEGMENT);
+    let outcome =
+        run(controller(Intervals::new(rap(), IntervalConfig::new(Span::from_millis(60)))), LossRecovery::Sack, 120.0);
+    assert!(outcome.utilisation > 0.75, "{outcome:?}");
+    let refused = Sender::new(SenderConfig::new(SEGMENT), controller(rap())).err();
+    assert!(
+        matches!(refused, Some(TcpError::Needs(unmet)) if unmet.missing == Needs::INTERVALS),
+        "intervals do not come from TCP: {refused:?}"
+    );
+}
