@@ -6,58 +6,22 @@ use std::sync::mpsc::Sender as Post;
 use equipoise::control::PathLoad;
 use equipoise::units::Span;
 use equipoise_net::{
-    Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, LoadProbe, NetError, Observer, Place, Protocol,
-    Route, Running, RunningTcp, Socket, TcpEnds, TestBed, Time, run_endpoint,
+    Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, NetError, Place, Protocol, Route, Running,
+    RunningTcp, Socket, TcpEnds, TestBed, run_endpoint,
 };
-use equipoise_session::{Event, PathId};
 
+use super::ground::{Ground, Note, Poster};
 use super::outages::Outages;
-use super::{DRAIN, LiveError, Note, Said, tcp};
+use super::{DRAIN, LiveError, tcp};
 use crate::egress::SharedEgress;
 use crate::ends;
 use crate::scenario::{Flow, FlowKind, Scenario};
-
-/// Where and when a run takes place, and its seed.
-pub(super) struct Ground<'a> {
-    pub(super) clock: &'a Clock,
-    pub(super) origin: Time,
-    pub(super) seed: u64,
-    /// The hosts; `None` for this host's loopback.
-    pub(super) bed: Option<&'a TestBed>,
-}
 
 /// The sockets of a flow, before anything runs.
 enum Sockets {
     /// Of both hosts, for each of its paths.
     Datagrams(Vec<(Socket, Socket)>),
     Stream(TcpEnds),
-}
-
-/// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
-pub(super) struct Poster {
-    pub(super) flow: usize,
-    post: Post<Note>,
-    load: Option<(LoadProbe, PathLoad)>,
-}
-
-impl Poster {
-    pub(super) fn tell(&self, note: Note) {
-        // The main thread outlives the ends; if it is gone, there is nobody to tell.
-        let _ = self.post.send(note);
-    }
-}
-
-impl Observer for Poster {
-    fn on_event(&mut self, now: Time, event: &Event) {
-        if let (Event::ReportRequested { .. }, Some((probe, cell))) = (event, &mut self.load) {
-            probe.load(now).into_iter().for_each(|load| cell.set(load));
-        }
-        self.tell(Note { at: now, flow: self.flow, said: Said::Event(None, *event) });
-    }
-
-    fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
-        self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), *event) });
-    }
 }
 
 impl Ground<'_> {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod egress;
+mod ground;
 mod outages;
 mod tcp;
 
@@ -11,16 +12,16 @@ use std::time::Duration;
 
 use equipoise::units::{Size, Span};
 use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
-use equipoise_session::{Event, PathId};
 use thiserror::Error;
 
 use crate::Progress;
 use crate::ends::EndsError;
-use crate::record::{LinkRecord, Recorder, TcpReading};
+use crate::record::{LinkRecord, Recorder};
 use crate::result::{self, EmulatorResult, FlowResult, LinkResult, Run, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
-use bench::{Bench, Ground};
+use bench::Bench;
 use egress::EgressWatch;
+use ground::{Ground, Note, Said};
 
 /// Why a scenario cannot be run live.
 #[derive(Debug, Error)]
@@ -116,20 +117,6 @@ pub fn run(
         links: links(scenario, &emulator, egresses, (origin, lasted)),
         stalls,
     })
-}
-
-/// What an endpoint's thread tells of flow number `flow`.
-struct Note {
-    at: Time,
-    flow: usize,
-    said: Said,
-}
-
-enum Said {
-    /// A session's or a background's end did or saw something, on one of its paths where it has several.
-    Event(Option<PathId>, Event),
-    /// A TCP connection is like this.
-    Tcp(TcpReading),
 }
 
 /// The main thread's side of a run.

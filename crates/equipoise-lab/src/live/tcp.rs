@@ -4,8 +4,7 @@ use equipoise::control::window::WindowSnapshot;
 use equipoise_net::{NetError, RunningTcp, TcpEnds, TcpPlan, TcpState, TcpSupply, Time};
 use equipoise_sim::tcp::Supply;
 
-use super::bench::{Ground, Poster};
-use super::{Note, Said};
+use super::ground::{Ground, Note, Poster, Said};
 use crate::ends::{self, EndsError};
 use crate::record::TcpReading;
 use crate::scenario::{Flow, Scenario, TcpFlow};
