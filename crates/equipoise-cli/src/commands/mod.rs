@@ -22,7 +22,7 @@ use crate::error::CliError;
 use crate::output::Output;
 use crate::summary;
 #[cfg(feature = "live")]
-pub(crate) use live::{catch_interrupt, demo, live, outcome};
+pub(crate) use live::{catch_interrupt, demo, live, outcome, window_control};
 
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

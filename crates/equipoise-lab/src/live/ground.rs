@@ -3,6 +3,8 @@
 use std::sync::mpsc::Sender as Post;
 
 use equipoise::control::PathLoad;
+use equipoise::units::Size;
+use equipoise_net::flow_pair::WindowControl;
 use equipoise_net::{Clock, LoadProbe, Observer, TestBed, Time};
 use equipoise_session::{Event, PathId};
 
@@ -15,6 +17,8 @@ pub(super) struct Ground<'a> {
     pub(super) seed: u64,
     /// The hosts; `None` for this host's loopback.
     pub(super) bed: Option<&'a TestBed>,
+    /// Who can set the window of a flow pair's TCP under a congestion control.
+    pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
 /// What an endpoint's thread tells of flow number `flow`.
@@ -29,6 +33,8 @@ pub(super) enum Said {
     Event(Option<PathId>, Event),
     /// A TCP connection is like this.
     Tcp(TcpReading),
+    /// The receiver of a flow pair read this much of what came over TCP.
+    Stream(Size),
 }
 
 /// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
@@ -55,5 +61,9 @@ impl Observer for Poster {
 
     fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
         self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), *event) });
+    }
+
+    fn on_stream(&mut self, now: Time, read: Size) {
+        self.tell(Note { at: now, flow: self.flow, said: Said::Stream(read) });
     }
 }

@@ -31,6 +31,7 @@
 //! account of the connection. What the host does not let an application do, [`PairState`] names.
 
 mod connection;
+mod ends;
 mod hello;
 mod listener;
 mod pacing;
@@ -46,6 +47,7 @@ use equipoise::units::{Rate, Size, Span};
 use equipoise_pair::tpba::{Period, RunningConfig, TpbaConfig};
 use thiserror::Error;
 
+pub use ends::{PairEnds, PairHosts, PairPlan, RunningPair};
 pub use listener::PairListener;
 pub use receiver::{Adu, PairEnd, PairReceiver};
 pub use sender::PairSender;

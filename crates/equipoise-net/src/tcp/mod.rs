@@ -10,6 +10,7 @@
 
 pub(crate) mod diagnosis;
 mod far;
+mod listen;
 mod near;
 
 use std::fs;
@@ -27,6 +28,8 @@ use diagnosis::Diagnosis;
 use far::Far;
 use near::{Near, NearEnd};
 
+pub(crate) use listen::{ReceiveWindow, accept, listen};
+
 /// Headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options, which is what a segment size leaves out.
 const HEADERS: Size = Size::from_bytes(40);
 /// The timestamps that the kernel puts into every segment, padded (RFC 7323, App. A).
@@ -40,7 +43,19 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 pub struct TcpEnds {
     near: NearEnd,
     listener: TcpListener,
+    window: ReceiveWindow,
     sender: SocketAddr,
+}
+
+/// The kernel's hosts of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpHosts {
+    /// The sender's congestion control, by its name.
+    pub congestion_control: String,
+    /// Size of the sender's IP packets with full segments.
+    pub packet: Size,
+    /// Full segments that the receiver's window has room for, at most; `None` for what the host gives.
+    pub receive_window: Option<u64>,
 }
 
 /// What the application at the sending end does, and how often one looks.
@@ -104,24 +119,20 @@ pub struct RunningTcp {
 }
 
 impl TcpEnds {
-    /// Sockets on free ports of both hosts. The sender's kernel has this congestion control, and sends IP packets of this size.
+    /// Sockets on free ports of both hosts.
     ///
     /// # Errors
     /// [`NetError::NoCongestionControl`] where the kernel has none of this name, [`NetError::Tcp`] where the system refuses
     /// something else, and as [`TestBed::inside`].
-    pub fn open(bed: &TestBed, congestion_control: &str, packet: Size) -> Result<Self, NetError> {
-        let listener = bed.inside(Place::Far, || {
-            let listener = TcpListener::bind((TestBed::FAR, 0)).map_err(failed("listen"))?;
-            listener.set_nonblocking(true).map_err(failed("listen"))?;
-            Ok(listener)
-        })?;
+    pub fn open(bed: &TestBed, hosts: &TcpHosts) -> Result<Self, NetError> {
+        let listener = listen(bed, 0, hosts.window())?;
         let receiver = listener.local_addr().map_err(failed("listen"))?;
         let (socket, sender, diagnosis) = bed.inside(Place::Near, || {
-            let (socket, sender) = near_socket(congestion_control, packet)?;
+            let (socket, sender) = near_socket(hosts)?;
             Ok((socket, sender, Diagnosis::open(sender, receiver)?))
         })?;
-        let segment = (packet - HEADERS - TIMESTAMPS).as_bytes();
-        Ok(Self { near: NearEnd { socket, diagnosis, receiver, segment }, listener, sender })
+        let segment = hosts.segment().as_bytes();
+        Ok(Self { near: NearEnd { socket, diagnosis, receiver, segment }, listener, window: hosts.window(), sender })
     }
 
     /// The sender's address.
@@ -144,9 +155,9 @@ impl TcpEnds {
         plan: TcpPlan,
         observe: impl FnMut(Time, &TcpState) + Send + 'static,
     ) -> Result<RunningTcp, NetError> {
-        let Self { near, listener, .. } = self;
+        let Self { near, listener, window, .. } = self;
         let delivered = Arc::new(AtomicU64::new(0));
-        let far = Far { clock: clock.clone(), listener, delivered: delivered.clone() };
+        let far = Far { clock: clock.clone(), listener, window, delivered: delivered.clone() };
         let far = Worker::spawn("tcp far", move |stop| far.run(stop))?;
         let near = Near::new(clock.clone(), near, plan, delivered, observe);
         let near = Worker::spawn("tcp near", move |stop| near.run(stop))?;
@@ -172,17 +183,44 @@ impl RunningTcp {
     }
 }
 
-fn near_socket(congestion_control: &str, packet: Size) -> Result<(Socket, SocketAddr), NetError> {
+impl TcpHosts {
+    /// Data of a full segment.
+    fn segment(&self) -> Size {
+        self.packet - HEADERS - TIMESTAMPS
+    }
+
+    /// The receiver's window in bytes.
+    pub(crate) fn window(&self) -> ReceiveWindow {
+        let bytes = |segments: u64| Size::from_bytes(self.segment().as_bytes().saturating_mul(segments));
+        ReceiveWindow(self.receive_window.map(bytes))
+    }
+}
+
+fn near_socket(hosts: &TcpHosts) -> Result<(Socket, SocketAddr), NetError> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).map_err(failed("open"))?;
-    set_congestion_control(&socket, congestion_control)?;
-    let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
-    socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))?;
+    set_congestion_control(&socket, &hosts.congestion_control)?;
+    set_packet_size(&socket, hosts.packet)?;
     // Data that an application gives at a rate are not kept back to be sent with more (RFC 9293, Sec. 3.7.4).
     socket.set_tcp_nodelay(true).map_err(failed("open"))?;
     socket.bind(&SocketAddr::from((TestBed::NEAR, 0)).into()).map_err(failed("bind"))?;
     let address = socket.local_addr().map_err(failed("bind"))?;
     let address = address.as_socket().unwrap_or(SocketAddr::from((TestBed::NEAR, 0)));
     Ok((socket, address))
+}
+
+/// Has a socket send IP packets of this size.
+pub(crate) fn set_packet_size(socket: &Socket, packet: Size) -> Result<(), NetError> {
+    let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
+    socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))
+}
+
+/// Checks that a socket of this thread's network namespace can have this congestion control.
+///
+/// # Errors
+/// As [`set_congestion_control`].
+pub(crate) fn check_congestion_control(name: &str) -> Result<(), NetError> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(failed("open"))?;
+    set_congestion_control(&socket, name)
 }
 
 /// Gives a socket one of the kernel's congestion controls.
