@@ -78,7 +78,8 @@ pub(crate) enum Command {
   equipoise live scenarios/demo.toml
   equipoise live scenarios/demo.toml --report report.html --json report.json
   equipoise live scenarios/waki2013/ap-robust.toml --namespaces --overlay --report overlay.html
-  equipoise live scenarios/kodama2009/fig5.toml --namespaces --overlay --report tcp.html")]
+  equipoise live scenarios/kodama2009/fig5.toml --namespaces --overlay --report tcp.html
+  equipoise live scenarios/tobe1999/fig10.toml --namespaces --overlay --report pair.html")]
     Live(Live),
     /// Send to `equipoise receive` on another host, at the rate that the path takes (iperf3 -c)
     #[cfg(feature = "live")]
@@ -180,7 +181,7 @@ pub(crate) struct Demo {
 pub(crate) struct Live {
     #[command(flatten)]
     pub(crate) run: Run,
-    /// Across three network namespaces instead of the loopback interface, which TCP flows need; needs root
+    /// Across three network namespaces instead of the loopback interface, which TCP flows and flow pairs need; needs root
     #[arg(long)]
     pub(crate) namespaces: bool,
     /// Simulate the same seeds too, and lay the two worlds over each other

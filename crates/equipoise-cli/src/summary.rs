@@ -20,6 +20,9 @@ pub(crate) fn of(runs: &[Run]) -> String {
             text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
             text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
         }
+        for (flow, host) in run.flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?))) {
+            text.push_str(&format!("             {}: {}\n", flow.name, host.words()));
+        }
         if !run.stalls.is_empty() {
             let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
             let count = run.stalls.len();

@@ -168,14 +168,25 @@ fn tcp_hosts(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> Result<(tcp:
     Ok((tcp::Sender::new(config, law)?, tcp::Receiver::new(far)?))
 }
 
-/// Both ends of flow number `index`, which is a flow pair, in a simulated run.
-pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> Result<(PairNear, PairFar), EndsError> {
+/// Both ends of flow number `index`, which is a flow pair, without its TCP, in a run that begins at `origin`.
+pub(crate) fn pair_ends(
+    flow: &Flow,
+    config: &PairFlow,
+    (index, seed): (usize, u64),
+    origin: Instant<SenderClock>,
+) -> (equipoise_pair::SenderConfig, equipoise_pair::ReceiverConfig) {
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = receiver_config(flow, index, stream.ssrc, flow_seed);
-    let start = Instant::ZERO + flow.start;
-    let near = SenderConfig::new(stream, config.report_interval, start, flow_seed);
+    let rtp = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
     let (law, packet) = (config.law, flow.packet_size);
     let running = Box::new(move |found| law.controller(found, packet));
+    let near = equipoise_pair::SenderConfig { rtp, tpba: config.tpba, running };
+    (near, equipoise_pair::ReceiverConfig::new(far))
+}
+
+/// Both ends of flow number `index`, which is a flow pair, in a simulated run.
+pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> Result<(PairNear, PairFar), EndsError> {
+    let (near, far) = pair_ends(flow, config, (index, seed), Instant::ZERO);
     let hosts = TcpHosts {
         packet: config.segment,
         supply: config.tcp.supply.clone(),
@@ -184,8 +195,8 @@ pub(crate) fn pair(flow: &Flow, config: &PairFlow, index: usize, seed: u64) -> R
     };
     let (tcp_near, tcp_far) = tcp_hosts(flow.start, &config.tcp, hosts)?;
     Ok(equipoise_sim::pair::pair(PairParts {
-        near: equipoise_pair::Sender::new(equipoise_pair::SenderConfig { rtp: near, tpba: config.tpba, running })?,
-        far: equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(far))?,
+        near: equipoise_pair::Sender::new(near)?,
+        far: equipoise_pair::Receiver::new(far)?,
         tcp_near,
         tcp_far,
         packet: config.segment,

@@ -12,7 +12,7 @@
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
-use equipoise_session::{Event, PathId};
+pub use equipoise_session::{Event, PathId, Transport};
 
 mod egress;
 mod ends;

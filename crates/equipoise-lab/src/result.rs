@@ -239,6 +239,28 @@ pub struct PairResult {
     pub adus_missing: u64,
     /// The periods that began, the first probing period excepted.
     pub periods: Vec<PairPeriod>,
+    /// What the sending host let the kernel's TCP do; left out for simulated runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<PairHost>,
+}
+
+/// The sending host of a flow pair's TCP half.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairHost {
+    /// Name of the kernel's congestion control.
+    pub congestion_control: String,
+    /// How the window comes down at the beginning of a probing period: "set to what the law says" and so on.
+    pub window: String,
+    /// What becomes of the window over idleness.
+    pub idle_window: String,
+}
+
+impl PairHost {
+    /// In words, for a line below a run.
+    pub fn words(&self) -> String {
+        let Self { congestion_control, window, idle_window } = self;
+        format!("TCP of the kernel under {congestion_control}, its window {window}, and {idle_window}")
+    }
 }
 
 /// A period of a flow pair, at its beginning.

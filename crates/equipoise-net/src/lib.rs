@@ -60,7 +60,7 @@ pub use secure::{Key, KeyError, Refusal};
 pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
 pub use server::{End, Server, ServerConfig, Session, Visitor};
 pub use socket::{Sent, Socket, SocketStats, TimestampSource};
-pub use tcp::{RunningTcp, TcpEnds, TcpPlan, TcpState, TcpSupply};
+pub use tcp::{RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply};
 pub use testbed::{Place, TestBed};
 pub use transport::{Paths, Via};
 pub use watchdog::{Stall, Stalls, Watchdog};

@@ -98,22 +98,44 @@ impl TestBed {
         place: Place,
         body: impl FnOnce() -> Result<T, NetError> + Send,
     ) -> Result<T, NetError> {
+        self.namespace(place)?.inside(body)
+    }
+
+    /// The namespace of a place, for a thread that enters it later.
+    pub(crate) fn namespace(&self, place: Place) -> Result<Namespace, NetError> {
         let name = match place {
             Place::Near => &self.near,
             Place::Middle => &self.middle,
             Place::Far => &self.far,
         };
         let path = format!("/run/netns/{name}");
-        let failed = |said: String| NetError::TestBed { command: format!("enter {path}"), said };
-        let namespace = File::open(&path).map_err(|error| failed(error.to_string()))?;
+        let file = File::open(&path).map_err(|error| refused(&path, &error.to_string()))?;
+        Ok(Namespace { path, file })
+    }
+}
+
+/// The network namespace of a place.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    path: String,
+    file: File,
+}
+
+impl Namespace {
+    /// As [`TestBed::inside`].
+    pub(crate) fn inside<T: Send>(&self, body: impl FnOnce() -> Result<T, NetError> + Send) -> Result<T, NetError> {
         // A thread of its own enters the namespace and ends there; what was made comes back.
         let enter = || {
-            setns(&namespace, CloneFlags::CLONE_NEWNET).map_err(|errno| failed(errno.to_string()))?;
+            setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|errno| refused(&self.path, &errno.to_string()))?;
             body()
         };
         thread::scope(|scope| scope.spawn(enter).join())
             .map_err(|_| NetError::Panicked { name: "test bed".to_owned() })?
     }
+}
+
+fn refused(path: &str, said: &str) -> NetError {
+    NetError::TestBed { command: format!("enter {path}"), said: said.to_owned() }
 }
 
 impl TestBed {

@@ -41,6 +41,7 @@ pub mod wire;
 
 use crate::tpba::Period;
 use equipoise::units::{Rate, Size};
+use equipoise_session::Transport;
 
 pub use queue::PushError;
 pub use receiver::{Receiver, ReceiverConfig};
@@ -136,4 +137,28 @@ pub enum Event {
     TcpBroken,
     /// The flow is over.
     Ended,
+}
+
+impl Event {
+    /// The event of a session that it is to who watches the flow; `None` for the end of the flow, which is that of its RTP
+    /// half, and for a broken stream.
+    pub fn in_session(self) -> Option<equipoise_session::Event> {
+        match self {
+            Self::Rtp(event) => Some(event),
+            Self::Probed { rate } => Some(equipoise_session::Event::Probed { rate }),
+            Self::Began { period, adu, rate } => {
+                Some(equipoise_session::Event::Switched { to: period.into(), adu, rate })
+            }
+            Self::TcpBroken | Self::Ended => None,
+        }
+    }
+}
+
+impl From<Period> for Transport {
+    fn from(period: Period) -> Self {
+        match period {
+            Period::Probing => Self::Tcp,
+            Period::Running => Self::Rtp,
+        }
+    }
 }

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size};
-use equipoise_pair::tpba::Period;
-use equipoise_pair::{Adu, Event as PairEvent, Input as PairInput, Output as PairOutput, TcpRequest, TcpState};
-use equipoise_session::{Carrier, Endpoint, Event, Input, Output, PathId, Transmit, Transport, Wake, WakeReason};
+use equipoise_pair::{Adu, Input as PairInput, Output as PairOutput, TcpRequest, TcpState};
+use equipoise_session::{Carrier, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
 
 use crate::Time;
 use crate::tcp::{self, Segment};
@@ -117,24 +116,6 @@ impl Outbox {
     }
 }
 
-/// What a pair's own event is to those who watch the world; the end of the RTP half is the end of the flow.
-fn seen(event: PairEvent) -> Option<Event> {
-    match event {
-        PairEvent::Rtp(event) => Some(event),
-        PairEvent::Probed { rate } => Some(Event::Probed { rate }),
-        PairEvent::Began { period, adu, rate } => Some(Event::Switched { to: transport(period), adu, rate }),
-        PairEvent::TcpBroken | PairEvent::Ended => None,
-    }
-}
-
-/// The transport of a period.
-const fn transport(period: Period) -> Transport {
-    match period {
-        Period::Probing => Transport::Tcp,
-        Period::Running => Transport::Rtp,
-    }
-}
-
 /// The end of a flow pair that sends.
 pub struct PairNear {
     pair: equipoise_pair::Sender,
@@ -234,7 +215,7 @@ impl PairNear {
                     continue;
                 }
                 Some(PairOutput::Event(event)) => {
-                    if let Some(event) = seen(event) {
+                    if let Some(event) = event.in_session() {
                         self.outbox.event(event);
                     }
                     continue;
@@ -353,7 +334,7 @@ impl PairFar {
                 match output {
                     PairOutput::Transmit(transmit) => self.outbox.datagram(&transmit),
                     PairOutput::Event(event) => {
-                        if let Some(event) = seen(event) {
+                        if let Some(event) = event.in_session() {
                             self.outbox.event(event);
                         }
                     }
@@ -362,7 +343,7 @@ impl PairFar {
             }
             let Some(Adu { number, missing, over, data }) = self.pair.take_adu() else { break };
             let size = Size::from_bytes(data.len() as u64);
-            self.outbox.event(Event::AduReceived { number, missing, over: transport(over), size });
+            self.outbox.event(Event::AduReceived { number, missing, over: over.into(), size });
         }
     }
 }

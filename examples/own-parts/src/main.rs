@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use equipoise_lab::live::{self, Stage};
+use equipoise_lab::live::{self, Setup, Stage};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim;
 
@@ -12,7 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", scenario.explain());
     let run = if std::env::args().any(|argument| argument == "--live") {
         // TCP is the kernel's, in network namespaces.
-        live::run(&scenario, (scenario.seed, Stage::Namespaces), &AtomicBool::new(false), &mut |_| {})?
+        let setup = Setup::new(scenario.seed, Stage::Namespaces);
+        live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {})?
     } else {
         sim::simulate(&scenario, scenario.seed, &mut |_| {})?
     };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use equipoise_lab::live::{self, Stage};
+use equipoise_lab::live::{self, Setup, Stage};
 use equipoise_lab::result::{FlowResult, Run};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
@@ -37,7 +37,8 @@ fn what_crosses_real_sockets_runs_live() {
     let short =
         [Override::remove("flow.download"), Override::set("duration", "2 s"), Override::set("warm_up", "0.5 s")];
     let scenario = Scenario::parse_in(&catalogue, SCENARIO, &short).expect("a right scenario");
-    let run = live::run(&scenario, (1, Stage::Loopback), &AtomicBool::new(false), &mut |_| {}).expect("it runs");
+    let run =
+        live::run(&scenario, &Setup::new(1, Stage::Loopback), &AtomicBool::new(false), &mut |_| {}).expect("it runs");
     for flow in &run.flows {
         assert!(flow.packets_received > 50, "{}: {} packets", flow.name, flow.packets_received);
     }

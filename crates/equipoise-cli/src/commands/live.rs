@@ -3,7 +3,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use equipoise_lab::live::Stage;
+use equipoise_lab::live::{Setup, Stage, WindowControl};
 use equipoise_lab::record::IntervalRow;
 use equipoise_lab::result::{Report, Run as RunResult};
 use equipoise_lab::scenario::Scenario;
@@ -29,7 +29,7 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     let stop = catch_interrupt()?;
     say(options.quiet, &format!("{}\n", scenario.description));
     let mut untraced = Outputs::default();
-    let live = run_live(&scenario, (seed, stage(options.namespaces)), &stop, options.quiet, &mut untraced)?;
+    let live = run_live(&scenario, &setup(seed, options.namespaces), &stop, options.quiet, &mut untraced)?;
     let mut runs = sim_world::simulate_many(&scenario, (seed, 1), None, |run| run, &|_| {})?;
     runs.push(live);
     let report = Report::new(&scenario, seed, runs);
@@ -54,7 +54,7 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
     for number in 0..u64::from(options.runs) {
         runs.push(run_live(
             &scenario,
-            (seed.wrapping_add(number), stage(*namespaces)),
+            &setup(seed.wrapping_add(number), *namespaces),
             &stop,
             options.results.quiet,
             &mut outputs,
@@ -73,14 +73,14 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
 
 fn run_live(
     scenario: &Scenario,
-    seed: (u64, Stage),
+    setup: &Setup<'_>,
     stop: &AtomicBool,
     quiet: bool,
     outputs: &mut Outputs,
 ) -> Result<RunResult, CliError> {
     let mut table = Table::new(quiet, "live");
     let mut trace = outputs.tracer(scenario);
-    let run = live_world::run(scenario, seed, stop, &mut |progress| match progress {
+    let run = live_world::run(scenario, setup, stop, &mut |progress| match progress {
         Progress::Share(share) => table.bar.progress(share),
         Progress::Interval(row) => table.row(&row),
         Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
@@ -89,8 +89,20 @@ fn run_live(
     Ok(run)
 }
 
-const fn stage(namespaces: bool) -> Stage {
-    if namespaces { Stage::Namespaces } else { Stage::Loopback }
+fn setup(seed: u64, namespaces: bool) -> Setup<'static> {
+    let stage = if namespaces { Stage::Namespaces } else { Stage::Loopback };
+    Setup { seed, stage, window_control: &window_control }
+}
+
+/// Who can set the window of a flow pair's TCP under a congestion control: the kernel's part of this command, if it has one.
+pub(crate) fn window_control(control: &str) -> Option<WindowControl> {
+    #[cfg(feature = "kernel")]
+    return crate::kernel::window_control(control);
+    #[cfg(not(feature = "kernel"))]
+    {
+        let _ = control;
+        None
+    }
 }
 
 fn parse(name: &Path, text: &str) -> Result<Scenario, CliError> {

@@ -21,7 +21,7 @@ use crate::error::CliError;
 use crate::outcome::Outcome;
 use crate::output::say;
 #[cfg(feature = "live")]
-pub(crate) use live::{demo, live};
+pub(crate) use live::{demo, live, window_control};
 use outputs::{prepare, read};
 
 /// `equipoise sim`.

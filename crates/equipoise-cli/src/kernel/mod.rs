@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use equipoise_kernel::{Flow, KernelError, Loaded, Parameters, PresetWindow};
-use equipoise_net::flow_pair::WindowControl;
+use equipoise_lab::live::WindowControl;
 use serde::Serialize;
 
 use crate::error::CliError;

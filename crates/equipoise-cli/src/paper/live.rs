@@ -5,6 +5,7 @@ use equipoise_papers::{ExperimentError, Options, Results, asvarujanon2014, kodam
 
 use super::args::{AsvarujanonRun, EitherWorld, Paper, PaperRun};
 use super::asked::{asvarujanon_parts, carry_out, kodama_parts, subramanya_parts, tobe_parts};
+use crate::commands::window_control;
 use crate::error::{CliError, PaperError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
 
@@ -25,10 +26,6 @@ pub(super) fn run(paper: &Paper) -> Result<Outcome, CliError> {
         }
         Paper::Tobe1999(EitherWorld { run: asked, .. }) => {
             live_parts(asked, tobe_parts, tobe1999::LIVE)?;
-            #[cfg(feature = "kernel")]
-            let window_control = crate::kernel::window_control;
-            #[cfg(not(feature = "kernel"))]
-            let window_control = |_: &str| None;
             run_live(asked, |how, stop, progress| tobe1999::run_live(how, &window_control, stop, progress))
         }
         Paper::Asvarujanon2014(AsvarujanonRun { run: EitherWorld { run: asked, .. }, .. }) => {

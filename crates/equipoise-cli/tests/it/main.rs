@@ -10,6 +10,7 @@ mod interrupt;
 #[cfg(feature = "kernel")]
 mod kernel;
 mod link;
+mod live_pair;
 mod live_tcp;
 mod machine;
 mod middle;

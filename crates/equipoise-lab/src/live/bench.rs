@@ -5,69 +5,43 @@ use std::sync::mpsc::Sender as Post;
 
 use equipoise::control::PathLoad;
 use equipoise::units::Span;
+use equipoise_net::flow_pair::{PairEnds, RunningPair};
 use equipoise_net::{
-    Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, LoadProbe, NetError, Observer, Place, Protocol,
-    Route, Running, RunningTcp, Socket, TcpEnds, TestBed, Time, run_endpoint,
+    Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, NetError, Place, Protocol, Route, Running,
+    RunningTcp, Socket, TcpEnds, TestBed, run_endpoint,
 };
-use equipoise_session::{Event, PathId};
 
+use super::ground::{Ground, Note, Poster};
 use super::outages::Outages;
-use super::{DRAIN, LiveError, Note, Said, tcp};
+use super::{DRAIN, LiveError, pair, tcp};
 use crate::egress::SharedEgress;
 use crate::ends;
+use crate::result::PairHost;
 use crate::scenario::{Flow, FlowKind, Scenario};
-
-/// Where and when a run takes place, and its seed.
-pub(super) struct Ground<'a> {
-    pub(super) clock: &'a Clock,
-    pub(super) origin: Time,
-    pub(super) seed: u64,
-    /// The hosts; `None` for this host's loopback.
-    pub(super) bed: Option<&'a TestBed>,
-}
 
 /// The sockets of a flow, before anything runs.
 enum Sockets {
     /// Of both hosts, for each of its paths.
     Datagrams(Vec<(Socket, Socket)>),
     Stream(TcpEnds),
-}
-
-/// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
-pub(super) struct Poster {
-    pub(super) flow: usize,
-    post: Post<Note>,
-    load: Option<(LoadProbe, PathLoad)>,
-}
-
-impl Poster {
-    pub(super) fn tell(&self, note: Note) {
-        // The main thread outlives the ends; if it is gone, there is nobody to tell.
-        let _ = self.post.send(note);
-    }
-}
-
-impl Observer for Poster {
-    fn on_event(&mut self, now: Time, event: &Event) {
-        if let (Event::ReportRequested { .. }, Some((probe, cell))) = (event, &mut self.load) {
-            probe.load(now).into_iter().for_each(|load| cell.set(load));
-        }
-        self.tell(Note { at: now, flow: self.flow, said: Said::Event(None, *event) });
-    }
-
-    fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
-        self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), *event) });
-    }
+    /// Both a stream and datagrams.
+    Pair(PairEnds),
 }
 
 impl Ground<'_> {
-    fn sockets(&self, scenario: &Scenario, flow: &Flow) -> Result<Sockets, LiveError> {
-        if let FlowKind::Pair(_) = &flow.kind {
-            return Err(LiveError::PairIsSimulated { flow: flow.name.clone() });
-        }
-        if let FlowKind::Tcp(tcp) = &flow.kind {
-            let bed = self.bed.ok_or_else(|| LiveError::TcpOnLoopback { flow: flow.name.clone() })?;
-            return Ok(Sockets::Stream(TcpEnds::open(bed, tcp.congestion_control(), flow.packet_size)?));
+    /// The sockets of flow number `index`.
+    fn sockets(&self, scenario: &Scenario, index: usize) -> Result<Sockets, LiveError> {
+        let flow = &scenario.flows[index];
+        let bed = || self.bed.ok_or_else(|| LiveError::TcpOnLoopback { flow: flow.name.clone() });
+        match &flow.kind {
+            FlowKind::Tcp(tcp) => {
+                return Ok(Sockets::Stream(TcpEnds::open(bed()?, &tcp::hosts(tcp, flow.packet_size))?));
+            }
+            FlowKind::Pair(config) => {
+                let bed = bed()?;
+                return Ok(Sockets::Pair(PairEnds::open(bed, self.clock, pair::hosts(config, index, self))?));
+            }
+            FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Background { .. } => {}
         }
         let bind = |place, address| match self.bed {
             Some(bed) => bed.inside(place, || Socket::bind((address, 0).into(), self.clock)),
@@ -97,7 +71,7 @@ fn ways<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Vec<&'a [usize]> {
 }
 
 impl Sockets {
-    /// A route for each way of the flow.
+    /// A route for each way of the flow; of a flow pair, one for each of its halves.
     fn routes(&self, scenario: &Scenario, flow: &Flow) -> Vec<Route> {
         let ends: Vec<_> = match self {
             Self::Datagrams(pairs) => {
@@ -106,13 +80,19 @@ impl Sockets {
             Self::Stream(ends) => {
                 vec![(Protocol::Tcp { packet: flow.packet_size }, ends.sender(), ends.receiver())]
             }
+            Self::Pair(ends) => {
+                let packet = ends.packet();
+                let half = |protocol| (protocol, ends.sender(), ends.receiver());
+                vec![half(Protocol::Tcp { packet }), half(Protocol::Udp)]
+            }
         };
         let route = |(links, (protocol, sender, receiver)): (&[usize], _)| {
             let reversed = || links.iter().rev().map(|link| link + scenario.links.len()).collect();
             let backward = flow.back.clone().unwrap_or_else(reversed);
             Route { forward: links.to_vec(), backward, protocol, sender, receiver }
         };
-        ways(scenario, flow).into_iter().zip(ends).map(route).collect()
+        // Both halves of a pair go the same way.
+        ways(scenario, flow).into_iter().cycle().zip(ends).map(route).collect()
     }
 }
 
@@ -121,6 +101,8 @@ pub(super) struct Bench {
     near: Vec<Box<dyn End>>,
     far: Vec<Box<dyn End>>,
     streams: Vec<RunningTcp>,
+    /// Each with its number among the flows.
+    pairs: Vec<(usize, RunningPair)>,
     emulator: Emulator,
     /// For each link the egress buffer in its place.
     egresses: Vec<Option<SharedEgress>>,
@@ -146,7 +128,7 @@ impl<E> End for Running<E, Poster> {
 impl Bench {
     pub(super) fn start(scenario: &Scenario, ground: &Ground<'_>, post: &Post<Note>) -> Result<Self, LiveError> {
         let sockets: Vec<_> =
-            scenario.flows.iter().map(|flow| ground.sockets(scenario, flow)).collect::<Result<_, _>>()?;
+            (0..scenario.flows.len()).map(|index| ground.sockets(scenario, index)).collect::<Result<_, _>>()?;
         let routes: Vec<_> =
             scenario.flows.iter().zip(&sockets).map(|(flow, ends)| ends.routes(scenario, flow)).collect();
         // A flow's routes stand behind those of the flows before it.
@@ -156,7 +138,8 @@ impl Bench {
         // A scenario's links are valid: the emulator has made them already.
         let egresses = SharedEgress::of(scenario, ground.origin.assume_clock()).into_iter();
         let egresses = egresses.map(|egress| egress.ok().flatten()).collect();
-        let mut bench = Self { near: Vec::new(), far: Vec::new(), streams: Vec::new(), emulator, egresses };
+        let (streams, pairs) = (Vec::new(), Vec::new());
+        let mut bench = Self { near: Vec::new(), far: Vec::new(), streams, pairs, emulator, egresses };
         for (index, (flow, sockets)) in scenario.flows.iter().zip(sockets).enumerate() {
             match (sockets, &flow.kind) {
                 (Sockets::Stream(ends), FlowKind::Tcp(tcp)) => {
@@ -169,8 +152,11 @@ impl Bench {
                     let hosts = bench.hosts(first[index], pairs);
                     bench.add(scenario, ground, hosts, (index, post))?;
                 }
-                // Streams are of TCP flows.
-                (Sockets::Stream(_), _) => {}
+                (Sockets::Pair(ends), FlowKind::Pair(pair)) => {
+                    bench.pairs.push((index, pair::run((flow, pair), index, ground, ends, post)?));
+                }
+                // Streams are of TCP flows and of flow pairs.
+                (Sockets::Stream(_) | Sockets::Pair(_), _) => {}
             }
         }
         Ok(bench)
@@ -235,6 +221,7 @@ impl Bench {
         !self.emulator.is_running()
             || self.near.iter().any(|end| end.is_finished())
             || self.streams.iter().any(RunningTcp::is_finished)
+            || self.pairs.iter().any(|(_, pair)| pair.is_finished())
     }
 
     /// For each link the egress buffer in its place.
@@ -242,8 +229,9 @@ impl Bench {
         &self.egresses
     }
 
-    /// Ends all sessions, lets the last packets arrive, and stops the emulator. Names the source of arrival times.
-    pub(super) fn stop(self, clock: &Clock) -> Result<(String, EmulatorReport), LiveError> {
+    /// Ends all sessions, lets the last packets arrive, and stops the emulator.
+    pub(super) fn stop(self, clock: &Clock) -> Result<Stopped, LiveError> {
+        self.pairs.iter().for_each(|(_, pair)| pair.stop_sending());
         for end in self.near {
             end.stop()?;
         }
@@ -252,6 +240,10 @@ impl Bench {
         }
         // A sender's goodbye comes behind its last packet and ends its receiver, unless it is lost.
         let give_up = clock.now() + DRAIN;
+        let mut pair_hosts = Vec::new();
+        for (index, pair) in self.pairs {
+            pair_hosts.extend(pair.stop(give_up)?.map(|state| (index, pair::host(&state))));
+        }
         while clock.now() < give_up && !self.far.iter().all(|end| end.is_finished()) {
             clock.sleep_until(clock.now() + Span::from_millis(5));
         }
@@ -262,8 +254,18 @@ impl Bench {
         }
         let emulator = self.emulator.stop()?;
         // Without datagrams nothing was received but by the emulator.
-        Ok((clock_name.unwrap_or_else(|| emulator.timestamps.name().to_owned()), emulator))
+        let clock = clock_name.unwrap_or_else(|| emulator.timestamps.name().to_owned());
+        Ok(Stopped { clock, emulator, pair_hosts })
     }
+}
+
+/// What is known when all has ended.
+pub(super) struct Stopped {
+    /// The source of arrival times.
+    pub(super) clock: String,
+    pub(super) emulator: EmulatorReport,
+    /// What the hosts of flow pairs let them do, each with the number of its flow.
+    pub(super) pair_hosts: Vec<(usize, PairHost)>,
 }
 
 /// The sockets of both hosts of a flow, each with where it sends to.

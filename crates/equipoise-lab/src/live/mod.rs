@@ -2,7 +2,9 @@
 
 mod bench;
 mod egress;
+mod ground;
 mod outages;
+mod pair;
 mod tcp;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +12,18 @@ use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
 use std::time::Duration;
 
 use equipoise::units::{Size, Span};
-use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
-use equipoise_session::{Event, PathId};
+pub use equipoise_net::flow_pair::WindowControl;
+use equipoise_net::{Clock, EmulatorReport, NetError, Place, Stalls, TestBed, Time, Watchdog};
 use thiserror::Error;
 
 use crate::Progress;
 use crate::ends::EndsError;
-use crate::record::{LinkRecord, Recorder, TcpReading};
-use crate::result::{self, EmulatorResult, FlowResult, LinkResult, Run, Stall};
+use crate::record::{LinkRecord, Recorder};
+use crate::result::{self, EmulatorResult, FlowResult, LinkResult, PairHost, Run, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
-use bench::{Bench, Ground};
+use bench::{Bench, Stopped};
 use egress::EgressWatch;
+use ground::{Ground, Note, Said};
 
 /// Why a scenario cannot be run live.
 #[derive(Debug, Error)]
@@ -33,23 +36,25 @@ pub enum LiveError {
         /// Why.
         source: EndsError,
     },
-    /// TCP connections are the kernel's, and take hosts of their own.
-    #[error(
-        "flow {flow} is a TCP connection of the kernel, which runs across network namespaces: --namespaces, as root"
-    )]
+    /// TCP is the kernel's, and takes hosts of its own.
+    #[error("flow {flow} has TCP of the kernel, which runs across network namespaces: --namespaces, as root")]
     TcpOnLoopback {
-        /// The flow's name.
-        flow: String,
-    },
-    /// A flow pair runs in the simulator alone.
-    #[error("flow {flow} is a flow pair, which is simulated only: run the scenario by `equipoise sim`")]
-    PairIsSimulated {
         /// The flow's name.
         flow: String,
     },
     /// The system refused a socket or a thread, or one failed.
     #[error("the network")]
     Net(#[from] NetError),
+}
+
+impl LiveError {
+    /// What the kernel would have to have for the run: a congestion control. `None` for any other error.
+    pub fn lacking(&self) -> Option<String> {
+        match self {
+            Self::Net(error @ NetError::NoCongestionControl { .. }) => Some(error.to_string()),
+            Self::Net(_) | Self::Ends { .. } | Self::TcpOnLoopback { .. } => None,
+        }
+    }
 }
 
 /// From the first socket to the first packet: the kernel needs some milliseconds to begin stamping arrivals.
@@ -69,22 +74,42 @@ pub enum Stage {
     Namespaces,
 }
 
-/// One run with `seed`, until its end or until `stop` is set; what was measured by then is given in either case.
+/// What a run is to be like, in addition to its scenario.
+#[derive(Clone, Copy)]
+pub struct Setup<'a> {
+    /// Its seed.
+    pub seed: u64,
+    /// Where it takes place.
+    pub stage: Stage,
+    /// Who can set the window of a flow pair's TCP under the congestion control of a name. Without such a control the first
+    /// round trips of a probing period are paced to the window; the results say which.
+    pub window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
+}
+
+impl Setup<'_> {
+    /// A run in which nobody sets windows.
+    pub fn new(seed: u64, stage: Stage) -> Self {
+        Self { seed, stage, window_control: &|_| None }
+    }
+}
+
+/// One run, until its end or until `stop` is set; what was measured by then is given in either case.
 ///
 /// # Errors
 /// [`LiveError`] where the system refuses what the run needs.
 pub fn run(
     scenario: &Scenario,
-    (seed, stage): (u64, Stage),
+    setup: &Setup<'_>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, LiveError> {
+    let Setup { seed, stage, window_control } = *setup;
     let clock = Clock::new();
-    let bed = (stage == Stage::Namespaces).then(TestBed::new).transpose()?;
+    let bed = (stage == Stage::Namespaces).then(|| hosts(scenario)).transpose()?;
     let watchdog = Watchdog::start(&clock)?;
     let origin = clock.now() + LEAD;
     let (post, inbox) = mpsc::channel();
-    let ground = Ground { clock: &clock, origin, seed, bed: bed.as_ref() };
+    let ground = Ground { clock: &clock, origin, seed, bed: bed.as_ref(), window_control };
     let bench = Bench::start(scenario, &ground, &post)?;
     let recorder = Recorder::new(scenario, origin.assume_clock());
     let mut watch = Watch { inbox, recorder, origin, reckoned: Reckoned::new(scenario) };
@@ -97,7 +122,7 @@ pub fn run(
         watch.tell_rows(lasted, progress);
         egresses.look(lasted);
     }
-    let (clock_name, emulator) = bench.stop(&clock)?;
+    let Stopped { clock: clock_name, emulator, pair_hosts } = bench.stop(&clock)?;
     drop(post);
     while watch.take_in(Duration::ZERO, progress) {}
     if lasted >= scenario.duration {
@@ -112,24 +137,19 @@ pub fn run(
         complete: lasted >= scenario.duration,
         clock: clock_name,
         emulator: Some(emulator_result(&emulator)),
-        flows: flows(scenario, watch.recorder.finish(lasted, &stalls)),
+        flows: flows(scenario, watch.recorder.finish(lasted, &stalls), pair_hosts),
         links: links(scenario, &emulator, egresses, (origin, lasted)),
         stalls,
     })
 }
 
-/// What an endpoint's thread tells of flow number `flow`.
-struct Note {
-    at: Time,
-    flow: usize,
-    said: Said,
-}
-
-enum Said {
-    /// A session's or a background's end did or saw something, on one of its paths where it has several.
-    Event(Option<PathId>, Event),
-    /// A TCP connection is like this.
-    Tcp(TcpReading),
+/// Three namespaces, whose hosts keep windows over idleness if a connection of the scenario is to.
+fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
+    let bed = TestBed::new()?;
+    if scenario.flows.iter().filter_map(Flow::connection).any(|tcp| !tcp.idle_restart) {
+        bed.set(Place::Near, "net/ipv4/tcp_slow_start_after_idle", "0")?;
+    }
+    Ok(bed)
 }
 
 /// The main thread's side of a run.
@@ -143,7 +163,7 @@ struct Watch {
 /// The kernel's headers of a segment: IP, TCP and timestamps (RFC 791, RFC 9293, RFC 7323).
 const TCP_HEADERS: Size = Size::from_bytes(52);
 
-/// IP packets at the receivers of the kernel's connections, reckoned from the data that they delivered.
+/// IP packets at the receivers of the kernel's TCP, reckoned from the data that it delivered.
 struct Reckoned {
     interval: Span,
     connections: Vec<Connection>,
@@ -158,7 +178,11 @@ struct Connection {
 
 impl Reckoned {
     fn new(scenario: &Scenario) -> Self {
-        let connection = |flow: &Flow| Connection { packet: flow.packet_size, delivered: Size::ZERO };
+        let packet = |flow: &Flow| match &flow.kind {
+            FlowKind::Pair(pair) => pair.segment,
+            _ => flow.packet_size,
+        };
+        let connection = |flow: &Flow| Connection { packet: packet(flow), delivered: Size::ZERO };
         Self { interval: scenario.sample_interval, connections: scenario.flows.iter().map(connection).collect() }
     }
 
@@ -166,11 +190,25 @@ impl Reckoned {
     /// interval; what it says is of that interval.
     fn record(&mut self, at: Span, flow: usize, delivered: Size, recorder: &mut Recorder) {
         let Some(connection) = self.connections.get_mut(flow) else { return };
-        let news = (delivered - std::mem::replace(&mut connection.delivered, delivered)).as_bytes() as f64;
-        let (packet, data) = (connection.packet.as_bytes() as f64, (connection.packet - TCP_HEADERS).as_bytes() as f64);
+        let news = delivered - std::mem::replace(&mut connection.delivered, delivered);
         let half = Span::from_nanos(self.interval.as_nanos() / 2);
         let end = self.interval * ((at + half) / self.interval).unwrap_or(1).max(1);
-        recorder.on_tcp_received(end, flow, Size::from_bytes((news * packet / data).round() as u64));
+        recorder.on_tcp_received(end, flow, connection.packets(news));
+    }
+
+    /// Records what the receiver of flow number `flow`, a flow pair, read at `at`.
+    fn record_read(&self, at: Span, flow: usize, read: Size, recorder: &mut Recorder) {
+        if let Some(connection) = self.connections.get(flow) {
+            recorder.on_tcp_received(at, flow, connection.packets(read));
+        }
+    }
+}
+
+impl Connection {
+    /// Size of the packets that carry so much data, if they are full.
+    fn packets(&self, data: Size) -> Size {
+        let (packet, full) = (self.packet.as_bytes() as f64, (self.packet - TCP_HEADERS).as_bytes() as f64);
+        Size::from_bytes((data.as_bytes() as f64 * packet / full).round() as u64)
     }
 }
 
@@ -208,15 +246,21 @@ impl Watch {
                 self.recorder.on_tcp(at, flow, &reading);
                 self.reckoned.record(at, flow, reading.delivered, &mut self.recorder);
             }
+            Said::Stream(read) => self.reckoned.record_read(at, flow, read, &mut self.recorder),
         }
     }
 }
 
-/// The flows' results, TCP connections' under the name of what the kernel had.
-fn flows(scenario: &Scenario, mut results: Vec<FlowResult>) -> Vec<FlowResult> {
+/// The flows' results, TCP connections' under the name of what the kernel had, flow pairs' with what their hosts let them do.
+fn flows(scenario: &Scenario, mut results: Vec<FlowResult>, pair_hosts: Vec<(usize, PairHost)>) -> Vec<FlowResult> {
     for (flow, result) in scenario.flows.iter().zip(&mut results) {
         if let FlowKind::Tcp(tcp) = &flow.kind {
             result.controller = Some(tcp.congestion_control().to_owned());
+        }
+    }
+    for (index, host) in pair_hosts {
+        if let Some(pair) = results.get_mut(index).and_then(|flow| flow.pair.as_mut()) {
+            pair.host = Some(host);
         }
     }
     results
@@ -285,5 +329,23 @@ mod tests {
         let flows = recorder.finish(scenario.duration, &[]);
         let rates: Vec<_> = flows[0].received.iter().map(|sample| sample.rate_bps.round() as u64).collect();
         assert_eq!(rates, [120_000, 240_000, 0]);
+    }
+
+    /// A pair's stream is read when it comes: each reading is of its own moment, and of the size of its packets.
+    #[test]
+    fn what_a_flow_pair_received_over_tcp_is_reckoned_when_it_is_read() {
+        let scenario = Scenario::parse(
+            "name = \"one\"\nduration = \"2 s\"\nsample_interval = \"1 s\"\n\n[[link]]\nname = \"link\"\nrate = \"1 Mbit/s\"\n\
+             delay = \"1 ms\"\nqueue = \"10 packets\"\n\n[[flow]]\nname = \"pair\"\npath = [\"link\"]\npacket_size = \"588 B\"\n\
+             report_interval = \"1 s\"\nkernel = \"reno\"\npair = { adu = \"5120 B\", segment = \"1500 B\" }\n",
+        );
+        let scenario = scenario.expect("right");
+        let (reckoned, mut recorder) = (Reckoned::new(&scenario), Recorder::new(&scenario, Time::ZERO.assume_clock()));
+        for (at_ms, segments) in [(300, 4), (999, 6), (1001, 5)] {
+            reckoned.record_read(Span::from_millis(at_ms), 0, Size::from_bytes(segments * 1448), &mut recorder);
+        }
+        let flows = recorder.finish(scenario.duration, &[]);
+        let rates: Vec<_> = flows[0].received.iter().map(|sample| sample.rate_bps.round() as u64).collect();
+        assert_eq!(rates, [120_000, 60_000]);
     }
 }

@@ -1,14 +1,19 @@
 //! TCP connections of the kernel, in the words of scenarios and records.
 
 use equipoise::control::window::WindowSnapshot;
-use equipoise_net::{NetError, RunningTcp, TcpEnds, TcpPlan, TcpState, TcpSupply, Time};
+use equipoise::units::Size;
+use equipoise_net::{NetError, RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply, Time};
 use equipoise_sim::tcp::Supply;
 
-use super::bench::{Ground, Poster};
-use super::{Note, Said};
+use super::ground::{Ground, Note, Poster, Said};
 use crate::ends::{self, EndsError};
 use crate::record::TcpReading;
 use crate::scenario::{Flow, Scenario, TcpFlow};
+
+/// The hosts of a connection with packets of a size.
+pub(super) fn hosts(tcp: &TcpFlow, packet: Size) -> TcpHosts {
+    TcpHosts { congestion_control: tcp.congestion_control().to_owned(), packet, receive_window: tcp.receive_window }
+}
 
 /// What the application of a connection gives to the kernel.
 pub(super) fn supply(flow: &Flow, tcp: &TcpFlow, (index, seed): (usize, u64)) -> Result<TcpSupply, EndsError> {

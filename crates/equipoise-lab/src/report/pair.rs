@@ -30,8 +30,10 @@ pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> 
     let (running, missing) = (mean(&running_periods), mean(&|pair| pair.adus_missing as f64));
     let over_runs = if results.len() == 1 { "" } else { " in the mean" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
+    let host = results.iter().find_map(|pair| pair.host.as_ref());
+    let host = host.map_or(String::new(), |host| format!(" {}.", escape(&host.words())));
     format!(
-        "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {rate:.3} Mbit/s at the receiver{over_runs}, {}, {}.</p>\n",
+        "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {rate:.3} Mbit/s at the receiver{over_runs}, {}, {}.{host}</p>\n",
         counted(running, "running period", "running periods"),
         counted(missing, "ADU missing", "ADUs missing"),
     )

@@ -90,7 +90,7 @@ fn live_either_path_is_used_and_one_is_taken_away_and_comes_back() {
     ];
     let short = times.iter().fold(TWO_PATHS.to_owned(), |text, (from, to)| text.replace(from, to));
     let scenario = Scenario::parse(&short).expect("a right scenario");
-    let run = live::run(&scenario, (1, live::Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
+    let run = live::run(&scenario, &live::Setup::new(1, live::Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
     let run = run.expect("sockets on loopback");
     let flow = &run.flows[0];
     let [wide, narrow] = flow.paths.as_slice() else { panic!("two paths") };

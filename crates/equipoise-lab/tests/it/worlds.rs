@@ -74,7 +74,7 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     let scenario = Scenario::parse(DEMO_SHORT).expect("a right scenario");
     let stop = AtomicBool::new(false);
     let mut rows = 0;
-    let run = live::run(&scenario, (1, live::Stage::Loopback), &stop, &mut |progress| {
+    let run = live::run(&scenario, &live::Setup::new(1, live::Stage::Loopback), &stop, &mut |progress| {
         if let Progress::Interval(_) = progress {
             rows += 1;
             if rows == 3 {

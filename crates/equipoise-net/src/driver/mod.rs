@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use equipoise::units::Span;
+use equipoise::units::{Size, Span};
 use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit, Wake, WakeReason};
 
 use crate::mailbox::{Inbox, Letter};
@@ -50,6 +50,9 @@ pub trait Observer {
 
     /// The endpoint sends.
     fn on_transmit(&mut self, _now: Time, _transmit: &Transmit<'_>) {}
+
+    /// The receiving end of a flow pair read so much of what came over TCP.
+    fn on_stream(&mut self, _now: Time, _read: Size) {}
 
     /// The endpoint gives out payload, in order; so many packets are missing before it.
     fn on_payload(&mut self, _now: Time, _missing: u64, _payload: &[u8]) {}

@@ -2,57 +2,82 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use equipoise::units::Span;
+use equipoise::units::{Size, Span};
 use equipoise_pair::wire::PairHello;
 use socket2::{Domain, Protocol, SockRef, Socket as TcpSocket, TcpKeepalive, Type};
 
 use super::{PairConfig, WindowControl};
-use crate::secure::random;
-use crate::tcp::{failed, set_congestion_control};
+use crate::tcp::{failed, set_congestion_control, set_packet_size};
 use crate::{Clock, NetError, Socket};
 
 /// A connection without a word for this long is asked whether it still is one; ours, as are the pauses between.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_PAUSE: Duration = Duration::from_secs(5);
 
+/// How both transports to a receiver are opened.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    /// As in [`PairConfig`].
+    pub(super) congestion_control: Option<String>,
+    pub(super) window_control: Option<WindowControl>,
+    pub(super) local: Option<SocketAddr>,
+    pub(super) patience: Span,
+    /// Size of TCP's IP packets with full segments; `None` for what the path takes.
+    pub(super) packet: Option<Size>,
+}
+
+impl From<&PairConfig> for Link {
+    fn from(config: &PairConfig) -> Self {
+        Self {
+            congestion_control: config.congestion_control.clone(),
+            window_control: config.window_control.clone(),
+            local: config.local,
+            patience: config.patience,
+            packet: None,
+        }
+    }
+}
+
 /// Both transports to a receiver that has answered.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) stream: TcpStream,
     pub(super) socket: Socket,
-    pub(super) ssrc: u32,
     pub(super) receiver: PairHello,
 }
 
-/// Connects to a receiver and hears its first word.
+/// Connects to a receiver, for packets of this source (SSRC), and hears its first word.
 ///
 /// # Errors
 /// [`NetError::NoPair`] where there is none, [`NetError::NoCongestionControl`], and what the system says.
-pub(super) fn open(peer: SocketAddr, config: &PairConfig, clock: &Clock) -> Result<Opened, NetError> {
+pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Opened, NetError> {
     let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-    let socket = Socket::bind(config.local.unwrap_or((any, 0).into()), clock)?;
-    let patience = Duration::from_nanos(config.patience.max(Span::from_millis(1)).as_nanos().unsigned_abs());
+    let socket = Socket::bind(link.local.unwrap_or((any, 0).into()), clock)?;
+    let patience = Duration::from_nanos(link.patience.max(Span::from_millis(1)).as_nanos().unsigned_abs());
     let tcp = TcpSocket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP)).map_err(failed("open"))?;
-    if let Some(local) = config.local {
+    if let Some(local) = link.local {
         tcp.set_reuse_address(true).map_err(failed("bind"))?;
         tcp.bind(&local.into()).map_err(failed("bind"))?;
     }
-    let window_control = config.window_control.as_ref().map(WindowControl::congestion_control);
-    if let Some(name) = window_control.or(config.congestion_control.as_deref()) {
+    let window_control = link.window_control.as_ref().map(WindowControl::congestion_control);
+    if let Some(name) = window_control.or(link.congestion_control.as_deref()) {
         set_congestion_control(&tcp, name)?;
+    }
+    if let Some(packet) = link.packet {
+        set_packet_size(&tcp, packet)?;
     }
     let no_pair = |said: String| NetError::NoPair { peer, said };
     tcp.connect_timeout(&peer.into(), patience).map_err(|error| no_pair(error.to_string()))?;
     let mut stream = TcpStream::from(tcp);
     keep_alive(&stream);
-    let (ssrc, port) = (u32::from_be_bytes(random()), socket.address().port());
+    let port = socket.address().port();
     stream.set_read_timeout(Some(patience)).map_err(failed("open"))?;
     stream.write_all(&PairHello { port, ssrc }.to_bytes()).map_err(|error| no_pair(error.to_string()))?;
     let mut answer = [0; PairHello::LEN];
     stream.read_exact(&mut answer).map_err(|error| no_pair(error.to_string()))?;
     let receiver = PairHello::parse(answer).map_err(|error| no_pair(error.to_string()))?;
     stream.set_nonblocking(true).map_err(failed("open"))?;
-    Ok(Opened { stream, socket, ssrc, receiver })
+    Ok(Opened { stream, socket, receiver })
 }
 
 /// Has the kernel notice that the peer is no more, though nothing is sent.

@@ -22,7 +22,7 @@ const BACKLOG: usize = 128;
 /// Connections that have not said their first word yet; beyond, others wait with the kernel. Ours.
 const OPENING: usize = 64;
 /// How long a connection may take to its first word. Ours: one that says nothing holds up nobody for long.
-const PATIENCE: Span = Span::from_secs(5);
+pub(super) const PATIENCE: Span = Span::from_secs(5);
 
 /// Where flow pairs arrive.
 ///
@@ -99,15 +99,15 @@ struct Door {
 }
 
 /// A connection that has not said its first word.
-struct Opening {
-    stream: TcpStream,
+pub(super) struct Opening {
+    pub(super) stream: TcpStream,
     word: [u8; PairHello::LEN],
     heard: usize,
     give_up: Time,
 }
 
 /// What a connection has come to.
-enum Heard {
+pub(super) enum Heard {
     NotYet,
     Pair(PairHello),
     /// It is none of ours, or gone.
@@ -133,8 +133,7 @@ impl Door {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     stream.set_nonblocking(true).map_err(failed("accept"))?;
-                    let (word, give_up) = ([0; PairHello::LEN], self.clock.now() + PATIENCE);
-                    self.opening.push(Opening { stream, word, heard: 0, give_up });
+                    self.opening.push(Opening::new(stream, self.clock.now() + PATIENCE));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 // It was gone before it was let in.
@@ -180,7 +179,11 @@ impl Door {
 }
 
 impl Opening {
-    fn hear(&mut self) -> Heard {
+    pub(super) const fn new(stream: TcpStream, give_up: Time) -> Self {
+        Self { stream, word: [0; PairHello::LEN], heard: 0, give_up }
+    }
+
+    pub(super) fn hear(&mut self) -> Heard {
         while let Some(rest) = self.word.get_mut(self.heard..).filter(|rest| !rest.is_empty()) {
             match self.stream.read(rest) {
                 Ok(0) => return Heard::Stranger,

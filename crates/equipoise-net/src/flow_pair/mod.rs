@@ -32,6 +32,7 @@
 
 mod adu;
 mod connection;
+mod ends;
 mod hello;
 mod listener;
 mod pacing;
@@ -48,6 +49,7 @@ use equipoise_pair::tpba::{Period, RunningConfig, TpbaConfig};
 use thiserror::Error;
 
 pub use adu::{Adu, PairEnd};
+pub use ends::{PairEnds, PairHosts, PairPlan, RunningPair};
 pub use listener::PairListener;
 pub use receiver::PairReceiver;
 pub use sender::PairSender;

@@ -16,7 +16,7 @@ use crate::leaving::Leaving;
 use crate::secure::random;
 use crate::tcp::failed;
 use crate::thread::Worker;
-use crate::{Clock, NetError, Socket};
+use crate::{Clock, NetError, Socket, Time};
 
 /// The receiving end of a flow pair.
 ///
@@ -54,7 +54,9 @@ impl PairReceiver {
         let end = equipoise_pair::Receiver::new(equipoise_pair::ReceiverConfig::new(rtp))?;
         let (sender, queue) = mpsc::channel(Self::MOST_ADUS);
         let shared = Arc::new(Shared::new()?);
-        let receiving = Receiving::new(end, stream, (socket, peer, hello.ssrc), sender, shared.clone());
+        let unobserved = |_: Time, _: &equipoise_session::Event| {};
+        let delivery = (Some(sender), shared.clone());
+        let receiving = Receiving::new(end, stream, (socket, peer, hello.ssrc), delivery, unobserved);
         let thread = Leaving::new(Worker::spawn("pair receiver", move |stop| receiving.run(stop))?);
         Ok((Self { thread, queue, shared, peer }, answer))
     }

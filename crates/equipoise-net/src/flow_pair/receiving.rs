@@ -4,6 +4,7 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use equipoise::units::Size;
 use equipoise_pair::{Event, Input, Output, Receiver};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -16,7 +17,7 @@ use crate::datagram::MAX_PAYLOAD;
 use crate::secure::protection::source_of;
 use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
-use crate::{NetError, Socket, Time};
+use crate::{NetError, Observer, Socket, Time};
 
 /// Datagrams, and pieces of the stream, that are read in a row before others have their turn.
 const BATCH: usize = 64;
@@ -55,7 +56,7 @@ impl Shared {
 }
 
 /// The thread of a receiving end: between TCP, UDP, the pair and the application.
-pub(super) struct Receiving {
+pub(super) struct Receiving<O> {
     end: Receiver,
     stream: TcpStream,
     socket: Socket,
@@ -63,8 +64,10 @@ pub(super) struct Receiving {
     peer: SocketAddr,
     reports_to: Option<SocketAddr>,
     source: u32,
-    queue: mpsc::Sender<Adu>,
+    /// Where ADUs go; without it they are let go once the observer has seen them.
+    queue: Option<mpsc::Sender<Adu>>,
     shared: Arc<Shared>,
+    observe: O,
     /// Bytes of the stream that were read, of which the pair has had the first.
     piece: Vec<u8>,
     used: usize,
@@ -74,24 +77,24 @@ pub(super) struct Receiving {
     buffer: Vec<u8>,
 }
 
-impl Receiving {
+impl<O: Observer> Receiving<O> {
     /// A thread for `end`; datagrams come to `socket`, from the host of `peer` and of this source.
     pub(super) fn new(
         end: Receiver,
         stream: TcpStream,
         (socket, peer, source): (Socket, SocketAddr, u32),
-        queue: mpsc::Sender<Adu>,
-        shared: Arc<Shared>,
+        (queue, shared): (Option<mpsc::Sender<Adu>>, Arc<Shared>),
+        observe: O,
     ) -> Self {
         let (piece, buffer) = (Vec::with_capacity(PIECE), vec![0; MAX_PAYLOAD.max(PIECE)]);
         let (reports_to, used, over, ended) = (None, 0, None, false);
-        Self { end, stream, socket, peer, reports_to, source, queue, shared, piece, used, over, ended, buffer }
+        Self { end, stream, socket, peer, reports_to, source, queue, shared, observe, piece, used, over, ended, buffer }
     }
 
     /// Receives until the flow is over and all was given out, nobody takes any more, or `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<(), NetError> {
         loop {
-            if stop.load(Ordering::Relaxed) || self.queue.is_closed() {
+            if stop.load(Ordering::Relaxed) || self.queue.as_ref().is_some_and(mpsc::Sender::is_closed) {
                 return self.handle(self.now(), Input::Stop);
             }
             // Datagrams first, with their times: then one who was away for long takes nothing for late.
@@ -120,7 +123,7 @@ impl Receiving {
             if received.from.ip() == self.peer.ip() && source_of(datagram) == Some(self.source) {
                 self.reports_to = Some(received.from);
                 self.end.handle(received.at.assume_clock(), Input::Datagram(datagram));
-                self.obey()?;
+                self.obey(received.at)?;
             }
         }
         Ok(false)
@@ -131,8 +134,12 @@ impl Receiving {
         for _ in 0..BATCH {
             if let Some(rest) = self.piece.get(self.used..).filter(|rest| !rest.is_empty()) {
                 let now = self.socket.clock().now();
-                self.used += self.end.tcp_received(now.assume_clock(), rest);
-                self.obey()?;
+                let read = self.end.tcp_received(now.assume_clock(), rest);
+                self.used += read;
+                if read > 0 {
+                    self.observe.on_stream(now, Size::from_bytes(read as u64));
+                }
+                self.obey(now)?;
                 // Given out at once where it can be, so that there is room for more.
                 self.give();
             }
@@ -158,11 +165,11 @@ impl Receiving {
 
     fn handle(&mut self, now: Time, input: Input<'_>) -> Result<(), NetError> {
         self.end.handle(now.assume_clock(), input);
-        self.obey()
+        self.obey(now)
     }
 
     /// Does what the pair asks.
-    fn obey(&mut self) -> Result<(), NetError> {
+    fn obey(&mut self, now: Time) -> Result<(), NetError> {
         let mut garbled = false;
         while let Some(output) = self.end.poll() {
             match output {
@@ -175,6 +182,7 @@ impl Receiving {
                 Output::Event(event) => {
                     garbled |= event == Event::TcpBroken;
                     self.ended |= event == Event::Ended;
+                    event.in_session().into_iter().for_each(|event| self.observe.on_event(now, &event));
                 }
                 Output::Tcp(_) => {}
             }
@@ -190,9 +198,15 @@ impl Receiving {
     fn give(&mut self) -> bool {
         loop {
             let has_room = self.shared.waiting.load(Ordering::SeqCst) < Shared::MOST;
-            match self.queue.try_reserve() {
+            let Some(queue) = &self.queue else {
+                let Some(adu) = self.end.take_adu() else { return true };
+                self.observe.on_event(self.socket.clock().now(), &delivered(&adu));
+                continue;
+            };
+            match queue.try_reserve() {
                 Ok(place) if has_room => {
                     let Some(adu) = self.end.take_adu() else { return true };
+                    self.observe.on_event(self.socket.clock().now(), &delivered(&adu));
                     // Counted before it can be taken.
                     self.shared.waiting.fetch_add(adu.data.len(), Ordering::SeqCst);
                     let data = adu.data.to_vec();
@@ -229,4 +243,10 @@ impl Receiving {
     fn now(&self) -> Time {
         self.socket.clock().now()
     }
+}
+
+fn delivered(adu: &equipoise_pair::Adu<'_>) -> equipoise_session::Event {
+    let equipoise_pair::Adu { number, missing, over, data } = *adu;
+    let size = Size::from_bytes(data.len() as u64);
+    equipoise_session::Event::AduReceived { number, missing, over: over.into(), size }
 }

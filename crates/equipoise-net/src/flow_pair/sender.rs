@@ -5,18 +5,18 @@ use equipoise::control::BoxedController;
 use equipoise::units::Size;
 use equipoise_pair::Event;
 use equipoise_pair::tpba::{Period, Running};
-use equipoise_pair::wire::AduHeader;
+use equipoise_pair::wire::{AduHeader, PairHello};
 use equipoise_session::rtp::{self, Delays, StreamConfig};
 
 use super::connection::{Connection, idle_window};
-use super::hello::{self, overhead};
-use super::sending::Sending;
+use super::hello::{self, Link, Opened, overhead};
+use super::sending::{Sending, Supply};
 use super::{PairConfig, PairState, SendError};
 use crate::leaving::{Leaving, blocking};
 use crate::mailbox::mailbox;
 use crate::secure::random;
 use crate::thread::Worker;
-use crate::{Clock, Mailbox, NetError, Time};
+use crate::{Clock, Mailbox, NetError, Socket, Time};
 
 /// A dynamic payload type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
@@ -55,24 +55,12 @@ impl PairSender {
         config: &PairConfig,
         observe: impl FnMut(Time, &Event) + Send + 'static,
     ) -> Result<Self, NetError> {
-        let clock = Clock::new();
-        let opened = hello::open(peer, config, &clock)?;
-        let end = end(peer, config, &clock, opened.ssrc)?;
-        let local = opened.stream.local_addr().unwrap_or(opened.socket.address());
-        let tcp = Connection::new(opened.stream, config.window_control.clone())?;
-        let state = PairState {
-            period: Period::Probing,
-            rate: None,
-            window: Size::ZERO,
-            running_periods: 0,
-            window_preset: tcp.preset(),
-            idle_window: idle_window(),
-            congestion_control: tcp.congestion_control(),
-            ended_by_peer: false,
-        };
-        let state = Arc::new(Mutex::new(state));
+        let (clock, ssrc) = (Clock::new(), u32::from_be_bytes(random()));
+        let open = open(peer, &Link::from(config), &clock, ssrc)?;
+        let end = end(peer, config, &clock, ssrc)?;
+        let (local, state) = (open.local, open.state.clone());
         let (mailbox, inbox) = mailbox()?;
-        let sending = Sending::new(end, (opened.socket, peer, opened.receiver), tcp, (inbox, state.clone()), observe);
+        let sending = Sending::new(end, open, Supply::Mailbox { inbox, letter: None }, observe);
         let thread = Leaving::new(Worker::spawn("pair sender", move |stop| sending.run(stop))?);
         Ok(Self { thread, mailbox, state, local, open: 0 })
     }
@@ -202,7 +190,37 @@ impl PairSender {
     }
 }
 
-fn last(state: &Mutex<PairState>) -> PairState {
+/// Both transports of a sending end, opened.
+pub(super) struct Open {
+    pub(super) socket: Socket,
+    pub(super) tcp: Connection,
+    /// Where TCP goes to, and from where.
+    pub(super) peer: SocketAddr,
+    pub(super) local: SocketAddr,
+    /// What the receiver said.
+    pub(super) receiver: PairHello,
+    pub(super) state: Arc<Mutex<PairState>>,
+}
+
+/// Opens both transports to the receiver at `peer`, for packets of this source (SSRC).
+pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Open, NetError> {
+    let Opened { stream, socket, receiver } = hello::open(peer, link, clock, ssrc)?;
+    let local = stream.local_addr().unwrap_or(socket.address());
+    let tcp = Connection::new(stream, link.window_control.clone())?;
+    let state = PairState {
+        period: Period::Probing,
+        rate: None,
+        window: Size::ZERO,
+        running_periods: 0,
+        window_preset: tcp.preset(),
+        idle_window: idle_window(),
+        congestion_control: tcp.congestion_control(),
+        ended_by_peer: false,
+    };
+    Ok(Open { socket, tcp, peer, local, receiver, state: Arc::new(Mutex::new(state)) })
+}
+
+pub(super) fn last(state: &Mutex<PairState>) -> PairState {
     state.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use equipoise::units::Span;
 use equipoise_pair::tpba::Period;
-use equipoise_pair::wire::PairHello;
 use equipoise_pair::{Event, Input, Output, Sender};
 use nix::poll::{PollFd, PollFlags};
 
 use super::PairState;
 use super::connection::{Connection, Moved, at_port};
+use super::sender::Open;
 use crate::datagram::MAX_PAYLOAD;
 use crate::driver::MediaTimer;
 use crate::mailbox::{Inbox, Letter};
@@ -23,6 +23,14 @@ const BATCH: usize = 64;
 /// Between two looks at TCP while RTP runs. Ours: it only has to be known once TCP begins again.
 const IDLE_LOOK: Span = Span::from_millis(1);
 
+/// What there is to send.
+pub(super) enum Supply {
+    /// What an application gives, of which the pair has had no room yet for `letter`.
+    Mailbox { inbox: Inbox, letter: Option<(Vec<u8>, bool)> },
+    /// Always another ADU, with these bytes.
+    Endless(Vec<u8>),
+}
+
 /// The thread of a sending end: between the application, TCP, UDP and the pair.
 pub(super) struct Sending<O> {
     end: Sender,
@@ -32,9 +40,7 @@ pub(super) struct Sending<O> {
     source: u32,
     tcp: Connection,
     looked: Time,
-    inbox: Inbox,
-    /// What the pair has had no room for yet.
-    letter: Option<(Vec<u8>, bool)>,
+    supply: Supply,
     state: Arc<Mutex<PairState>>,
     observe: O,
     media: MediaTimer,
@@ -43,23 +49,17 @@ pub(super) struct Sending<O> {
 }
 
 impl<O: FnMut(Time, &Event)> Sending<O> {
-    /// A thread for `end`, which reaches by `socket` the receiver at `peer` that said `hello`.
-    pub(super) fn new(
-        end: Sender,
-        (socket, peer, hello): (Socket, SocketAddr, PairHello),
-        tcp: Connection,
-        (inbox, state): (Inbox, Arc<Mutex<PairState>>),
-        observe: O,
-    ) -> Self {
+    /// A thread for `end`, whose transports are open.
+    pub(super) fn new(end: Sender, open: Open, supply: Supply, observe: O) -> Self {
+        let Open { socket, tcp, peer, receiver, state, .. } = open;
         Self {
             end,
             socket,
-            peer: at_port(peer, hello.port),
-            source: hello.ssrc,
+            peer: at_port(peer, receiver.port),
+            source: receiver.ssrc,
             tcp,
             looked: Time::ZERO,
-            inbox,
-            letter: None,
+            supply,
             state,
             observe,
             media: MediaTimer::default(),
@@ -75,11 +75,13 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
                 return self.handle(self.now(), Input::Stop);
             }
             self.take_datagrams()?;
-            self.take_letters()?;
+            self.take_supply()?;
             self.serve_tcp()?;
             self.ring()?;
             if !self.ended {
-                self.inbox.note_unsent(self.letter.as_ref().map_or(0, |(bytes, _)| bytes.len()) + self.end.waiting());
+                if let Supply::Mailbox { inbox, letter } = &self.supply {
+                    inbox.note_unsent(letter.as_ref().map_or(0, |(bytes, _)| bytes.len()) + self.end.waiting());
+                }
                 self.wait()?;
             }
         }
@@ -98,23 +100,33 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         Ok(())
     }
 
-    /// Hands over what the application gives, while there is room for it.
-    fn take_letters(&mut self) -> Result<(), NetError> {
+    /// Hands over what there is to send, while there is room for it.
+    fn take_supply(&mut self) -> Result<(), NetError> {
         loop {
-            if self.letter.is_none() {
-                match self.inbox.take() {
-                    Letter::Payload(bytes, end) => self.letter = Some((bytes, end)),
-                    Letter::None => return Ok(()),
-                    Letter::Closed => return self.handle(self.now(), Input::Stop),
+            let now = self.now();
+            match &mut self.supply {
+                Supply::Mailbox { inbox, letter } => {
+                    if letter.is_none() {
+                        match inbox.take() {
+                            Letter::Payload(bytes, end) => *letter = Some((bytes, end)),
+                            Letter::None => return Ok(()),
+                            Letter::Closed => return self.handle(now, Input::Stop),
+                        }
+                    }
+                    let room = self.end.room();
+                    let Some((bytes, end)) = letter.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
+                        return Ok(());
+                    };
+                    // There is room, and no ADU is too long: the application's side saw to it.
+                    let _ = self.end.push(now.assume_clock(), &bytes, end);
+                }
+                Supply::Endless(adu) => {
+                    // One ADU ahead of what the transports have taken, as in the simulator.
+                    if self.end.waiting() >= adu.len().max(1) || self.end.push(now.assume_clock(), adu, true).is_err() {
+                        return Ok(());
+                    }
                 }
             }
-            let room = self.end.room();
-            let Some((bytes, end)) = self.letter.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
-                return Ok(());
-            };
-            let now = self.now();
-            // There is room, and no ADU is too long: the application's side saw to it.
-            let _ = self.end.push(now.assume_clock(), &bytes, end);
             self.obey(now)?;
         }
     }
@@ -210,11 +222,17 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
             return Ok(());
         }
         if until > now {
-            let bell = PollFd::new(self.inbox.bell(), PollFlags::POLLIN);
-            let mut waiting =
-                [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN), self.tcp.poll(self.end.tcp_awaited()), bell];
             // While there is no room, the application's next bytes are none of our business.
-            let count = if self.letter.is_none() { 3 } else { 2 };
+            let bell = match &self.supply {
+                Supply::Mailbox { inbox, letter: None } => Some(inbox.bell()),
+                Supply::Mailbox { .. } | Supply::Endless(_) => None,
+            };
+            let mut waiting = [
+                PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
+                self.tcp.poll(self.end.tcp_awaited()),
+                PollFd::new(bell.unwrap_or(self.socket.as_fd()), PollFlags::POLLIN),
+            ];
+            let count = if bell.is_some() { 3 } else { 2 };
             wait_readable(&mut waiting[..count], &clock, until.min(check))?;
         }
         if spins && self.now() >= until {

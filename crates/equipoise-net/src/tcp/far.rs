@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nix::poll::{PollFd, PollFlags};
 
+use super::listen::{ReceiveWindow, accept};
 use super::socket::failed;
 use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
@@ -18,6 +19,7 @@ const READ: usize = 256 << 10;
 pub(super) struct Far {
     pub(super) clock: Clock,
     pub(super) listener: TcpListener,
+    pub(super) window: ReceiveWindow,
     pub(super) delivered: Arc<AtomicU64>,
 }
 
@@ -29,7 +31,7 @@ impl Far {
         let mut ended = false;
         while !stop.load(Ordering::Relaxed) {
             match &mut stream {
-                None => stream = self.accept()?,
+                None => stream = accept(&self.listener)?,
                 Some(stream) if !ended => ended = self.read(stream, &mut buffer)?,
                 Some(_) => {}
             }
@@ -44,22 +46,12 @@ impl Far {
         Ok(())
     }
 
-    fn accept(&self) -> Result<Option<TcpStream>, NetError> {
-        match self.listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(true).map_err(failed("accept"))?;
-                Ok(Some(stream))
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
-            Err(source) => Err(failed("accept")(source)),
-        }
-    }
-
     /// Reads what is there; whether that was the last.
     fn read(&self, stream: &mut TcpStream, buffer: &mut [u8]) -> Result<bool, NetError> {
         match stream.read(buffer) {
             Ok(0) => Ok(true),
             Ok(length) => {
+                self.window.hold(stream);
                 self.delivered.fetch_add(length as u64, Ordering::Relaxed);
                 Ok(false)
             }

@@ -10,6 +10,8 @@
 
 pub(crate) mod diagnosis;
 mod far;
+mod hosts;
+mod listen;
 mod near;
 mod plan;
 mod socket;
@@ -19,27 +21,25 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use equipoise::units::Size;
-
 use crate::thread::Worker;
 use crate::{Clock, NetError, Place, TestBed, Time};
 use diagnosis::Diagnosis;
 use far::Far;
 use near::{Near, NearEnd};
-use socket::{HEADERS, near_socket};
+use socket::near_socket;
 
+pub use hosts::TcpHosts;
+pub(crate) use listen::{ReceiveWindow, accept, listen};
 pub use plan::{TcpPlan, TcpSupply};
-pub(crate) use socket::{failed, set_congestion_control};
+pub(crate) use socket::{check_congestion_control, failed, set_congestion_control, set_packet_size};
 pub use state::TcpState;
-
-/// The timestamps that the kernel puts into every segment, padded (RFC 7323, App. A).
-const TIMESTAMPS: Size = Size::from_bytes(12);
 
 /// Both ends of a connection that is not opened yet.
 #[derive(Debug)]
 pub struct TcpEnds {
     near: NearEnd,
     listener: TcpListener,
+    window: ReceiveWindow,
     sender: SocketAddr,
 }
 
@@ -51,24 +51,20 @@ pub struct RunningTcp {
 }
 
 impl TcpEnds {
-    /// Sockets on free ports of both hosts. The sender's kernel has this congestion control, and sends IP packets of this size.
+    /// Sockets on free ports of both hosts.
     ///
     /// # Errors
     /// [`NetError::NoCongestionControl`] where the kernel has none of this name, [`NetError::Tcp`] where the system refuses
     /// something else, and as [`TestBed::inside`].
-    pub fn open(bed: &TestBed, congestion_control: &str, packet: Size) -> Result<Self, NetError> {
-        let listener = bed.inside(Place::Far, || {
-            let listener = TcpListener::bind((TestBed::FAR, 0)).map_err(failed("listen"))?;
-            listener.set_nonblocking(true).map_err(failed("listen"))?;
-            Ok(listener)
-        })?;
+    pub fn open(bed: &TestBed, hosts: &TcpHosts) -> Result<Self, NetError> {
+        let listener = listen(bed, 0, hosts.window())?;
         let receiver = listener.local_addr().map_err(failed("listen"))?;
         let (socket, sender, diagnosis) = bed.inside(Place::Near, || {
-            let (socket, sender) = near_socket(congestion_control, packet)?;
+            let (socket, sender) = near_socket(&hosts.congestion_control, hosts.packet)?;
             Ok((socket, sender, Diagnosis::open(sender, receiver)?))
         })?;
-        let segment = (packet - HEADERS - TIMESTAMPS).as_bytes();
-        Ok(Self { near: NearEnd { socket, diagnosis, receiver, segment }, listener, sender })
+        let segment = hosts.segment().as_bytes();
+        Ok(Self { near: NearEnd { socket, diagnosis, receiver, segment }, listener, window: hosts.window(), sender })
     }
 
     /// The sender's address.
@@ -91,9 +87,9 @@ impl TcpEnds {
         plan: TcpPlan,
         observe: impl FnMut(Time, &TcpState) + Send + 'static,
     ) -> Result<RunningTcp, NetError> {
-        let Self { near, listener, .. } = self;
+        let Self { near, listener, window, .. } = self;
         let delivered = Arc::new(AtomicU64::new(0));
-        let far = Far { clock: clock.clone(), listener, delivered: delivered.clone() };
+        let far = Far { clock: clock.clone(), listener, window, delivered: delivered.clone() };
         let far = Worker::spawn("tcp far", move |stop| far.run(stop))?;
         let near = Near::new(clock.clone(), near, plan, delivered, observe);
         let near = Worker::spawn("tcp near", move |stop| near.run(stop))?;

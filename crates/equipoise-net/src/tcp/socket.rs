@@ -16,14 +16,28 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 pub(super) fn near_socket(congestion_control: &str, packet: Size) -> Result<(Socket, SocketAddr), NetError> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).map_err(failed("open"))?;
     set_congestion_control(&socket, congestion_control)?;
-    let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
-    socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))?;
+    set_packet_size(&socket, packet)?;
     // Data that an application gives at a rate are not kept back to be sent with more (RFC 9293, Sec. 3.7.4).
     socket.set_tcp_nodelay(true).map_err(failed("open"))?;
     socket.bind(&SocketAddr::from((TestBed::NEAR, 0)).into()).map_err(failed("bind"))?;
     let address = socket.local_addr().map_err(failed("bind"))?;
     let address = address.as_socket().unwrap_or(SocketAddr::from((TestBed::NEAR, 0)));
     Ok((socket, address))
+}
+
+/// Has a socket send IP packets of this size.
+pub(crate) fn set_packet_size(socket: &Socket, packet: Size) -> Result<(), NetError> {
+    let segment = u32::try_from((packet - HEADERS).as_bytes()).unwrap_or(u32::MAX);
+    socket.set_tcp_mss(segment).map_err(failed("set the segment size of"))
+}
+
+/// Checks that a socket of this thread's network namespace can have this congestion control.
+///
+/// # Errors
+/// As [`set_congestion_control`].
+pub(crate) fn check_congestion_control(name: &str) -> Result<(), NetError> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(failed("open"))?;
+    set_congestion_control(&socket, name)
 }
 
 /// Gives a socket one of the kernel's congestion controls.

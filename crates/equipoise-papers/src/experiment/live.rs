@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise_lab::Progress;
-use equipoise_lab::live::{self, LiveError, Stage};
+use equipoise_lab::live::{self, LiveError, Setup, Stage, WindowControl};
 use equipoise_lab::result::{Run, World};
 use equipoise_lab::scenario::Scenario;
 
@@ -19,12 +19,42 @@ pub(crate) struct LiveLab<'a> {
     total: u32,
     done: Cell<u32>,
     progress: &'a dyn Fn(f64),
+    window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
+}
+
+/// The runs of a scenario, and why there are fewer than were wanted, if there are.
+#[derive(Debug, Default)]
+pub(crate) struct LiveRuns {
+    pub(crate) runs: Vec<Run>,
+    pub(crate) missing: Option<String>,
 }
 
 impl<'a> LiveLab<'a> {
     /// A lab that is going to do `total` runs, until `stop` is set, and tells `progress` the share that is done.
     pub(crate) const fn new(options: &Options, total: u32, stop: &'a AtomicBool, progress: &'a dyn Fn(f64)) -> Self {
-        Self { options: *options, stop, total, done: Cell::new(0), progress }
+        Self { options: *options, stop, total, done: Cell::new(0), progress, window_control: &|_| None }
+    }
+
+    /// With somebody who can set the windows of flow pairs.
+    pub(crate) const fn with_windows(self, window_control: &'a dyn Fn(&str) -> Option<WindowControl>) -> Self {
+        Self { window_control, ..self }
+    }
+
+    /// So many runs of the scenario; fewer if they are interrupted, and none if the kernel lacks its congestion control.
+    pub(crate) fn runs(&self, scenario: impl Fn(u32) -> Scenario, runs: u32) -> Result<LiveRuns, LiveError> {
+        let mut found = LiveRuns::default();
+        for number in 0..runs {
+            match self.run(&scenario(number), number) {
+                Ok(Some(run)) => {
+                    found.runs.push(run);
+                    continue;
+                }
+                Ok(None) => found.missing = Some("interrupted".to_owned()),
+                Err(error) => found.missing = Some(error.lacking().ok_or(error)?),
+            }
+            break;
+        }
+        Ok(found)
     }
 
     /// A run of the scenario; the number makes its seed. `None` where it was interrupted: what was cut short says nothing of
@@ -39,8 +69,12 @@ impl<'a> LiveLab<'a> {
                 (self.progress)((before + share) / f64::from(self.total.max(1)));
             }
         };
-        let at = (self.options.seed.wrapping_add(number.into()), Stage::Namespaces);
-        let run = live::run(scenario, at, self.stop, &mut tell)?;
+        let setup = Setup {
+            seed: self.options.seed.wrapping_add(number.into()),
+            stage: Stage::Namespaces,
+            window_control: self.window_control,
+        };
+        let run = live::run(scenario, &setup, self.stop, &mut tell)?;
         Ok(run.complete.then_some(run))
     }
 }

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use equipoise_net::NetError;
-
 use super::fig5::{
     AVAILABLE_MBPS, BOTH_USE_IT, MORE_THAN_RENO, NO_LESS_FAR_AWAY, RENO_WITHOUT_BUFFER, available, delay, interval,
     line, other_law,
@@ -13,9 +11,8 @@ use super::scenarios::FIG5;
 use super::series::{Stretch, goodput_mbps, resent_within, samples, tcp};
 use super::{Found, Options, drafts, parse_with, ratio, scaled};
 use crate::experiment::Mean;
-use crate::experiment::live::LiveLab;
+use crate::experiment::live::{LiveLab, LiveRuns};
 use crate::{Claim, ExperimentError, Figure, Plot, PlotData, PlotLayer, Results, Table};
-use equipoise_lab::live::LiveError;
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
@@ -139,25 +136,12 @@ pub fn run(options: &Options, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Resu
 /// All runs of a case.
 fn outcome(lab: &LiveLab<'_>, case: Case, runs: u32) -> Result<Outcome, ExperimentError> {
     let scenario = case.scenario();
-    let mut outcome = Outcome { case, live: Vec::new(), simulated: Vec::new(), missing: None };
+    let mut simulated = Vec::new();
     for (name, scenario) in case.simulated() {
-        outcome.simulated.push((name, sim::simulate(&scenario, lab.options.seed, &mut |_| {})?));
+        simulated.push((name, sim::simulate(&scenario, lab.options.seed, &mut |_| {})?));
     }
-    for number in 0..runs {
-        match lab.run(&scenario, number) {
-            Ok(Some(run)) => outcome.live.push(run),
-            Ok(None) => {
-                outcome.missing = Some("interrupted".to_owned());
-                break;
-            }
-            Err(LiveError::Net(error @ NetError::NoCongestionControl { .. })) => {
-                outcome.missing = Some(error.to_string());
-                break;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(outcome)
+    let LiveRuns { runs: live, missing } = lab.runs(|_| scenario.clone(), runs)?;
+    Ok(Outcome { case, live, simulated, missing })
 }
 
 /// A number of the live runs of a case.

@@ -4,10 +4,8 @@ use equipoise::random::stream_seed;
 use equipoise::units::Span;
 use equipoise_lab::result::{PairTransport, Run};
 use equipoise_lab::scenario::{Flow, FlowKind, PairFlow, Scenario};
-#[cfg(feature = "live")]
-use equipoise_lab::sim::simulate_each_observed;
 use equipoise_lab::sim::{RunObserver, SimError};
-use equipoise_session::{Event, Transport};
+use equipoise_lab::{Event, Transport};
 
 use super::super::experiment::Lab;
 
@@ -86,17 +84,27 @@ impl Watch {
     }
 
     fn trace(self, run: &Run) -> Trace {
+        Trace {
+            adus: self.adus,
+            reported_losses: self.reported_losses,
+            delays_s: self.delays.iter().map(|delay| delay.sum_s / delay.count as f64).collect(),
+            ..Trace::of(run)
+        }
+    }
+}
+
+impl Trace {
+    /// What the results of a run hold.
+    pub(super) fn of(run: &Run) -> Self {
         // The noise comes last.
         let flows = run.flows.split_last().map_or(&[][..], |(_, flows)| flows);
         let periods = run.flows.iter().filter_map(|flow| flow.pair.as_ref()).flat_map(|pair| &pair.periods);
-        Trace {
+        Self {
             rates: flows.iter().map(|flow| flow.received.iter().map(|sample| sample.rate_bps).collect()).collect(),
-            adus: self.adus,
             began: periods
                 .map(|period| Began { at_s: period.at_s, over: period.transport, first_adu: period.first_adu })
                 .collect(),
-            reported_losses: self.reported_losses,
-            delays_s: self.delays.iter().map(|delay| delay.sum_s / delay.count as f64).collect(),
+            ..Self::default()
         }
     }
 }
@@ -138,16 +146,8 @@ pub(super) fn run_all<T: Send>(
     lab.each_observed((0..runs).map(spread), observer, |run, watch| keep(watch.trace(run)))
 }
 
-/// One run of a scenario of the testbed.
-#[cfg(feature = "live")]
-pub(super) fn simulate(scenario: &Scenario, seed: u64) -> Result<Trace, SimError> {
-    let runs = [(seeded(scenario, seed), seed)];
-    let traces = simulate_each_observed(&runs, None, || Watch::new(scenario), |run, watch| watch.trace(&run))?;
-    Ok(traces.into_iter().next().unwrap_or_default())
-}
-
 /// The scenario of the run with this seed, from which start times and RTCP's draws follow.
-fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
+pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     let mut scenario = scenario.clone();
     let flows = scenario.flows.iter_mut().filter(|flow| !matches!(flow.kind, FlowKind::Background { .. }));
     for (index, flow) in (0..).zip(flows) {

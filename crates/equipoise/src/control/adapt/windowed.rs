@@ -4,8 +4,8 @@ use crate::units::{Instant, SenderClock, Size, Span};
 
 /// A window law as a controller: feedback on packets becomes acknowledgements and losses in segments, and its window bytes.
 ///
-/// A loss begins recovery, which ends when a packet is acknowledged that left after it began; the law hears of one loss in
-/// that time, and of no acknowledgement (RFC 9002, Sec. 7.3.2). Acknowledged bytes that do not fill a segment are carried
+/// A loss begins recovery. What becomes of packets that left before it began is none of the law's business any more, neither
+/// further losses nor acknowledgements (RFC 9002, Sec. 7.3.2). Acknowledged bytes that do not fill a segment are carried
 /// on, so that a law that counts segments serves a transport that counts bytes.
 #[derive(Clone, Debug)]
 pub struct Windowed<W> {
@@ -14,8 +14,8 @@ pub struct Windowed<W> {
     packet: Size,
     /// The number that the next packet will have.
     next: u64,
-    /// Recovery ends with the acknowledgement of this packet or a later one.
-    recovery_until: Option<u64>,
+    /// Packets below this number left before the last recovery began.
+    recovery_start: u64,
     /// Bytes that were acknowledged and not counted yet.
     carried: u64,
     smoothed: Option<Span>,
@@ -29,7 +29,7 @@ impl<W: WindowController> Windowed<W> {
     /// A controller of `law`, whose full segments are IP packets of `packet`, which is taken to be one byte at least.
     pub fn new(law: W, packet: Size) -> Self {
         let packet = packet.max(Size::from_bytes(1));
-        Self { law, packet, next: 0, recovery_until: None, carried: 0, smoothed: None, least: None }
+        Self { law, packet, next: 0, recovery_start: 0, carried: 0, smoothed: None, least: None }
     }
 
     /// The law.
@@ -51,24 +51,23 @@ impl<W: WindowController> Windowed<W> {
         let in_flight = self.segments(feedback.in_flight);
         for packet in feedback.packets {
             self.next = self.next.max(packet.number.saturating_add(1));
-            let in_recovery = self.recovery_until.is_some_and(|until| packet.number < until);
             match packet.fate {
-                Fate::Lost if !in_recovery => {
-                    self.recovery_until = Some(self.next);
+                _ if packet.number < self.recovery_start => {}
+                Fate::Lost => {
+                    self.recovery_start = self.next;
                     self.law.on_loss(now, in_flight);
                 }
-                Fate::Lost => {}
-                Fate::Arrived { .. } if in_recovery => {}
                 Fate::Arrived { .. } => {
-                    self.recovery_until = None;
                     self.carried = self.carried.saturating_add(packet.size.as_bytes());
+                    self.acknowledge(now, feedback, in_flight);
                 }
             }
         }
-        if self.recovery_until.is_some() {
-            return;
-        }
-        // The laws step with each acknowledgement; one for each segment is what a receiver without delays would send.
+    }
+
+    /// Hands on what was carried. The laws step with each acknowledgement; one for each segment is what a receiver without
+    /// delays would send.
+    fn acknowledge(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>, in_flight: u64) {
         while self.carried >= self.packet.as_bytes() {
             self.carried -= self.packet.as_bytes();
             let ack = Acknowledged {
@@ -89,7 +88,7 @@ impl<W: WindowController> Controller for Windowed<W> {
         match feedback {
             Feedback::Packets(packets) => self.on_packets(now, packets),
             Feedback::TimedOut { in_flight } => {
-                self.recovery_until = Some(self.next);
+                self.recovery_start = self.next;
                 self.law.on_timeout(now, self.segments(*in_flight));
             }
             // A transport that acknowledges packets has a timer of its own for silence.

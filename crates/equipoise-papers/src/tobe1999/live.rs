@@ -1,23 +1,18 @@
 //! Fig. 10 and 11 with real sockets: a flow pair beside the kernel's TCP, live, with the simulated curves beside.
 
-mod bench;
-
 use std::sync::atomic::AtomicBool;
-
-use equipoise_net::NetError;
-use equipoise_net::flow_pair::{PairState, WindowControl};
 
 use super::fig10::{Visit, fairness_after_probing};
 use super::measures::mean_rate;
-use super::setting::{FIG10, OPEN_WINDOW, PAPER_WINDOW, Trace, simulate, with_window};
-use super::{Found, Options, drafts, parse, rates_chart};
+use super::setting::{FIG10, PAPER_WINDOW, Trace, seeded};
+use super::{Found, Options, drafts, parse_with, rates_chart};
 use crate::experiment::Mean;
+use crate::experiment::live::{LiveLab, LiveRuns};
 use crate::{Claim, ExperimentError, Figure, Plot, Results, Table};
-use bench::{Seen, live};
-use equipoise::units::Span;
-use equipoise_lab::live::LiveError;
-use equipoise_lab::result::PairTransport;
-use equipoise_lab::scenario::FlowKind;
+use equipoise_lab::live::WindowControl;
+use equipoise_lab::result::{PairHost, PairResult, PairTransport, Run};
+use equipoise_lab::scenario::{Override, Scenario};
+use equipoise_lab::sim;
 
 /// The kernel's congestion controls under all flows of a case, the pair's TCP among them.
 const CONTROLS: [&str; 2] = ["reno", "cubic"];
@@ -26,22 +21,16 @@ const RUNS: u32 = 1;
 /// Flow 2 is there from 10 to 25 s (Tobe 1999, Sec. 6.1); shorter for a quick look.
 const VISIT: Visit = Visit { second: (10.0, 25.0), duration_s: 40.0 };
 const QUICK: Visit = Visit { second: (10.0, 18.0), duration_s: 24.0 };
-/// When flow 3, the pair, begins.
-const PAIR_START_S: f64 = 1.0;
-
 const ASSUMPTIONS: &[&str] = &[
     "The hosts are network namespaces of this machine, and the router is the emulator of `equipoise live`; the paper had hosts of \
      their own. What the machine does besides shows: see the lateness in the table.",
-    "The bottleneck, its queue of 100 packets, the hosts' links and the round trip without queues are those of the simulated part; \
-     there are no Poisson packets beside.",
-    "TCP is this kernel's: SACK, timestamps, an initial window of 10 segments. Windows of 16 kB come from receive buffers of 32 kB, of \
-     which the kernel takes half for its own bookkeeping at first; the table has what was in flight at most. Open windows are limited \
-     by 16 MB.",
-    "The pair is what `equipoise_net::flow_pair` gives any application, with the paper's parameters, and RTP packets of 588 bytes. Its \
-     host keeps TCP's window over idleness (net.ipv4.tcp_slow_start_after_idle = 0). At the beginning of a probing period the window is \
-     set to what the law asks for, by this kernel's reno and cubic in BPF, or else the first round trips are paced to it: the table's \
-     caption says which.",
-    "Rates are of IP packets, reckoned from what the receiving applications read: of 1500 bytes 1448 are TCP's data.",
+    "The scenario is that of the simulated part, with the same starts and the same Poisson packets; so are the ends of the pair.",
+    "TCP is this kernel's: SACK, timestamps, an initial window of 10 segments. With windows of 16 kB receivers offer no more than 11 \
+     segments of 1448 bytes (TCP_WINDOW_CLAMP); the table has what was in flight at most. Open windows are limited by 16 MB.",
+    "Hosts keep TCP's window over idleness (net.ipv4.tcp_slow_start_after_idle = 0). At the beginning of a probing period the window of \
+     the pair's TCP is set to what the law asks for, by this kernel's reno and cubic in BPF, or else the first round trips are paced to \
+     it: the table's caption says which.",
+    "Rates of TCP are of IP packets, reckoned from what the receiving applications read: of 1500 bytes 1448 are TCP's data.",
     "The simulated curves are one run of the same setting with the simulator's NewReno, without SACK, its first window one segment; \
      there is no simulated cubic in this setting.",
 ];
@@ -50,41 +39,43 @@ const ASSUMPTIONS: &[&str] = &[
 #[derive(Clone, Copy)]
 struct Case {
     control: &'static str,
-    /// In segments, for the simulator.
-    window: u64,
+    /// Whether receive windows are open, and not the paper's.
+    is_open: bool,
 }
 
 /// What was found of a case.
 struct Outcome {
     case: Case,
     visit: Visit,
-    live: Vec<Seen>,
+    live: Vec<Run>,
     simulated: Trace,
     /// Why there is nothing live, where there is not.
     unavailable: Option<String>,
 }
 
 impl Case {
-    /// The host's limits of a receive buffer, as the kernel wants them; `None` where they stay as they are.
-    const fn receive_buffers(self) -> Option<&'static str> {
-        if self.window == PAPER_WINDOW { Some("4096 32768 32768") } else { None }
-    }
-
     const fn words(self) -> &'static str {
-        if self.window == PAPER_WINDOW { "16 kB" } else { "open" }
+        if self.is_open { "open" } else { "16 kB" }
     }
 
-    fn simulate(self, visit: Visit, seed: u64) -> Result<Trace, ExperimentError> {
-        let seconds = |seconds| Span::from_secs_f64(seconds).unwrap_or(Span::ZERO);
-        let mut scenario = with_window(parse(FIG10), self.window);
-        scenario.duration = seconds(visit.duration_s);
-        if let Some(second) = scenario.flows.get_mut(1) {
-            second.start = seconds(visit.second.0);
-            if let FlowKind::Tcp(tcp) = &mut second.kind {
-                tcp.stop = Some(seconds(visit.second.1));
-            }
+    /// The scenario of Fig. 10 with the kernel's congestion control and other times.
+    fn scenario(self, visit: Visit) -> Scenario {
+        let seconds = |seconds: f64| format!("{seconds} s");
+        let mut overrides = vec![
+            Override::set("duration", seconds(visit.duration_s)),
+            Override::set("flow.\"flow 2\".start", seconds(visit.second.0)),
+            Override::set("flow.\"flow 2\".stop", seconds(visit.second.1)),
+        ];
+        for flow in ["flow 1", "flow 2", "flow 3"] {
+            overrides.push(Override::set(format!("flow.\"{flow}\".kernel"), self.control));
+            let window = format!("flow.\"{flow}\".tcp.receive_window");
+            overrides.push(if self.is_open {
+                Override::remove(window)
+            } else {
+                Override::set(window, PAPER_WINDOW as i64)
+            });
         }
-        Ok(simulate(&scenario, seed)?)
+        parse_with(FIG10, &overrides)
     }
 }
 
@@ -103,31 +94,21 @@ pub fn run(
     progress: &dyn Fn(f64),
 ) -> Result<Results, ExperimentError> {
     let (runs, visit) = (options.runs(RUNS, 1), if options.quick { QUICK } else { VISIT });
-    let windows: &[u64] = if options.quick { &[PAPER_WINDOW] } else { &[PAPER_WINDOW, OPEN_WINDOW] };
-    let cases: Vec<_> = windows.iter().flat_map(|&window| CONTROLS.map(|control| Case { control, window })).collect();
-    let total = cases.len() as f64 * f64::from(runs);
-    let mut outcomes = Vec::new();
-    for (number, case) in cases.into_iter().enumerate() {
-        let simulated = case.simulate(visit, options.seed)?;
-        let mut outcome = Outcome { case, visit, live: Vec::new(), simulated, unavailable: None };
-        for run in 0..runs {
-            let done = number as f64 * f64::from(runs) + f64::from(run);
-            let progress = |share| progress((done + share) / total);
-            outcome.unavailable = match live(case, visit, window_control(case.control), (stop, &progress)) {
-                Ok(Some(seen)) => {
-                    outcome.live.push(seen);
-                    continue;
-                }
-                Ok(None) => Some("interrupted".to_owned()),
-                Err(error @ NetError::NoCongestionControl { .. }) => Some(error.to_string()),
-                Err(error) => return Err(LiveError::from(error).into()),
-            };
-            break;
-        }
-        outcomes.push(outcome);
-    }
+    let windows: &[bool] = if options.quick { &[false] } else { &[false, true] };
+    let cases: Vec<_> = windows.iter().flat_map(|&is_open| CONTROLS.map(|control| Case { control, is_open })).collect();
+    let lab = LiveLab::new(options, cases.len() as u32 * runs, stop, progress).with_windows(window_control);
+    let outcomes = cases.into_iter().map(|case| outcome(&lab, case, visit, runs)).collect::<Result<Vec<_>, _>>()?;
     let found = Found { claims: claims(&outcomes, runs), figures: vec![figure(&outcomes)] };
     Ok(found.live_results("Tobe 1999", options, ASSUMPTIONS))
+}
+
+/// All runs of a case, and one that is simulated.
+fn outcome(lab: &LiveLab<'_>, case: Case, visit: Visit, runs: u32) -> Result<Outcome, ExperimentError> {
+    let (scenario, seed) = (case.scenario(visit), lab.options.seed);
+    let simulated = Trace::of(&sim::simulate(&seeded(&scenario, seed), seed, &mut |_| {})?);
+    let in_run = |number: u32| seeded(&scenario, seed.wrapping_add(number.into()));
+    let LiveRuns { runs: live, missing: unavailable } = lab.runs(in_run, runs)?;
+    Ok(Outcome { case, visit, live, simulated, unavailable })
 }
 
 /// From second `change` until the pair, which may be running then, has probed again: until its next running period.
@@ -159,17 +140,17 @@ fn claims(outcomes: &[Outcome], runs: u32) -> Vec<Claim> {
     let draft = drafts("Fig. 11", runs);
     let claim = |outcome: &Outcome| {
         let fair = |trace: &Trace| fairness_after_probing(trace, outcome.visit);
-        let found: Vec<_> = outcome.live.iter().map(|seen| fair(&seen.trace)).collect();
+        let found: Vec<_> = outcome.live.iter().map(|run| fair(&Trace::of(run))).collect();
         let (paper, open) = if outcome.case.control == CONTROLS[0] { ids[0] } else { ids[1] };
         let note = format!("Simulated with Reno: {}.", number(fair(&outcome.simulated), 3));
         let finite: Vec<_> = found.into_iter().filter(|fair| fair.is_finite()).collect();
         let ours = Mean::of(&finite);
-        if outcome.case.window == PAPER_WINDOW {
-            let statement = format!("Beside the kernel's {}: {FAIR}", outcome.case.control);
-            draft(paper, &statement, Some(1.0), "Jain's index").decide(ours, |ours| ours.ci95[0] > 0.95, note)
-        } else {
+        if outcome.case.is_open {
             let statement = format!("Beside the kernel's {}: {OPEN}", outcome.case.control);
             draft(open, &statement, None, "Jain's index").beyond(ours, note)
+        } else {
+            let statement = format!("Beside the kernel's {}: {FAIR}", outcome.case.control);
+            draft(paper, &statement, Some(1.0), "Jain's index").decide(ours, |ours| ours.ci95[0] > 0.95, note)
         }
     };
     outcomes.iter().map(claim).collect()
@@ -202,7 +183,7 @@ fn charts(outcome: &Outcome) -> Vec<Plot> {
     let live = outcome
         .live
         .first()
-        .map(|seen| rates_chart(&format!("Live beside {control}, windows: {windows}"), &seen.trace, 1.0, &names));
+        .map(|run| rates_chart(&format!("Live beside {control}, windows: {windows}"), &Trace::of(run), 1.0, &names));
     // One simulated curve for each size of windows.
     let simulated = (control == CONTROLS[0])
         .then(|| rates_chart(&format!("Simulated beside Reno, windows: {windows}"), &outcome.simulated, 1.0, &names));
@@ -240,10 +221,12 @@ fn table(outcomes: &[Outcome]) -> Table {
         cells
     };
     let rows = outcomes.iter().flat_map(|outcome| {
-        let live = outcome.live.iter().map(|seen| {
-            let late = seen.late.as_ref().map_or("–".to_owned(), |late| number(late.p99.as_secs_f64() * 1e3, 2));
-            let mut cells = row(outcome, "live", &seen.trace);
-            cells.extend([seen.missing.to_string(), seen.in_flight.to_string(), late]);
+        let live = outcome.live.iter().map(|run| {
+            let late = run.emulator.and_then(|emulator| emulator.late_p99_s);
+            let late = late.map_or("–".to_owned(), |late_s| number(late_s * 1e3, 2));
+            let missing: u64 = pairs(run).map(|pair| pair.adus_missing).sum();
+            let mut cells = row(outcome, "live", &Trace::of(run));
+            cells.extend([missing.to_string(), most_in_flight(run).to_string(), late]);
             cells
         });
         let mut simulated = row(outcome, "simulated, Reno", &outcome.simulated);
@@ -251,9 +234,10 @@ fn table(outcomes: &[Outcome]) -> Table {
         let simulated = (outcome.case.control == CONTROLS[0]).then_some(simulated);
         live.chain(simulated).collect::<Vec<_>>()
     });
-    let host = outcomes.iter().flat_map(|outcome| &outcome.live).next().map_or(String::new(), |seen| {
-        let PairState { window_preset, idle_window, .. } = &seen.state;
-        format!("; the pair's TCP window is {}, and {}", idle_window.name(), window_preset.name())
+    let mut hosts = outcomes.iter().flat_map(|outcome| outcome.live.iter().flat_map(pairs));
+    let host = hosts.find_map(|pair| pair.host.as_ref()).map_or(String::new(), |host| {
+        let PairHost { window, idle_window, .. } = host;
+        format!("; the pair's TCP window is {idle_window}, and {window}")
     });
     Table {
         caption: format!("Rates while all three flows are there{host}"),
@@ -264,4 +248,46 @@ fn table(outcomes: &[Outcome]) -> Table {
 
 fn number(value: f64, decimals: usize) -> String {
     if value.is_finite() { format!("{value:.decimals$}") } else { "–".to_owned() }
+}
+
+/// The results of a run's flow pairs.
+fn pairs(run: &Run) -> impl Iterator<Item = &PairResult> {
+    run.flows.iter().filter_map(|flow| flow.pair.as_ref())
+}
+
+/// Most segments that a TCP flow had in flight.
+fn most_in_flight(run: &Run) -> u64 {
+    let samples = run.flows.iter().filter_map(|flow| flow.tcp.as_ref()).flat_map(|tcp| &tcp.samples);
+    samples.map(|sample| sample.in_flight_segments).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use equipoise_lab::scenario::FlowKind;
+
+    #[test]
+    fn every_case_is_the_papers_scenario_under_its_own_congestion_control() {
+        for visit in [VISIT, QUICK] {
+            for (control, is_open) in CONTROLS.iter().flat_map(|control| [(control, false), (control, true)]) {
+                let scenario = Case { control, is_open }.scenario(visit);
+                assert!((scenario.duration.as_secs_f64() - visit.duration_s).abs() < 1e-9);
+                let tcp: Vec<_> = scenario.flows.iter().filter_map(|flow| flow.connection()).collect();
+                assert_eq!(tcp.len(), 3);
+                for tcp in tcp {
+                    assert_eq!((tcp.name(), tcp.congestion_control()), ("reno", *control));
+                    assert_eq!(tcp.receive_window, (!is_open).then_some(PAPER_WINDOW));
+                }
+                assert!(matches!(scenario.flows[2].kind, FlowKind::Pair(_)));
+            }
+        }
+    }
+
+    #[test]
+    fn probing_is_no_answer_yet() {
+        use super::super::setting::Began;
+        let began = |at_s, over| Began { at_s, over, first_adu: 0 };
+        let began = vec![began(1.2, PairTransport::Tcp), began(4.0, PairTransport::Rtp)];
+        assert_eq!(response_s(&Trace { began, ..Trace::default() }, 1.0), Some(3.0));
+    }
 }

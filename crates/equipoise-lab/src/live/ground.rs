@@ -1,0 +1,69 @@
+//! Where a live run takes place, and how its ends report to the main thread.
+
+use std::sync::mpsc::Sender as Post;
+
+use equipoise::control::PathLoad;
+use equipoise::units::Size;
+use equipoise_net::flow_pair::WindowControl;
+use equipoise_net::{Clock, LoadProbe, Observer, TestBed, Time};
+use equipoise_session::{Event, PathId};
+
+use crate::record::TcpReading;
+
+/// Where and when a run takes place, and its seed.
+pub(super) struct Ground<'a> {
+    pub(super) clock: &'a Clock,
+    pub(super) origin: Time,
+    pub(super) seed: u64,
+    /// The hosts; `None` for this host's loopback.
+    pub(super) bed: Option<&'a TestBed>,
+    /// Who can set the window of a flow pair's TCP under a congestion control.
+    pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
+}
+
+/// What an endpoint's thread tells of flow number `flow`.
+pub(super) struct Note {
+    pub(super) at: Time,
+    pub(super) flow: usize,
+    pub(super) said: Said,
+}
+
+pub(super) enum Said {
+    /// A session's or a background's end did or saw something, on one of its paths where it has several.
+    Event(Option<PathId>, Event),
+    /// A TCP connection is like this.
+    Tcp(TcpReading),
+    /// The receiver of a flow pair read this much of what came over TCP.
+    Stream(Size),
+}
+
+/// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
+pub(super) struct Poster {
+    pub(super) flow: usize,
+    pub(super) post: Post<Note>,
+    pub(super) load: Option<(LoadProbe, PathLoad)>,
+}
+
+impl Poster {
+    pub(super) fn tell(&self, note: Note) {
+        // The main thread outlives the ends; if it is gone, there is nobody to tell.
+        let _ = self.post.send(note);
+    }
+}
+
+impl Observer for Poster {
+    fn on_event(&mut self, now: Time, event: &Event) {
+        if let (Event::ReportRequested { .. }, Some((probe, cell))) = (event, &mut self.load) {
+            probe.load(now).into_iter().for_each(|load| cell.set(load));
+        }
+        self.tell(Note { at: now, flow: self.flow, said: Said::Event(None, *event) });
+    }
+
+    fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
+        self.tell(Note { at: now, flow: self.flow, said: Said::Event(Some(path), *event) });
+    }
+
+    fn on_stream(&mut self, now: Time, read: Size) {
+        self.tell(Note { at: now, flow: self.flow, said: Said::Stream(read) });
+    }
+}

@@ -1,0 +1,102 @@
+//! Flow pairs over the kernel's TCP, in the words of scenarios and results.
+
+use std::sync::mpsc::Sender as Post;
+
+use equipoise_net::NetError;
+use equipoise_net::flow_pair::{PairEnds, PairHosts, PairPlan, PairState, RunningPair};
+
+use super::ground::{Ground, Note, Poster};
+use super::{LiveError, tcp};
+use crate::ends;
+use crate::result::PairHost;
+use crate::scenario::{Flow, PairFlow};
+
+/// The port of the first flow, at both hosts; below those that the kernel gives out itself.
+const FIRST_PORT: u16 = 5004;
+
+/// The hosts of flow number `index`, whose window is set by whom the run's setup names.
+pub(super) fn hosts(pair: &PairFlow, index: usize, ground: &Ground<'_>) -> PairHosts {
+    let tcp = tcp::hosts(&pair.tcp, pair.segment);
+    PairHosts {
+        port: FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX)),
+        window_control: (ground.window_control)(&tcp.congestion_control),
+        tcp,
+    }
+}
+
+/// Starts both ends of flow number `index`.
+pub(super) fn run(
+    (flow, pair): (&Flow, &PairFlow),
+    index: usize,
+    ground: &Ground<'_>,
+    ends: PairEnds,
+    post: &Post<Note>,
+) -> Result<RunningPair, LiveError> {
+    let (near, far) = ends::pair_ends(flow, pair, (index, ground.seed), ground.origin.assume_clock());
+    let plan = PairPlan { start: ground.origin + flow.start, adu: pair.adu, near, far };
+    let poster = || Poster { flow: index, post: post.clone(), load: None };
+    ends.run(plan, poster(), poster()).map_err(|error| match error {
+        NetError::Pair(source) => LiveError::Ends { flow: flow.name.clone(), source: source.into() },
+        error => error.into(),
+    })
+}
+
+/// What the host let the pair do.
+pub(super) fn host(state: &PairState) -> PairHost {
+    PairHost {
+        congestion_control: state.congestion_control.clone(),
+        window: state.window_preset.name().to_owned(),
+        idle_window: state.idle_window.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::mpsc;
+
+    use equipoise::units::Size;
+    use equipoise_net::flow_pair::WindowControl;
+    use equipoise_net::{Clock, Observer as _, Time};
+    use equipoise_session::{Event, Transport};
+
+    use super::super::ground::Said;
+    use super::*;
+    use crate::scenario::{FlowKind, Scenario};
+
+    const TEXT: &str = "name = \"one\"\nduration = \"3 s\"\n\n[[link]]\nname = \"link\"\nrate = \"1 Mbit/s\"\n\
+        delay = \"1 ms\"\nqueue = \"10 packets\"\n\n[[flow]]\nname = \"pair\"\npath = [\"link\"]\npacket_size = \"588 B\"\n\
+        report_interval = \"1 s\"\nwindow = { name = \"reno\" }\nkernel = \"cubic\"\ntcp = { receive_window = 11 }\n\
+        pair = { adu = \"5120 B\", segment = \"1000 B\" }\n";
+
+    /// If it fails, a pair's TCP is not the one that the scenario asks for, or nobody is asked to set its window.
+    #[test]
+    fn the_hosts_are_those_of_the_scenario_each_flow_has_a_port_and_the_window_is_set_for_the_kernels_control() {
+        let scenario = Scenario::parse(TEXT).expect("right");
+        let FlowKind::Pair(pair) = &scenario.flows[0].kind else { panic!("a flow pair") };
+        let clock = Clock::new();
+        let control = |name: &str| {
+            let refused = |_: std::os::fd::BorrowedFd<'_>, _| Err(io::Error::other("no right"));
+            (name == "cubic").then(|| WindowControl::new("cubic_preset", refused))
+        };
+        let ground = Ground { clock: &clock, origin: Time::ZERO, seed: 1, bed: None, window_control: &control };
+        let found = hosts(pair, 3, &ground);
+        assert_eq!((found.port, found.tcp.congestion_control.as_str()), (FIRST_PORT + 3, "cubic"));
+        assert_eq!((found.tcp.packet, found.tcp.receive_window), (Size::from_bytes(1000), Some(11)));
+        assert_eq!(found.window_control.expect("there is one").congestion_control(), "cubic_preset");
+    }
+
+    /// If it fails, a part of what a pair does is missing from the trace, or stands under another flow.
+    #[test]
+    fn what_an_end_sees_is_posted_with_its_time_and_flow() {
+        let (post, notes) = mpsc::channel();
+        let mut poster = Poster { flow: 2, post, load: None };
+        let (number, size) = (7, Size::from_bytes(5120));
+        let event = Event::AduReceived { number, missing: 0, over: Transport::Tcp, size };
+        poster.on_event(Time::from_nanos(5), &event);
+        poster.on_stream(Time::from_nanos(6), size);
+        let found: Vec<_> = notes.try_iter().map(|note| (note.at.as_nanos(), note.flow, note.said)).collect();
+        assert!(matches!(found[0], (5, 2, Said::Event(None, seen)) if seen == event));
+        assert!(matches!(found[1], (6, 2, Said::Stream(read)) if read == size));
+    }
+}

@@ -1,0 +1,254 @@
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::units::Size;
+use equipoise_pair::wire::PairHello;
+use equipoise_pair::{Receiver, ReceiverConfig, Sender, SenderConfig};
+use equipoise_session::Event;
+use nix::poll::{PollFd, PollFlags};
+
+use super::hello::{Link, keep_alive};
+use super::listener::{Heard, Opening, PATIENCE};
+use super::receiving::{Receiving, Shared};
+use super::sender::{last, open};
+use super::sending::{Sending, Supply};
+use super::{PairState, WindowControl};
+use crate::socket::wait_readable;
+use crate::tcp::{ReceiveWindow, accept, check_congestion_control, failed, listen};
+use crate::testbed::Namespace;
+use crate::thread::{STOP_CHECK, Worker};
+use crate::{Clock, NetError, Observer, Place, Socket, TcpHosts, TestBed, Time};
+
+/// Both ends of a flow pair between the hosts of a test bed, which is not opened yet.
+#[derive(Debug)]
+pub struct PairEnds {
+    clock: Clock,
+    near: Namespace,
+    link: Link,
+    listener: TcpListener,
+    socket: Socket,
+    port: u16,
+    packet: Size,
+    window: ReceiveWindow,
+}
+
+/// The hosts of a flow pair.
+#[derive(Clone, Debug)]
+pub struct PairHosts {
+    /// The port of TCP and of UDP at both hosts, which is nobody else's.
+    pub port: u16,
+    /// The kernel's TCP.
+    pub tcp: TcpHosts,
+    /// Who can set TCP's congestion window, in place of the congestion control that `tcp` names; `None` for nobody.
+    pub window_control: Option<WindowControl>,
+}
+
+/// What a flow pair between the hosts of a test bed does.
+#[derive(Debug)]
+pub struct PairPlan {
+    /// When the sender connects, and its application begins.
+    pub start: Time,
+    /// Size of the ADUs, of which the application always has one more.
+    pub adu: Size,
+    /// The sending end.
+    pub near: SenderConfig,
+    /// The receiving end, whose application takes every ADU at once.
+    pub far: ReceiverConfig,
+}
+
+/// A flow pair on its threads. It ends, at the latest, when it is dropped.
+#[derive(Debug)]
+pub struct RunningPair {
+    clock: Clock,
+    near: Worker<Result<Option<PairState>, NetError>>,
+    far: Worker<Result<(), NetError>>,
+}
+
+impl PairEnds {
+    /// Sockets at the receiving host.
+    ///
+    /// # Errors
+    /// [`NetError::NoCongestionControl`] if the kernel has none of the name, [`NetError::Tcp`] and [`NetError::Bind`] if the
+    /// system refuses a socket, and as [`TestBed::inside`].
+    pub fn open(bed: &TestBed, clock: &Clock, hosts: PairHosts) -> Result<Self, NetError> {
+        let PairHosts { port, tcp, window_control } = hosts;
+        let window_name = window_control.as_ref().map(WindowControl::congestion_control);
+        let name = window_name.unwrap_or(&tcp.congestion_control);
+        bed.inside(Place::Near, || check_congestion_control(name))?;
+        let (packet, window) = (tcp.packet, tcp.window());
+        let listener = listen(bed, port, window)?;
+        let socket = bed.inside(Place::Far, || Socket::bind((TestBed::FAR, port).into(), clock))?;
+        let link = Link {
+            congestion_control: Some(tcp.congestion_control),
+            window_control,
+            local: Some((TestBed::NEAR, port).into()),
+            patience: PATIENCE,
+            packet: Some(packet),
+        };
+        Ok(Self {
+            clock: clock.clone(),
+            near: bed.namespace(Place::Near)?,
+            link,
+            listener,
+            socket,
+            port,
+            packet,
+            window,
+        })
+    }
+
+    /// The sender's address, over TCP and UDP.
+    pub const fn sender(&self) -> SocketAddr {
+        SocketAddr::new(TestBed::NEAR, self.port)
+    }
+
+    /// The receiver's address, over TCP and UDP.
+    pub const fn receiver(&self) -> SocketAddr {
+        SocketAddr::new(TestBed::FAR, self.port)
+    }
+
+    /// Size of TCP's IP packets with full segments.
+    pub const fn packet(&self) -> Size {
+        self.packet
+    }
+
+    /// Carries a plan out. `near` and `far` see what the ends do, each on the thread of its end.
+    ///
+    /// # Errors
+    /// [`NetError::Pair`] for ends that cannot be, and [`NetError::Spawn`] if the system has no threads to give.
+    pub fn run(
+        self,
+        plan: PairPlan,
+        mut near: impl Observer + Send + 'static,
+        far: impl Observer + Send + 'static,
+    ) -> Result<RunningPair, NetError> {
+        let (sender, receiver) = (self.sender(), self.receiver());
+        let Self { clock, near: namespace, link, listener, socket, port, window, .. } = self;
+        let PairPlan { start, adu, near: near_config, far: far_config } = plan;
+        let ssrc = near_config.rtp.stream.ssrc;
+        let hello = PairHello { port, ssrc: far_config.rtp.ssrc };
+        let (near_end, far_end) = (Sender::new(near_config)?, Receiver::new(far_config)?);
+        let door = Door { clock: clock.clone(), listener, hello, sender };
+        let far = Worker::spawn("pair far", move |stop| {
+            let Some((stream, source)) = door.meet(stop)? else { return Ok(()) };
+            let connection = stream.try_clone().map_err(failed("open"))?;
+            let observe = Held { connection, window, observer: far };
+            let shared = Arc::new(Shared::new()?);
+            Receiving::new(far_end, stream, (socket, sender, source), (None, shared), observe).run(stop)
+        })?;
+        let near_clock = clock.clone();
+        let near = Worker::spawn("pair near", move |stop| {
+            let clock = near_clock;
+            while clock.now() < start {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                clock.sleep_until(start.min(clock.now() + STOP_CHECK));
+            }
+            let open = namespace.inside(|| open(receiver, &link, &clock, ssrc))?;
+            let (state, supply) = (open.state.clone(), Supply::Endless(vec![0; adu.as_bytes() as usize]));
+            let observe = move |at: Time, event: &equipoise_pair::Event| {
+                event.in_session().into_iter().for_each(|event| near.on_event(at, &event));
+            };
+            Sending::new(near_end, open, supply, observe).run(stop)?;
+            Ok(Some(last(&state)))
+        })?;
+        Ok(RunningPair { clock, near, far })
+    }
+}
+
+impl RunningPair {
+    /// Whether it broke: a flow pair goes on for ever.
+    pub fn is_finished(&self) -> bool {
+        self.near.is_finished() || self.far.is_finished()
+    }
+
+    /// Has the sender send no more, without waiting.
+    pub fn stop_sending(&self) {
+        self.near.request_stop();
+    }
+
+    /// Ends it, as soon as what is under way has come, and at `give_up` at the latest. Returns the sender's last state; `None`
+    /// if it had not begun.
+    ///
+    /// # Errors
+    /// What ended it before its time, if something did.
+    pub fn stop(self, give_up: Time) -> Result<Option<PairState>, NetError> {
+        self.near.request_stop();
+        let state = self.near.join()??;
+        while state.is_some() && !self.far.is_finished() && self.clock.now() < give_up {
+            self.clock.sleep_until(give_up.min(self.clock.now() + STOP_CHECK));
+        }
+        self.far.request_stop();
+        self.far.join()??;
+        Ok(state)
+    }
+}
+
+/// An observer of the receiving end that keeps the window of its connection where it is to be.
+struct Held<O> {
+    connection: TcpStream,
+    window: ReceiveWindow,
+    observer: O,
+}
+
+impl<O: Observer> Observer for Held<O> {
+    fn on_event(&mut self, now: Time, event: &Event) {
+        self.observer.on_event(now, event);
+    }
+
+    fn on_stream(&mut self, now: Time, read: Size) {
+        self.window.hold(&self.connection);
+        self.observer.on_stream(now, read);
+    }
+}
+
+/// Where the sender's connection comes in.
+struct Door {
+    clock: Clock,
+    listener: TcpListener,
+    /// What the receiver says.
+    hello: PairHello,
+    sender: SocketAddr,
+}
+
+impl Door {
+    /// The connection and the source (SSRC) of the sender's packets, once both have said their first words; `None` if it is
+    /// told to stop before.
+    fn meet(self, stop: &AtomicBool) -> Result<Option<(TcpStream, u32)>, NetError> {
+        let mut opening: Option<Opening> = None;
+        while !stop.load(Ordering::Relaxed) {
+            let heard = opening.as_mut().map_or(Heard::NotYet, Opening::hear);
+            match (heard, &opening) {
+                (Heard::Pair(PairHello { ssrc, .. }), Some(_)) => return self.answer(opening, ssrc),
+                (Heard::Stranger, _) => {
+                    return Err(NetError::NoPair { peer: self.sender, said: "no word of a flow pair".to_owned() });
+                }
+                (_, Some(opening)) => self.wait(&opening.stream)?,
+                (_, None) => {
+                    opening = accept(&self.listener)?.map(|stream| Opening::new(stream, self.clock.now() + PATIENCE));
+                    if opening.is_none() {
+                        self.wait(&self.listener)?;
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn answer(&self, opening: Option<Opening>, ssrc: u32) -> Result<Option<(TcpStream, u32)>, NetError> {
+        let Some(Opening { mut stream, .. }) = opening else { return Ok(None) };
+        keep_alive(&stream);
+        // So few bytes always fit into a connection that has sent none.
+        stream.write_all(&self.hello.to_bytes()).map_err(failed("send to"))?;
+        Ok(Some((stream, ssrc)))
+    }
+
+    fn wait(&self, socket: &impl AsFd) -> Result<(), NetError> {
+        let until = self.clock.now() + STOP_CHECK;
+        wait_readable(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], &self.clock, until)
+    }
+}
