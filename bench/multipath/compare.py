@@ -169,7 +169,7 @@ def main(seconds):
         for split in ("ap", "equal"):
             # The stream has a rate of its own; this is what it may have after a stall.
             total = f"{rate * 1.25:.2f}M"
-            send = [EQUIPOISE, "send", TARGET, "--key", KEY, "--path", "eth0", "--path", "eth1", "--split", split]
+            send = [EQUIPOISE, "send", TARGET, "--key", KEY, "--path", "eth0", "--path", "eth1", "--scheduler", split]
             send += ["--rtp", "5006", "-b", total, "--delay", "one-way", "-t", "0", "-q"]
             receive = [EQUIPOISE, "receive", "-B", TARGET, "--key", KEY, "--rtp", "5008", "--hold", "400 ms", "-q"]
             run(f"equipoise, {split}", "rtp", rate, seconds, (FAR, *receive), (NEAR, *send))

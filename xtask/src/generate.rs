@@ -62,7 +62,7 @@ fn command_page(command: &Path) -> Result<String, Error> {
 fn controllers_page(command: &Path) -> Result<String, Error> {
     Ok(format!(
         "{NOTE}# Controllers\n\nA scenario names a controller and sets its parameters; what it leaves out takes the \
-         default. Rate controllers drive media sessions, window laws drive TCP flows, splitters divide a media session among several paths.\n\n{}",
+         default. Rate controllers drive media sessions, window laws drive TCP flows, schedulers divide a media session among several paths.\n\n{}",
         fenced(command, &["controllers"])?
     ))
 }

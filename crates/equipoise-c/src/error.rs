@@ -71,6 +71,7 @@ impl From<SendError> for Error {
         match error {
             SendError::TooLong { .. } => Self::Length,
             SendError::Closed(_) => Self::Over,
+            _ => Self::Internal,
         }
     }
 }

@@ -26,10 +26,7 @@ pub(crate) fn of(runs: &[Run]) -> String {
         if !run.stalls.is_empty() {
             let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
             let count = run.stalls.len();
-            text.push_str(&format!(
-                "             the machine stood still {count} times, {:.0} ms in all\n",
-                stood * 1e3
-            ));
+            text.push_str(&format!("             the machine stalled {count} times, {:.0} ms in all\n", stood * 1e3));
         }
         if !run.complete {
             text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));

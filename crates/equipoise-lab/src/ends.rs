@@ -16,12 +16,13 @@ use equipoise_sim::tcp::{self, KnownBandwidth, TcpError};
 use equipoise_sim::{BandwidthOracle, WhiteNoise};
 use thiserror::Error;
 
-use crate::egress::SharedEgress;
+use crate::playout::SharedPlayout;
 use crate::scenario::{BandwidthSource, Choice, Flow, MultipathFlow, PairFlow, TcpFlow, TrafficChoice};
 use crate::video::TraceError;
 
 /// Why a flow's ends cannot be made.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum EndsError {
     /// The controller refuses its parameters.
     #[error(transparent)]
@@ -62,16 +63,16 @@ pub(crate) fn session(
     flow: &Flow,
     (controller, report_interval, load): (&Choice, Span, &PathLoad),
     (index, seed): (usize, u64),
-    egress: Option<SharedEgress>,
+    playout: Option<SharedPlayout>,
     origin: Instant<SenderClock>,
 ) -> Result<(Sender, Receiver), EndsError> {
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = receiver(flow, index, stream.ssrc, flow_seed)?;
-    let far = if let Some(egress) = egress { far.with_egress(Box::new(egress)) } else { far };
+    let far = if let Some(playout) = playout { far.with_playout_buffer(Box::new(playout)) } else { far };
     let supply = flow.content().map(|content| content.supply(flow.packet_size, index, seed)).transpose()?;
     let config = SenderConfig {
         supply: supply.unwrap_or_default(),
-        reports_playout: flow.egress().is_some(),
+        reports_playout: flow.playout().is_some(),
         ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
     };
     let context = RateContext { packet: flow.packet_size, load: load.clone() };
@@ -89,7 +90,7 @@ pub(crate) fn multipath(
     let far = multipath::Receiver::new(receiver_config(flow, index, stream.ssrc, flow_seed))?;
     let near = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
     let total = config.controller.build(flow.packet_size)?;
-    Ok((multipath::Sender::new(near, config.period, total, config.split.build(flow.packet_size)?)?, far))
+    Ok((multipath::Sender::new(near, config.period, total, config.scheduler.build(flow.packet_size)?)?, far))
 }
 
 /// Both ends of background traffic as an RTP stream.

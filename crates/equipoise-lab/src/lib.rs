@@ -14,12 +14,12 @@
 use equipoise::units::{Instant, SenderClock, Span};
 pub use equipoise_session::{Event, PathId, Transport};
 
-mod egress;
 mod ends;
 #[cfg(feature = "live")]
 pub mod link;
 #[cfg(feature = "live")]
 pub mod live;
+mod playout;
 pub mod record;
 pub mod report;
 pub mod result;
@@ -39,6 +39,7 @@ pub const DEMO_SHORT: &str = include_str!("../scenarios/demo-short.toml");
 
 /// How far a run has come.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Progress {
     /// This share of it is done, 0 to 1.
     Share(f64),

@@ -64,6 +64,7 @@ pub struct OutageResult {
 /// What a [`Step`] changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum StepKind {
     /// A link's capacity.
     Capacity,
@@ -94,7 +95,7 @@ pub struct Run {
     pub complete: bool,
     /// What the delays were measured with: "simulated time", "kernel receive timestamps" and so on.
     pub clock: String,
-    /// Moments in which the machine itself stood still (live runs).
+    /// Moments in which the machine itself stalled (live runs).
     pub stalls: Vec<Stall>,
     /// What the emulated bottleneck says of itself (live runs).
     pub emulator: Option<EmulatorResult>,
@@ -169,9 +170,9 @@ pub struct FlowResult {
     pub intervals: Vec<IntervalResult>,
     /// Distribution of the one-way delay after the warm-up, up to its 99th percentile.
     pub histogram: Vec<HistogramBin>,
-    /// What only a session with an egress buffer has; left out for other flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub egress: Option<EgressResult>,
+    /// What only a session with a playout buffer has; left out for other flows.
+    #[serde(rename = "egress", default, skip_serializing_if = "Option::is_none")]
+    pub playout: Option<PlayoutResult>,
     /// What only a TCP connection has; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
@@ -216,9 +217,9 @@ pub struct PathResult {
     pub intervals: Vec<IntervalResult>,
 }
 
-/// What became of a session's packets in its egress buffer.
+/// What became of a session's packets in its playout buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct EgressResult {
+pub struct PlayoutResult {
     /// Packets that it took.
     pub packets_buffered: u64,
     /// Packets that found it full.
@@ -391,7 +392,7 @@ pub struct IntervalResult {
     pub packets: u64,
     /// Of these, packets that never arrived.
     pub packets_lost: u64,
-    /// The machine stood still for a part of it.
+    /// The machine stalled for a part of it.
     pub stalled: bool,
 }
 

@@ -12,14 +12,15 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::Progress;
-use crate::egress::SharedEgress;
 use crate::ends::{self, EndsError};
+use crate::playout::SharedPlayout;
 use crate::record::{LinkRecord, Recorder, TcpReading};
 use crate::result::{self, Run};
 use crate::scenario::{Choice, Flow, FlowKind, MultipathFlow, Scenario, TcpFlow};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SimError {
     /// A flow's ends cannot be made.
     #[error("flow {flow}")]
@@ -68,18 +69,18 @@ pub fn check(scenario: &Scenario) -> Result<(), SimError> {
 
 /// A run, and who was told of it.
 fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), SimError> {
-    let Stage { mut world, links, flows, egresses } = Stage::new(scenario, seed)?;
+    let Stage { mut world, links, flows, playouts } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
     let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
     let mut link_records: Vec<_> = links.iter().map(|_| LinkRecord::default()).collect();
     let sampled = scenario.is_sampled();
     let every = if sampled { scenario.sample_interval } else { part_of(scenario.duration) };
     let link_stats = |world: &World| -> Vec<_> {
-        let stats = |(&link, egress): (&LinkId, &Option<SharedEgress>)| match egress {
-            Some(egress) => Some(egress.stats(world.now().assume_clock())),
+        let stats = |(&link, playout): (&LinkId, &Option<SharedPlayout>)| match playout {
+            Some(playout) => Some(playout.stats(world.now().assume_clock())),
             None => world.link_stats(link),
         };
-        links.iter().zip(&egresses).map(stats).collect()
+        links.iter().zip(&playouts).map(stats).collect()
     };
     let mut received = vec![Size::ZERO; flows.len()];
     let mut until = Span::ZERO;
@@ -314,12 +315,12 @@ fn each<T: Send>(
     pool.install(|| scenarios.par_iter().map(|(scenario, seed)| one(scenario.borrow(), *seed)).collect())
 }
 
-/// The scenario's world, the forward direction of its links, its flows, and for each link the egress buffer in its place.
+/// The scenario's world, the forward direction of its links, its flows, and for each link the playout buffer in its place.
 struct Stage {
     world: World,
     links: Vec<LinkId>,
     flows: Vec<FlowId>,
-    egresses: Vec<Option<SharedEgress>>,
+    playouts: Vec<Option<SharedPlayout>>,
 }
 
 /// The links that a flow's packets pass there and back.
@@ -358,11 +359,11 @@ impl Stage {
     fn new(scenario: &Scenario, seed: u64) -> Result<Self, SimError> {
         let mut world = World::new();
         let directions = Directions::add(&mut world, scenario)?;
-        let egresses = SharedEgress::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);
-        let egresses = egresses
-            .map(|(egress, link)| egress.map_err(|source| SimError::Link { link: link.name.clone(), source }))
+        let playouts = SharedPlayout::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);
+        let playouts = playouts
+            .map(|(playout, link)| playout.map_err(|source| SimError::Link { link: link.name.clone(), source }))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut stage = Self { world, links: directions.forward.clone(), flows: Vec::new(), egresses };
+        let mut stage = Self { world, links: directions.forward.clone(), flows: Vec::new(), playouts };
         for (index, flow) in scenario.flows.iter().enumerate() {
             let added = stage.add(&Place { scenario, directions: &directions, flow, index, seed });
             stage.flows.push(added.map_err(|error| match error {
@@ -399,14 +400,14 @@ impl Stage {
         controller: &Choice,
         report_interval: Span,
     ) -> Result<FlowId, Refused> {
-        let egress = place.flow.egress().and_then(|link| self.egresses.get(link)?.clone());
+        let playout = place.flow.playout().and_then(|link| self.playouts.get(link)?.clone());
         let load = PathLoad::default();
         let how = (controller, report_interval, &load);
-        let (near, far) = ends::session(place.flow, how, (place.index, place.seed), egress, Instant::ZERO)?;
+        let (near, far) = ends::session(place.flow, how, (place.index, place.seed), playout, Instant::ZERO)?;
         let Ways { forward, backward } = place.ways();
         let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
         if load.is_shared() {
-            self.world.tell_load(id, load)?;
+            self.world.share_load(id, load)?;
         }
         Ok(id)
     }
@@ -430,7 +431,7 @@ impl Stage {
         let Ways { forward, backward } = place.ways();
         let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
         if let Some(oracle) = oracle {
-            self.world.tell_bandwidth(id, oracle)?;
+            self.world.share_bandwidth(id, oracle)?;
         }
         Ok(id)
     }

@@ -107,6 +107,8 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
         Event::Ended { by_peer } => {
             Row { detail: Some(if by_peer { "by the peer" } else { "by itself" }), ..named("ended") }
         }
+        // Sessions may learn to tell of more than this trace has columns for.
+        _ => named("other"),
     }
 }
 

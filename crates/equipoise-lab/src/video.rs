@@ -11,6 +11,7 @@ use thiserror::Error;
 
 /// Why there is no video.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be read.
     #[error("{} cannot be read", file.display())]

@@ -8,7 +8,7 @@ use std::io::{Read as _, stdin};
 use std::net::ToSocketAddrs as _;
 
 use equipoise::control;
-use equipoise::control::split;
+use equipoise::control::scheduler;
 use equipoise_net::{Clock, Key, Multipath, MultipathSession, Observer, SendConfig, Time, Via, send_multipath};
 use equipoise_session::{Event, PathChange, PathId};
 
@@ -38,20 +38,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = SendConfig::stream(peer, Some(key));
     let law = control::find("ap").ok_or("no such controller")?;
     let controller = law.build(&law.parse(&[("target", "20 ms"), ("max_rate", "50 Mbit/s")])?, config.packet_size)?;
-    let law = split::find("ap").ok_or("no such splitter")?;
-    let splitter = law.build(&law.parse(&[])?, config.packet_size)?;
-    let session = send_multipath(&Clock::new(), &config, Multipath::new(paths, splitter), controller, Teller)?;
-    let MultipathSession { running, mailbox, .. } = session;
-    let mailbox = mailbox.ok_or("a stream has one")?;
+    let law = scheduler::find("ap").ok_or("no such scheduler")?;
+    let scheduler = law.build(&law.parse(&[])?, config.packet_size)?;
+    let session = send_multipath(&Clock::new(), &config, Multipath::new(paths, scheduler), controller, Teller)?;
+    let MultipathSession { running, payloads, .. } = session;
+    let payloads = payloads.ok_or("a stream has one")?;
     let mut buffer = vec![0; 64 << 10];
     loop {
         match stdin().read(&mut buffer)? {
             0 => break,
-            length => mailbox.push(&buffer[..length])?,
+            length => payloads.push(&buffer[..length])?,
         }
     }
-    // With the last mailbox goes what still waits, and then the session ends.
-    drop(mailbox);
+    // With the last payloads goes what still waits, and then the session ends.
+    drop(payloads);
     running.join()?;
     Ok(())
 }

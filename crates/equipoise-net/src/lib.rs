@@ -13,7 +13,7 @@
 //!   for UDP and TCP, for runs on one machine.
 //! - [`Bridge`]: one direction of a path each way, made of [`equipoise_path::link::Pipe`], between UDP clients and a server, or
 //!   between two network interfaces or TUN devices for any traffic.
-//! - [`Watchdog`]: notes when the machine itself stood still.
+//! - [`Watchdog`]: notes when the machine itself stalled.
 //! - [`media`]: sessions between hosts for applications on tokio.
 //! - [`flow_pair`]: application data units that go over TCP and RTP in turn, between hosts.
 //!
@@ -26,6 +26,7 @@ compile_error!("equipoise-net needs Linux: it relies on SO_TIMESTAMPNS, ppoll an
 
 mod batch;
 mod bridge;
+mod channel;
 mod clock;
 mod datagram;
 mod driver;
@@ -35,7 +36,6 @@ mod error;
 pub mod flow_pair;
 mod lateness;
 mod leaving;
-mod mailbox;
 pub mod media;
 mod secure;
 mod send;
@@ -48,6 +48,7 @@ mod transport;
 mod watchdog;
 
 pub use bridge::{Bridge, BridgeConfig, BridgeReport, DirectionReport, Punctuality};
+pub use channel::{Closed, PayloadSender};
 pub use clock::{Clock, HostClock, Time};
 pub use datagram::Received;
 pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
@@ -55,10 +56,9 @@ pub use emulator::{Emulator, EmulatorConfig, EmulatorReport, LinkSample, LoadPro
 pub use engine::PortStats;
 pub use error::NetError;
 pub use lateness::Lateness;
-pub use mailbox::{Closed, Mailbox};
 pub use secure::{Key, KeyError, Refusal};
 pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
-pub use server::{End, Server, ServerConfig, Session, Visitor};
+pub use server::{End, Server, ServerConfig, Session, SessionObserver};
 pub use socket::{Sent, Socket, SocketStats, TimestampSource};
 pub use tcp::{RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply};
 pub use testbed::{Place, TestBed};

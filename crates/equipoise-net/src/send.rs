@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use equipoise::control::BoxedController;
-use equipoise::control::split::BoxedSplitter;
+use equipoise::control::scheduler::BoxedScheduler;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_session::Endpoint;
 use equipoise_session::multipath;
@@ -11,12 +11,12 @@ use equipoise_session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
+use crate::channel::channel;
 use crate::driver::drive;
-use crate::mailbox::mailbox;
 use crate::secure::protection::Protection;
 use crate::secure::{Key, random};
 use crate::transport::{Client, Links, Opening};
-use crate::{Clock, Mailbox, NetError, Observer, Paths, Running, Socket, Via};
+use crate::{Clock, NetError, Observer, Paths, PayloadSender, Running, Socket, Via};
 
 /// What a session to a server is made of, beside its controller.
 #[derive(Clone, Debug)]
@@ -110,15 +110,15 @@ pub struct Multipath {
     /// Its paths, 1 to [`MAX_PATHS`](multipath::MAX_PATHS); they are numbered from 0 in this order.
     pub paths: Vec<Via>,
     /// What divides the total.
-    pub splitter: BoxedSplitter,
+    pub scheduler: BoxedScheduler,
     /// Time between two divisions; not less than the report interval.
     pub period: Span,
 }
 
 impl Multipath {
     /// Paths whose shares are decided every 5 s, as in the paper (Asvarujanon 2014, Sec. 4.3).
-    pub fn new(paths: Vec<Via>, splitter: BoxedSplitter) -> Self {
-        Self { paths, splitter, period: multipath::Sender::PERIOD }
+    pub fn new(paths: Vec<Via>, scheduler: BoxedScheduler) -> Self {
+        Self { paths, scheduler, period: multipath::Sender::PERIOD }
     }
 }
 
@@ -127,14 +127,14 @@ pub struct MultipathSession<O> {
     /// Its thread.
     pub running: Running<multipath::Sender, O>,
     /// Where its payload goes; `None` for generated media.
-    pub mailbox: Option<Mailbox>,
+    pub payloads: Option<PayloadSender>,
     /// Its paths, to be changed while it runs.
     pub paths: Paths,
 }
 
-/// Opens a session and sends on a thread of its own, until it is stopped or nobody has a [`Mailbox`] to it any more.
+/// Opens a session and sends on a thread of its own, until it is stopped or nobody has a [`PayloadSender`] to it any more.
 ///
-/// Generated media needs no mailbox: stop it by [`Running::stop`]. Then `None` is given.
+/// Generated media needs no channel: stop it by [`Running::stop`]. Then `None` is given.
 ///
 /// # Errors
 /// [`NetError::NoAnswer`] and [`NetError::Refused`] where the server gives no session, [`NetError::Session`] for a packet
@@ -144,7 +144,7 @@ pub fn send<O: Observer + Send + 'static>(
     config: &SendConfig,
     controller: BoxedController,
     observer: O,
-) -> Result<(Running<Sender, O>, Option<Mailbox>), NetError> {
+) -> Result<(Running<Sender, O>, Option<PayloadSender>), NetError> {
     // Whatever is wrong with the session itself is said before anybody is asked.
     let (sender, opening) = config.session(socket.clock(), false);
     let endpoint = Sender::new(sender, controller)?;
@@ -166,17 +166,17 @@ pub fn send_multipath<O: Observer + Send + 'static>(
     controller: BoxedController,
     observer: O,
 ) -> Result<MultipathSession<O>, NetError> {
-    let Multipath { paths, splitter, period } = multipath;
+    let Multipath { paths, scheduler, period } = multipath;
     let (sender, opening) = config.session(clock, true);
-    let endpoint = multipath::Sender::new(sender, period, controller, splitter)?;
+    let endpoint = multipath::Sender::new(sender, period, controller, scheduler)?;
     let paths = Paths::new(config.peer, &paths)?;
     let links = Links::following(paths.clone(), clock)?;
-    let (running, mailbox) = start(endpoint, links, opening, observer)?;
-    Ok(MultipathSession { running, mailbox, paths })
+    let (running, payloads) = start(endpoint, links, opening, observer)?;
+    Ok(MultipathSession { running, payloads, paths })
 }
 
 /// A sender on its thread, and where its payload goes.
-type Started<E, O> = (Running<E, O>, Option<Mailbox>);
+type Started<E, O> = (Running<E, O>, Option<PayloadSender>);
 
 fn start<E, O>(endpoint: E, links: Links, opening: Opening, observer: O) -> Result<Started<E, O>, NetError>
 where
@@ -188,6 +188,6 @@ where
     if is_generated {
         return Ok((drive("sender", endpoint, client, observer, None)?, None));
     }
-    let (mailbox, inbox) = mailbox()?;
-    Ok((drive("sender", endpoint, client, observer, Some(inbox))?, Some(mailbox)))
+    let (payloads, queue) = channel()?;
+    Ok((drive("sender", endpoint, client, observer, Some(queue))?, Some(payloads)))
 }

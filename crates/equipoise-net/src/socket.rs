@@ -299,7 +299,7 @@ impl Socket {
     }
 }
 
-/// What [`wait_any`] waits for at the most: the sockets of a session's paths, news of interfaces, and a bell.
+/// What [`wait_any`] waits for at the most: the sockets of a session's paths, news of interfaces, and a wakeup.
 const WAITED: usize = MAX_PATHS + 2;
 
 /// Waits until one of `readers` has something to read or the time is `until`, whichever is first; may return early. Which

@@ -71,7 +71,7 @@ impl StallLog {
         })
     }
 
-    /// The machine stood still from `previous` to `now`, if that is long.
+    /// The machine stalled from `previous` to `now`, if that is long.
     pub(crate) fn note(&self, previous: Time, now: Time) {
         self.read(|stalls| stalls.note(previous, now));
     }

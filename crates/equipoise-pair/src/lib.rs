@@ -15,7 +15,7 @@
 //! - ADUs are given out whole, each once, in the order of their sending; whatever is missing before one is counted.
 //! - What went over TCP is never missing while the connection lives.
 //! - What went over RTP is missing where the network lost a part of it, where a part came later than
-//!   [`PlayoutConfig::hold`](equipoise_session::rtp::PlayoutConfig::hold) behind what follows it, and where the reader is so slow that
+//!   [`ReorderConfig::hold`](equipoise_session::rtp::ReorderConfig::hold) behind what follows it, and where the reader is so slow that
 //!   [`ReceiverConfig::most`] is full. The switch itself loses nothing.
 //! - Both ends hold a bounded amount, whatever a peer sends.
 //!
@@ -49,6 +49,7 @@ pub use sender::{PairError, Sender, SenderConfig};
 
 /// What can happen to an end of a flow pair, beside its payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Input<'a> {
     /// A whole UDP payload arrived; it need not be ours, nor well formed.
     Datagram(&'a [u8]),
@@ -116,6 +117,7 @@ pub enum TcpRequest {
 
 /// What an end of a flow pair did or saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// The RTP half did or saw it.
     Rtp(equipoise_session::Event),

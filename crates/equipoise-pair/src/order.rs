@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use crate::tpba::Period;
 use equipoise::units::{Instant, ReceiverClock, Span};
-use equipoise_session::Ignored;
+use equipoise_session::DropReason;
 
 /// Brings the ADUs of both transports into the order of their numbers.
 ///
@@ -92,13 +92,13 @@ impl Order {
     ///
     /// # Errors
     /// The reason, and the ADU's buffer, where it is not taken.
-    pub(super) fn push_rtp(&mut self, number: u64, since: u64, data: Vec<u8>) -> Result<(), (Ignored, Vec<u8>)> {
+    pub(super) fn push_rtp(&mut self, number: u64, since: u64, data: Vec<u8>) -> Result<(), (DropReason, Vec<u8>)> {
         let reason = if number < self.next || self.early.back().is_some_and(|last| last.number >= number) {
-            Ignored::Late
+            DropReason::Late
         } else if number - self.next > Self::FAR || since > number {
-            Ignored::Implausible
+            DropReason::Implausible
         } else if self.kept + data.len() > self.most {
-            Ignored::Full
+            DropReason::Full
         } else {
             self.kept += data.len() + Self::OVERHEAD;
             self.early.push_back(Early { number, since, data });

@@ -7,6 +7,7 @@ use crate::wire::AduHeader;
 
 /// Why an application's bytes were not taken; none of them was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PushError {
     /// The ADU would be longer than any may be.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]

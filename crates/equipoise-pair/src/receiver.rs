@@ -7,12 +7,12 @@ use crate::wire::{AduHeader, AduPart};
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::rtp::{self, Payload, SessionError};
 use equipoise_session::wire::rtp::RtpPacket;
-use equipoise_session::{Carrier, Endpoint as _, Ignored, Transmit, Wake, WakeReason};
+use equipoise_session::{Carrier, DropReason, Endpoint as _, Transmit, Wake, WakeReason};
 
 /// What the receiving end of a flow pair is made of.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// The RTP half; what it carries is the flow's business. Twice its `playout.hold` is how long ADUs that RTP may still
+    /// The RTP half; what it carries is the flow's business. Twice its `reorder.hold` is how long ADUs that RTP may still
     /// bring are waited for once TCP has gone on.
     pub rtp: rtp::ReceiverConfig,
     /// Bytes of ADUs that may wait, for others before them or for the application. Beyond, nothing more is wanted from TCP,
@@ -82,7 +82,7 @@ struct Deframer {
 
 impl Assembler {
     /// A part came, behind `missing` packets. Gives the ADU that it completes, and the first one of its run.
-    fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, Ignored> {
+    fn push(&mut self, missing: u64, payload: &[u8]) -> Result<Option<(AduHeader, u64)>, DropReason> {
         if missing > 0 {
             self.current = None;
         }
@@ -92,7 +92,7 @@ impl Assembler {
         }
         let Ok((part, bytes)) = AduPart::parse(payload) else {
             self.current = None;
-            return Err(Ignored::Malformed);
+            return Err(DropReason::Malformed);
         };
         // Parsing has seen to it that there are as many before it.
         let whole = (part.adu, part.adu.number.saturating_sub(u64::from(part.since_switch)));
@@ -112,7 +112,7 @@ impl Assembler {
 
 impl Deframer {
     /// Takes bytes up to the end of an ADU. Gives how many it took, and the ADU where it is whole.
-    fn push(&mut self, bytes: &[u8]) -> Result<(usize, Option<AduHeader>), Ignored> {
+    fn push(&mut self, bytes: &[u8]) -> Result<(usize, Option<AduHeader>), DropReason> {
         let header = bytes.get(..bytes.len().min(AduHeader::LEN - self.head_len)).unwrap_or_default();
         let header = if self.current.is_some() { &[] } else { header };
         self.head[self.head_len..self.head_len + header.len()].copy_from_slice(header);
@@ -121,9 +121,9 @@ impl Deframer {
             if self.head_len < AduHeader::LEN {
                 return Ok((header.len(), None));
             }
-            let adu = AduHeader::parse(self.head).map_err(|_| Ignored::Malformed)?;
+            let adu = AduHeader::parse(self.head).map_err(|_| DropReason::Malformed)?;
             if adu.number < self.next {
-                return Err(Ignored::Implausible);
+                return Err(DropReason::Implausible);
             }
             (self.head_len, self.next) = (0, adu.number + 1);
             self.current = Some(adu);
@@ -145,7 +145,7 @@ impl Receiver {
     /// [`SessionError::Cname`] where the canonical name is too long.
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         // As long as RTP may come behind TCP, and as long again as it may then wait for a packet that does not come.
-        let hold = config.rtp.playout.hold * 2;
+        let hold = config.rtp.reorder.hold * 2;
         Ok(Self {
             rtp: rtp::Receiver::new(rtp::ReceiverConfig { payload: Payload::Rtp, ..config.rtp })?,
             order: Order::new(hold, config.most),
@@ -238,12 +238,12 @@ impl Receiver {
         let data = core::mem::replace(&mut self.stream.data, empty);
         if let Err(data) = self.order.push_tcp(self.handled, adu.number, data) {
             self.order.recycle(data);
-            self.ignore(Ignored::Late);
+            self.ignore(DropReason::Late);
         }
         self.order.settle(self.handled);
     }
 
-    fn break_tcp(&mut self, reason: Ignored) {
+    fn break_tcp(&mut self, reason: DropReason) {
         self.stream.broken = true;
         self.order.end_tcp();
         self.ignore(reason);
@@ -251,7 +251,7 @@ impl Receiver {
         self.order.settle(self.handled);
     }
 
-    fn ignore(&mut self, reason: Ignored) {
+    fn ignore(&mut self, reason: DropReason) {
         self.outbox.push_back(Item::Event(Event::Rtp(equipoise_session::Event::Ignored(reason))));
     }
 
@@ -282,7 +282,7 @@ impl Receiver {
                 }
                 equipoise_session::Output::Payload { missing, payload } => {
                     let taken = RtpPacket::parse(payload)
-                        .map_err(|_| Ignored::Malformed)
+                        .map_err(|_| DropReason::Malformed)
                         .and_then(|packet| parts.push(missing, packet.payload))
                         .and_then(|whole| take_rtp(whole, parts, order));
                     if let Err(reason) = taken {
@@ -294,7 +294,7 @@ impl Receiver {
     }
 }
 
-fn take_rtp(whole: Option<(AduHeader, u64)>, parts: &mut Assembler, order: &mut Order) -> Result<(), Ignored> {
+fn take_rtp(whole: Option<(AduHeader, u64)>, parts: &mut Assembler, order: &mut Order) -> Result<(), DropReason> {
     let Some((adu, since)) = whole else { return Ok(()) };
     let data = core::mem::replace(&mut parts.data, order.buffer());
     order.push_rtp(adu.number, since, data).map_err(|(reason, data)| {

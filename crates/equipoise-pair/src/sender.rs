@@ -43,6 +43,7 @@ impl fmt::Debug for SenderConfig {
 
 /// Why the sending end of a flow pair cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PairError {
     /// The RTP half cannot be.
     #[error(transparent)]

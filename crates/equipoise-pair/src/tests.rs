@@ -14,7 +14,7 @@ use crate::wire::{AduHeader, AduPart};
 use equipoise::control::{Allowance, BoxedController, Controller, Feedback};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, SenderClock, Span};
-use equipoise_session::rtp::{self, PlayoutConfig, StreamConfig};
+use equipoise_session::rtp::{self, ReorderConfig, StreamConfig};
 use equipoise_session::wire::is_rtcp;
 use equipoise_session::wire::rtp::RtpPacket;
 
@@ -39,8 +39,8 @@ fn sender(tpba: TpbaConfig) -> Sender {
 
 fn receiver(hold_ms: i64) -> Receiver {
     let rtp = rtp::ReceiverConfig::new(9, "receiver@test", SSRC, ClockMap::SYNCHRONISED, 2);
-    let playout = PlayoutConfig { hold: Span::from_millis(hold_ms), ..PlayoutConfig::default() };
-    Receiver::new(ReceiverConfig::new(rtp::ReceiverConfig { playout, ..rtp })).expect("valid")
+    let reorder = ReorderConfig { hold: Span::from_millis(hold_ms), ..ReorderConfig::default() };
+    Receiver::new(ReceiverConfig::new(rtp::ReceiverConfig { reorder, ..rtp })).expect("valid")
 }
 
 /// The bytes of ADU `number`, which tell it from any other.

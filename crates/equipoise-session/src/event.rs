@@ -4,6 +4,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// What an endpoint did or saw; the trace that both worlds record.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// A media packet leaves.
     MediaSent {
@@ -28,14 +29,14 @@ pub enum Event {
         /// Packets.
         packets: u64,
     },
-    /// A media packet was taken into the egress buffer.
+    /// A media packet was taken into the playout buffer.
     Buffered {
         /// Sequence number, counted on over the wraps of the 16 bits.
         sequence: u64,
         /// How long it will have been there when it has been served.
         wait: Span,
     },
-    /// A media packet found the egress buffer full.
+    /// A media packet found the playout buffer full.
     Discarded {
         /// Sequence number, counted on over the wraps of the 16 bits.
         sequence: u64,
@@ -121,7 +122,7 @@ pub enum Event {
         size: Size,
     },
     /// A datagram was counted and dropped.
-    Ignored(Ignored),
+    Ignored(DropReason),
     /// The session is over.
     Ended {
         /// The peer said goodbye; otherwise this end did.
@@ -150,7 +151,8 @@ impl Transport {
 
 /// Why a datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ignored {
+#[non_exhaustive]
+pub enum DropReason {
     /// It does not parse.
     Malformed,
     /// It comes from, or speaks of, a source that is not this session's.
@@ -169,7 +171,7 @@ pub enum Ignored {
     Forged,
 }
 
-impl Ignored {
+impl DropReason {
     /// Every reason, in the order of their report.
     pub const ALL: [Self; 8] = [
         Self::Malformed,

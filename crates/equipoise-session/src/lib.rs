@@ -19,9 +19,9 @@ pub mod wire;
 
 use equipoise::units::{Instant, Size};
 
-pub use event::{Event, Ignored, Transport};
+pub use event::{DropReason, Event, Transport};
 
-pub use equipoise::control::split::PathId;
+pub use equipoise::control::scheduler::PathId;
 
 /// One end of a session, over one path or several.
 ///
@@ -54,6 +54,7 @@ pub trait Endpoint {
 
 /// What can happen to an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Input<'a> {
     /// A whole UDP payload arrived; it need not be ours, nor well formed.
     Datagram {
@@ -188,6 +189,7 @@ pub struct Wake<C> {
 
 /// What an endpoint waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WakeReason {
     /// The pacer lets the next media packet go; worth being punctual.
     Media,

@@ -247,7 +247,7 @@ impl Endpoint for PairNear {
             }
             Input::Stop => self.pair.handle(now, PairInput::Stop),
             // Its application is its own, and its path is one from beginning to end.
-            Input::Payload { .. } | Input::Path { .. } => return,
+            _ => return,
         }
         self.run(time);
     }
@@ -371,7 +371,7 @@ impl Endpoint for PairFar {
                 self.pair.handle(now, PairInput::Timer);
             }
             Input::Stop => self.pair.handle(now, PairInput::Stop),
-            Input::Payload { .. } | Input::Path { .. } => return,
+            _ => return,
         }
         self.run(now);
     }

@@ -1,8 +1,8 @@
-//! A controller, a window law, a splitter and a traffic model of one's own. Scenarios name them like ours, and they run
+//! A controller, a window law, a scheduler and a traffic model of one's own. Scenarios name them like ours, and they run
 //! simulated and live.
 
 mod controller;
-mod splitter;
+mod scheduler;
 mod traffic;
 mod window;
 
@@ -19,7 +19,7 @@ pub fn catalogue() -> Result<Catalogue, NameTaken> {
     let mut catalogue = Catalogue::default();
     catalogue.controllers.add(&controller::GENTLE)?;
     catalogue.window_laws.add(&window::SCALABLE)?;
-    catalogue.splitters.add(&splitter::INVERSE_DELAY)?;
+    catalogue.schedulers.add(&scheduler::INVERSE_DELAY)?;
     catalogue.traffic.add(&traffic::PARETO)?;
     Ok(catalogue)
 }

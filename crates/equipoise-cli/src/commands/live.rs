@@ -84,6 +84,7 @@ fn run_live(
         Progress::Share(share) => table.bar.progress(share),
         Progress::Interval(row) => table.row(&row),
         Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
+        _ => {}
     })?;
     table.bar.finish();
     Ok(run)

@@ -34,7 +34,7 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
         vec![sim_world::simulate(&scenario, seed, &mut |progress| match progress {
             Progress::Share(share) => bar.progress(share),
             Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
-            Progress::Interval(_) => {}
+            _ => {}
         })?]
     } else {
         let threads = options.threads.map(usize::from);
@@ -62,8 +62,8 @@ pub(crate) fn controllers() -> Outcome {
     for entry in control::window::entries() {
         describe(&mut text, entry);
     }
-    text.push_str("For media sessions with several paths: splitters\n\n");
-    for entry in control::split::entries() {
+    text.push_str("For media sessions with several paths: schedulers\n\n");
+    for entry in control::scheduler::entries() {
         describe(&mut text, entry);
     }
     text.push_str("For background flows: traffic models\n\n");

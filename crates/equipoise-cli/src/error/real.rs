@@ -57,15 +57,15 @@ pub(crate) enum RealError {
     },
     /// What divides a rate cannot be made as asked.
     #[error("split {name}")]
-    Splitter {
+    Scheduler {
         /// Its name.
         name: String,
         /// Why.
         source: ConfigError,
     },
-    /// There is no such splitter.
+    /// There is no such scheduler.
     #[error("nothing of the name {name:?} divides a rate among paths; there are {known}")]
-    UnknownSplitter {
+    UnknownScheduler {
         /// What was asked for.
         name: String,
         /// All there are.
@@ -111,8 +111,8 @@ impl RealError {
         match self {
             Self::Controller { .. }
             | Self::UnknownController { .. }
-            | Self::Splitter { .. }
-            | Self::UnknownSplitter { .. }
+            | Self::Scheduler { .. }
+            | Self::UnknownScheduler { .. }
             | Self::NoEnds
             | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. })
             | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. } | NetError::InterfaceName { .. }) => 2,
@@ -148,8 +148,8 @@ impl RealError {
             Self::UnknownController { .. } | Self::Controller { .. } => {
                 Some("`equipoise controllers` lists them with their parameters, which --set NAME=VALUE sets")
             }
-            Self::UnknownSplitter { .. } | Self::Splitter { .. } => Some(
-                "`equipoise controllers` lists them at its end, with their parameters, which --split-set NAME=VALUE sets",
+            Self::UnknownScheduler { .. } | Self::Scheduler { .. } => Some(
+                "`equipoise controllers` lists them at its end, with their parameters, which --scheduler-set NAME=VALUE sets",
             ),
             Self::Rates { .. } => Some(
                 "--rate-trace reads lines of milliseconds, one for each 1500 bytes; --rate-csv reads lines of time_s,rate_mbps",

@@ -84,13 +84,13 @@ pub(crate) struct Send {
     pub(crate) path: Vec<Via>,
     /// What divides the rate among the paths; `equipoise controllers` lists them
     #[arg(long, value_name = "NAME", default_value = "ap", requires = "path")]
-    pub(crate) split: String,
+    pub(crate) scheduler: String,
     /// Set a parameter of what divides the rate
     #[arg(long, value_name = "NAME=VALUE", requires = "path")]
-    pub(crate) split_set: Vec<String>,
+    pub(crate) scheduler_set: Vec<String>,
     /// Time between two divisions, a report interval or more [default: 5 s, or the report interval]
     #[arg(long, value_name = "TIME", requires = "path")]
-    pub(crate) split_period: Option<Span>,
+    pub(crate) scheduler_period: Option<Span>,
     /// Only IPv4
     #[arg(short = '4', conflicts_with = "six")]
     pub(crate) four: bool,

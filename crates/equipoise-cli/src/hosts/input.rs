@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use equipoise_net::Mailbox;
+use equipoise_net::PayloadSender;
 use equipoise_session::rtp::Payload;
 
 use super::args::Send;
@@ -48,11 +48,11 @@ impl Input {
     }
 
     /// Hands it over on a thread of its own.
-    pub(super) fn feed(self, mailbox: Mailbox, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
+    pub(super) fn feed(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
         match self {
-            Self::Zeros => drop(mailbox),
-            Self::Bytes(bytes) => feed(bytes, mailbox),
-            Self::Packets(relay) => relay.forward(mailbox, stop, dropped),
+            Self::Zeros => drop(payloads),
+            Self::Bytes(bytes) => feed(bytes, payloads),
+            Self::Packets(relay) => relay.forward(payloads, stop, dropped),
         }
     }
 }
@@ -66,14 +66,14 @@ fn open(path: &Path) -> Result<Box<dyn Read + std::marker::Send>, CliError> {
 }
 
 /// Reads `input` on a thread of its own, as fast as the session takes it.
-fn feed(mut input: Box<dyn Read + std::marker::Send>, mailbox: Mailbox) {
+fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];
         loop {
             match input.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(length) => {
-                    if mailbox.push(&buffer[..length]).is_err() {
+                    if payloads.push(&buffer[..length]).is_err() {
                         break;
                     }
                 }
@@ -121,18 +121,18 @@ impl Relay {
     }
 
     /// Hands over packets on a thread of its own; what finds no room is dropped and counted, as live media would be late.
-    fn forward(self, mailbox: Mailbox, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
+    fn forward(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
         let (stop, dropped) = (stop.clone(), dropped.clone());
         thread::spawn(move || {
             let mut buffer = vec![0; 65_536];
-            let mut next = mailbox.try_push(&self.first);
+            let mut next = payloads.try_push(&self.first);
             while let (Ok(taken), false) = (next, stop.load(Ordering::Relaxed)) {
                 if !taken {
                     dropped.fetch_add(1, Ordering::Relaxed);
                 }
                 next = match self.socket.recv(&mut buffer) {
                     Ok(length) if !equipoise_session::wire::is_rtcp(&buffer[..length]) => {
-                        mailbox.try_push(&buffer[..length])
+                        payloads.try_push(&buffer[..length])
                     }
                     _ => Ok(true),
                 };

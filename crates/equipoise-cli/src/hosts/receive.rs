@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use equipoise::units::Span;
-use equipoise_net::{Clock, End, Server, ServerConfig, Session, Socket, SocketStats, Time, Visitor};
-use equipoise_session::rtp::{Payload, PlayoutConfig};
-use equipoise_session::{Event, Ignored, PathId};
+use equipoise_net::{Clock, End, Server, ServerConfig, Session, SessionObserver, Socket, SocketStats, Time};
+use equipoise_session::rtp::{Payload, ReorderConfig};
+use equipoise_session::{DropReason, Event, PathId};
 use serde::Serialize;
 
 use super::args::Receive;
@@ -66,7 +66,7 @@ enum Note {
     Event(Time, u64, Option<PathId>, Event),
     Payload(u64, u64, Vec<u8>),
     Ended(Time, u64, End),
-    Ignored(Ignored),
+    Ignored(DropReason),
 }
 
 /// Posts what happens to the main thread; RTP it plays out itself, without a detour.
@@ -76,7 +76,7 @@ struct Poster {
     wants_payload: bool,
 }
 
-impl Visitor for Poster {
+impl SessionObserver for Poster {
     fn on_open(&mut self, now: Time, session: &Session) {
         let _ = self.post.send(Note::Opened(now, *session));
     }
@@ -102,7 +102,7 @@ impl Visitor for Poster {
         let _ = self.post.send(Note::Ended(now, session.number, why));
     }
 
-    fn on_ignored(&mut self, _now: Time, reason: Ignored) {
+    fn on_ignored(&mut self, _now: Time, reason: DropReason) {
         let _ = self.post.send(Note::Ignored(reason));
     }
 }
@@ -125,12 +125,12 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     };
     let rtp = options.rtp.map(|to| play_out(to).map(|socket| (socket, to))).transpose()?;
     let config = ServerConfig {
-        playout: PlayoutConfig { hold: options.hold, ..PlayoutConfig::default() },
+        reorder: ReorderConfig { hold: options.hold, ..ReorderConfig::default() },
         most_sessions: options.most_sessions,
         idle: options.idle,
         ..ServerConfig::new(key)
     };
-    let (post, inbox) = mpsc::channel();
+    let (post, queue) = mpsc::channel();
     let poster = Poster { post, rtp, wants_payload: output.is_some() };
     let server = Server::start(socket, config, poster)?;
     let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
@@ -140,7 +140,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     let mut watch = Watch::new(output, options.ends.interval, quiet);
     let origin = clock.now();
     while !stop.load(Ordering::Relaxed) && options.time.is_none_or(|lasts| clock.now() - origin < lasts) {
-        let open = watch.take_in(&inbox, TICK)?;
+        let open = watch.take_in(&queue, TICK)?;
         watch.tell(clock.now());
         if !open || server.is_finished() || options.one_off && watch.ended > 0 && watch.live.is_empty() {
             break;
@@ -148,7 +148,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     }
     // What was measured is written even if the server failed.
     let stopped = server.stop();
-    while watch.take_in(&inbox, Duration::ZERO)? {}
+    while watch.take_in(&queue, Duration::ZERO)? {}
     let socket = stopped.as_ref().ok().map(|(_, host)| host.socket);
     finish(watch, start, socket, &clock, json)?;
     stopped?;
@@ -218,11 +218,11 @@ impl Watch {
     }
 
     /// Takes what came within `wait`. False once nobody is left to tell anything, or nothing came in no time.
-    fn take_in(&mut self, inbox: &mpsc::Receiver<Note>, wait: Duration) -> Result<bool, CliError> {
+    fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> Result<bool, CliError> {
         // To be woken for every packet would cost as much as receiving it.
         thread::sleep(wait);
         loop {
-            match inbox.try_recv() {
+            match queue.try_recv() {
                 Ok(note) => self.take(note)?,
                 Err(TryRecvError::Empty) => return Ok(wait > Duration::ZERO),
                 Err(TryRecvError::Disconnected) => return Ok(false),

@@ -8,12 +8,12 @@ use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
-use equipoise::control::split::{self, BoxedSplitter};
+use equipoise::control::scheduler::{self, BoxedScheduler};
 use equipoise::control::{self, BoxedController, Cbr};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{
-    Clock, HostStats, Mailbox, Multipath, MultipathSession, NetError, Observer, Running, SendConfig, Socket, Time, Via,
-    send, send_multipath,
+    Clock, HostStats, Multipath, MultipathSession, NetError, Observer, PayloadSender, Running, SendConfig, Socket,
+    Time, Via, send, send_multipath,
 };
 use equipoise_session::multipath::{self};
 use equipoise_session::rtp::{self, Delays, Payload};
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let peer = resolve(options)?;
     let stop = catch_interrupt()?;
     let clock = Clock::new();
-    let split = splitter(options)?;
+    let scheduler = scheduler(options)?;
     let mut config = SendConfig {
         packet_size: Size::from_bytes(u64::from(options.length)),
         report_interval: options.report_interval,
@@ -83,17 +83,17 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
     (config.payload, config.ssrc) = (input.payload(), input.ssrc());
     let controller = controller(options, config.packet_size)?;
-    let source = source(options, peer, split, &clock)?;
+    let source = source(options, peer, scheduler, &clock)?;
     let start = start(options, &config, &source, controller.target_delay());
     let quiet = options.ends.quiet || matches!(json, Some(Output::Stdout));
-    let (post, inbox) = mpsc::channel();
-    let (running, mailbox) = source.open(&config, controller, Poster { post })?;
+    let (post, queue) = mpsc::channel();
+    let (running, payloads) = source.open(&config, controller, Poster { post })?;
     let origin = clock.now();
     say(quiet, &head(&start));
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let dropped = Arc::new(AtomicU64::new(0));
-    if let Some(mailbox) = mailbox {
-        input.feed(mailbox, &stop, &dropped);
+    if let Some(payloads) = payloads {
+        input.feed(payloads, &stop, &dropped);
     }
     let mut tell_rate = |rate: Rate| {
         if let Some(offer) = &offer {
@@ -108,7 +108,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let mut watch = Watch { tally, intervals: Vec::new(), interval: options.ends.interval, quiet };
     let mut end = Span::ZERO;
     while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
-        let open = watch.take_in(&inbox, origin, &mut tell_rate);
+        let open = watch.take_in(&queue, origin, &mut tell_rate);
         end = (clock.now() - origin).max(Span::ZERO);
         watch.tell(end);
         if !open || running.is_finished() {
@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     }
     // What was measured is written even if the session failed.
     let stopped = running.stop();
-    while watch.take_in(&inbox, origin, &mut tell_rate) {}
+    while watch.take_in(&queue, origin, &mut tell_rate) {}
     watch.tally.end.wall_clock_steps = clock.wall_clock_steps();
     watch.tally.end.datagrams_unsent = stopped.as_ref().ok().map(|host| host.socket.unsent);
     finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay, json)?;
@@ -131,14 +131,14 @@ enum Source {
     Paths(Clock, Multipath),
 }
 
-fn source(options: &Send, peer: SocketAddr, split: BoxedSplitter, clock: &Clock) -> Result<Source, CliError> {
+fn source(options: &Send, peer: SocketAddr, scheduler: BoxedScheduler, clock: &Clock) -> Result<Source, CliError> {
     if options.path.is_empty() {
         let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         return Ok(Source::Socket(Socket::bind((options.bind.unwrap_or(any), 0).into(), clock)?));
     }
-    let multipath = Multipath::new(options.path.clone(), split);
+    let multipath = Multipath::new(options.path.clone(), scheduler);
     // A period has one report at the least.
-    let period = options.split_period.unwrap_or(multipath.period.max(options.report_interval));
+    let period = options.scheduler_period.unwrap_or(multipath.period.max(options.report_interval));
     Ok(Source::Paths(clock.clone(), Multipath { period, ..multipath }))
 }
 
@@ -148,16 +148,16 @@ impl Source {
         config: &SendConfig,
         controller: BoxedController,
         poster: Poster,
-    ) -> Result<(Sending, Option<Mailbox>), NetError> {
+    ) -> Result<(Sending, Option<PayloadSender>), NetError> {
         Ok(match self {
             Self::Socket(socket) => {
-                let (running, mailbox) = send(socket, config, controller, poster)?;
-                (Sending::OnePath(running), mailbox)
+                let (running, payloads) = send(socket, config, controller, poster)?;
+                (Sending::OnePath(running), payloads)
             }
             Self::Paths(clock, multipath) => {
                 let session = send_multipath(&clock, config, multipath, controller, poster)?;
-                let MultipathSession { running, mailbox, .. } = session;
-                (Sending::SeveralPaths(running), mailbox)
+                let MultipathSession { running, payloads, .. } = session;
+                (Sending::SeveralPaths(running), payloads)
             }
         })
     }
@@ -243,10 +243,10 @@ impl Watch {
     /// Takes what came within a tick. False once nobody is left to tell anything.
     ///
     /// It sleeps rather than waits: to be woken for every packet would cost as much as sending it.
-    fn take_in(&mut self, inbox: &mpsc::Receiver<(Time, Note)>, origin: Time, decided: &mut dyn FnMut(Rate)) -> bool {
+    fn take_in(&mut self, queue: &mpsc::Receiver<(Time, Note)>, origin: Time, decided: &mut dyn FnMut(Rate)) -> bool {
         thread::sleep(TICK);
         loop {
-            match inbox.try_recv() {
+            match queue.try_recv() {
                 Ok((at, note)) => {
                     self.tell(at - origin);
                     match note {
@@ -366,7 +366,7 @@ fn start(options: &Send, config: &SendConfig, source: &Source, target: Option<Sp
         peer: config.peer,
         local: socket.map(Socket::address),
         paths: options.path.iter().map(Via::to_string).collect(),
-        split: socket.is_none().then(|| options.split.clone()),
+        split: socket.is_none().then(|| options.scheduler.clone()),
         encrypted: config.key.is_some(),
         controller: if options.bitrate.is_some() { "cbr".to_owned() } else { options.controller.clone() },
         target_delay_s: target.map(Span::as_secs_f64),
@@ -425,15 +425,15 @@ fn controller(options: &Send, packet: Size) -> Result<BoxedController, RealError
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
 }
 
-fn splitter(options: &Send) -> Result<BoxedSplitter, RealError> {
-    let name = options.split.as_str();
-    let entry = split::find(name).ok_or_else(|| RealError::UnknownSplitter {
+fn scheduler(options: &Send) -> Result<BoxedScheduler, RealError> {
+    let name = options.scheduler.as_str();
+    let entry = scheduler::find(name).ok_or_else(|| RealError::UnknownScheduler {
         name: name.to_owned(),
-        known: split::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+        known: scheduler::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
     })?;
-    let failed = |source| RealError::Splitter { name: name.to_owned(), source };
+    let failed = |source| RealError::Scheduler { name: name.to_owned(), source };
     let packet = Size::from_bytes(u64::from(options.length));
-    let given: Vec<_> = pairs(&options.split_set).collect();
+    let given: Vec<_> = pairs(&options.scheduler_set).collect();
     entry.parse(&given).and_then(|parameters| entry.build(&parameters, packet)).map_err(failed)
 }
 

@@ -109,11 +109,7 @@ fn summary(report: &LinkReport) -> String {
     }
     if !report.stalls.is_empty() {
         let stood: f64 = report.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
-        text.push_str(&format!(
-            "the machine stood still {} times, {:.0} ms in all\n",
-            report.stalls.len(),
-            stood * 1e3
-        ));
+        text.push_str(&format!("the machine stalled {} times, {:.0} ms in all\n", report.stalls.len(), stood * 1e3));
     }
     text
 }

@@ -19,8 +19,8 @@ const STEPS: [(usize, i64); 4] = [(0, 3), (0, -3), (1, 3), (1, -3)];
 const NAMES: [&str; 2] = ["sender", "receiver"];
 /// Half seconds that the rate is watched for after a step, and those before it that it is compared with.
 const WATCHED: usize = 8;
-/// A machine that stands still for longer says nothing of sessions on it: a third of three report intervals.
-const STANDSTILL: Span = Span::from_millis(250);
+/// A machine that stalls for longer says nothing of sessions on it: a third of three report intervals.
+const STALL: Span = Span::from_millis(250);
 
 /// What the rate was in the `watched` half seconds before `at`, and the least that it was in as many after, in bit/s.
 fn around(rates: &[f64], at: usize, watched: usize) -> (f64, f64) {
@@ -43,9 +43,9 @@ fn session(bench: &Bench, seconds: u32, act: impl FnOnce(Instant, &Running, &Run
     let longest = watchdog.stop().expect("it ran").list.iter().map(|stall| stall.end - stall.start).max();
     let longest = longest.unwrap_or(Span::ZERO);
     let late = told.sender["end"]["duration_s"].as_f64().expect("a number") - f64::from(seconds);
-    if longest > STANDSTILL || late > STANDSTILL.as_secs_f64() {
-        println!("the machine stood still for {longest}, and the sender ended {late:.1} s late");
-        skip("a machine that never stands still for a quarter of a second");
+    if longest > STALL || late > STALL.as_secs_f64() {
+        println!("the machine stalled for {longest}, and the sender ended {late:.1} s late");
+        skip("a machine that never stalls for a quarter of a second");
         return None;
     }
     Some(told)
@@ -115,7 +115,7 @@ fn a_wall_clock_that_is_set_is_noticed_and_moves_neither_delay_nor_rate() {
 /// If it fails, the time that the peer did not see pass is taken for delay.
 #[test]
 #[ignore = "real time: 43 s, alone on the machine"]
-fn a_session_clock_that_jumps_or_stood_still_is_noticed_and_the_rate_comes_back() {
+fn a_session_clock_that_jumps_or_stalled_is_noticed_and_the_rate_comes_back() {
     const FIRST_S: u64 = 8;
     const EVERY_S: u64 = 9;
     let cut = Arc::new(AtomicBool::new(false));

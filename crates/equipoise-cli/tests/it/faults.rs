@@ -254,7 +254,7 @@ fn intact(what: &str, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static, c
     let (from, to) = (bench.folder.file("stream"), bench.folder.file("received"));
     let stream: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
     fs::write(&from, &stream).expect("written");
-    // Long enough for a machine that stands still now and then, which makes later what is late already.
+    // Long enough for a machine that stalls now and then, which makes later what is late already.
     let mut receiver = bench.receiver("receiver.json", &["--one-off", "--hold", "500 ms", "--output", &to]);
     let mut sender = bench.sender(0, &["--file", &from]);
     sender.finish();

@@ -55,7 +55,7 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     let [sent, received]: [Value; 2] =
         [sent.stdout, received.stdout].map(|text| serde_json::from_slice(&text).expect("JSON alone"));
     let rate = sent["end"]["rate_bps"].as_f64().expect("a rate");
-    // A machine that stands still for a while sends less, never more.
+    // A machine that stalls for a while sends less, never more.
     assert!((0.5e6..1.05e6).contains(&rate), "{rate}");
     assert_eq!(sent["start"]["encrypted"], true);
     let end = &received["sessions"][0]["end"];

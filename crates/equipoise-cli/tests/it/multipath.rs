@@ -124,7 +124,7 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     let lines = [Line { rate: 4_000, delay: 10, queue: 200 }, Line { rate: 2_000, delay: 40, queue: 200 }];
     let hosts = TwoLinks::new(machine, lines)?;
     let receiver = hosts.receiver(&[]);
-    let sender = hosts.sender(&["-b", "2500k", "--split", "equal", "-t", "30", "-l", "1000"]);
+    let sender = hosts.sender(&["-b", "2500k", "--scheduler", "equal", "-t", "30", "-l", "1000"]);
     thread::sleep(Duration::from_secs(4));
     for (at, command) in outage.iter().enumerate() {
         assert!(hosts.places.done(command), "{command}");
@@ -169,7 +169,7 @@ fn a_file_comes_out_as_it_went_in(delays: [u64; 2], numbers: u32, least: u64) {
     let (before, after) = (hosts.folder.file("before"), hosts.folder.file("after"));
     fs::write(&before, &file).expect("written");
     let receiver = hosts.receiver(&["--hold", "1 s", "-o", &after]);
-    let sender = hosts.sender(&["-b", "5M", "--split", "equal", "-F", &before]);
+    let sender = hosts.sender(&["-b", "5M", "--scheduler", "equal", "-F", &before]);
     let [sent, received] = hosts.told([sender, receiver]);
     let end = &received["sessions"][0]["end"];
     assert_eq!(end["payload_missing"], 0);
@@ -188,11 +188,11 @@ fn a_path_that_cannot_be_is_named_with_what_could() {
         (&["--path", "nosuch0"], 4, "there is no network interface \"nosuch0\" here; there are"),
         (&["--path", "192.0.2.77"], 4, "no interface here has the IPv4 address 192.0.2.77"),
         (&["--path", "lo", "--path", "127.0.0.1"], 2, "path 127.0.0.1 is path lo; name each path once"),
-        (&["--path", "lo", "--split", "magic"], 2, "there are ap, single, equal, min-delay"),
-        (&["--split", "equal"], 2, "--path"),
-        (&["--path", "lo", "--split", "single"], 2, "single needs `path`"),
-        (&["--path", "lo", "--split-set", "longest_step=2"], 2, "`longest_step` is 2"),
-        (&["--path", "lo", "--split-period", "10 ms"], 4, "must be a report interval, 1 s, or more"),
+        (&["--path", "lo", "--scheduler", "magic"], 2, "there are ap, single, equal, min-delay"),
+        (&["--scheduler", "equal"], 2, "--path"),
+        (&["--path", "lo", "--scheduler", "single"], 2, "single needs `path`"),
+        (&["--path", "lo", "--scheduler-set", "longest_step=2"], 2, "`longest_step` is 2"),
+        (&["--path", "lo", "--scheduler-period", "10 ms"], 4, "must be a report interval, 1 s, or more"),
         (&["--path", "lo", "-B", "127.0.0.1"], 2, "cannot be used with"),
     ];
     for (arguments, code, words) in cases {

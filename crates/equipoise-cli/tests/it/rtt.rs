@@ -195,7 +195,7 @@ fn the_kernels_own_transfer_gives_its_queue_and_what_tshark_finds() {
     let bytes = direction["data_bytes"].as_u64().expect("a count");
     assert!(bytes >= BYTES as u64 && bytes < 2 * BYTES as u64, "{bytes} of {BYTES}");
     let number = |key: &str| direction["rtt"][key].as_f64().expect("a number");
-    // The transfer waits in its own queue, for as long as that holds and what a machine that stands still adds.
+    // The transfer waits in its own queue, for as long as that holds and what a machine that stalls adds.
     assert!((0.001..1.5).contains(&number("p50_s")), "median {}", number("p50_s"));
     assert!(number("min_s") < number("p50_s") && number("min_s") > 0.0);
     assert!(direction["rtt"]["samples"].as_u64().is_some_and(|samples| samples > 200), "{direction}");

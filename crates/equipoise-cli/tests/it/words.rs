@@ -23,7 +23,7 @@ fn every_controller_is_listed_with_every_parameter() {
     let (_, listed) = listed.split_once("For TCP flows").expect("a section of their own");
     is_described(listed, equipoise::control::window::entries());
     let (_, listed) = listed.split_once("with several paths").expect("a section of their own");
-    is_described(listed, equipoise::control::split::entries());
+    is_described(listed, equipoise::control::scheduler::entries());
     let (_, listed) = listed.split_once("For background flows").expect("a section of their own");
     is_described(listed, equipoise_path::source::entries());
 }

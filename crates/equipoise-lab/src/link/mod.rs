@@ -23,6 +23,7 @@ use crate::result::Stall;
 
 /// Why a file gives no capacity.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum CapacityError {
     /// It cannot be read.
     #[error("it cannot be read")]
@@ -106,7 +107,7 @@ pub struct LinkReport {
     pub checksums_filled_in: u64,
     /// Where arrival times came from.
     pub timestamps: String,
-    /// When the machine stood still.
+    /// When the machine stalled.
     pub stalls: Vec<Stall>,
 }
 
@@ -173,7 +174,7 @@ pub struct LinkDirection {
     pub longest_queue_packets: usize,
     /// How much later than ideal packets left.
     pub late: Option<Late>,
-    /// The same without the windows of 100 ms in which the machine stood still.
+    /// The same without the windows of 100 ms in which the machine stalled.
     pub late_without_stalls: Option<Late>,
 }
 

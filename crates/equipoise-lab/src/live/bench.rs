@@ -14,8 +14,8 @@ use equipoise_net::{
 use super::ground::{Ground, Note, Poster};
 use super::outages::Outages;
 use super::{DRAIN, LiveError, pair, tcp};
-use crate::egress::SharedEgress;
 use crate::ends;
+use crate::playout::SharedPlayout;
 use crate::result::PairHost;
 use crate::scenario::{Flow, FlowKind, Scenario};
 
@@ -104,8 +104,8 @@ pub(super) struct Bench {
     /// Each with its number among the flows.
     pairs: Vec<(usize, RunningPair)>,
     emulator: Emulator,
-    /// For each link the egress buffer in its place.
-    egresses: Vec<Option<SharedEgress>>,
+    /// For each link the playout buffer in its place.
+    playouts: Vec<Option<SharedPlayout>>,
 }
 
 /// An end of a session on its thread.
@@ -136,10 +136,10 @@ impl Bench {
         let first: Vec<usize> = first.collect();
         let emulator = ground.emulator(scenario, routes.into_iter().flatten().collect())?;
         // A scenario's links are valid: the emulator has made them already.
-        let egresses = SharedEgress::of(scenario, ground.origin.assume_clock()).into_iter();
-        let egresses = egresses.map(|egress| egress.ok().flatten()).collect();
+        let playouts = SharedPlayout::of(scenario, ground.origin.assume_clock()).into_iter();
+        let playouts = playouts.map(|playout| playout.ok().flatten()).collect();
         let (streams, pairs) = (Vec::new(), Vec::new());
-        let mut bench = Self { near: Vec::new(), far: Vec::new(), streams, pairs, emulator, egresses };
+        let mut bench = Self { near: Vec::new(), far: Vec::new(), streams, pairs, emulator, playouts };
         for (index, (flow, sockets)) in scenario.flows.iter().zip(sockets).enumerate() {
             match (sockets, &flow.kind) {
                 (Sockets::Stream(ends), FlowKind::Tcp(tcp)) => {
@@ -197,10 +197,10 @@ impl Bench {
         }
         match &flow.kind {
             FlowKind::Session { controller, report_interval, .. } => {
-                let egress = flow.egress().and_then(|link| self.egresses.get(link)?.clone());
+                let playout = flow.playout().and_then(|link| self.playouts.get(link)?.clone());
                 let load = PathLoad::default();
                 let how = (controller, *report_interval, &load);
-                let (near, far) = ends::session(flow, how, (index, seed), egress, origin).map_err(failed)?;
+                let (near, far) = ends::session(flow, how, (index, seed), playout, origin).map_err(failed)?;
                 self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
                 let told = probe.filter(|_| load.is_shared()).map(|probe| (probe, load));
                 self.near.push(Box::new(run_endpoint(near, near_host, poster(told))?));
@@ -224,9 +224,9 @@ impl Bench {
             || self.pairs.iter().any(|(_, pair)| pair.is_finished())
     }
 
-    /// For each link the egress buffer in its place.
-    pub(super) fn egresses(&self) -> &[Option<SharedEgress>] {
-        &self.egresses
+    /// For each link the playout buffer in its place.
+    pub(super) fn playouts(&self) -> &[Option<SharedPlayout>] {
+        &self.playouts
     }
 
     /// Ends all sessions, lets the last packets arrive, and stops the emulator.

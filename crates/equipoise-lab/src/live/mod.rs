@@ -1,14 +1,14 @@
 //! A scenario in the real world: real packets on real sockets, through an emulated bottleneck on this host.
 
 mod bench;
-mod egress;
 mod ground;
 mod outages;
 mod pair;
+mod playout;
 mod tcp;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver as PayloadReceiver, RecvTimeoutError};
 use std::time::Duration;
 
 use equipoise::units::{Size, Span};
@@ -22,11 +22,12 @@ use crate::record::{LinkRecord, Recorder};
 use crate::result::{self, EmulatorResult, FlowResult, LinkResult, PairHost, Run, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use bench::{Bench, Stopped};
-use egress::EgressWatch;
 use ground::{Ground, Note, Said};
+use playout::PlayoutWatch;
 
 /// Why a scenario cannot be run live.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum LiveError {
     /// A flow's ends cannot be made.
     #[error("flow {flow}")]
@@ -113,14 +114,14 @@ pub fn run(
     let bench = Bench::start(scenario, &ground, &post)?;
     let recorder = Recorder::new(scenario, origin.assume_clock());
     let mut watch = Watch { inbox, recorder, origin, reckoned: Reckoned::new(scenario) };
-    let mut egresses = EgressWatch::new(bench.egresses(), scenario.sample_interval, origin);
+    let mut playouts = PlayoutWatch::new(bench.playouts(), scenario.sample_interval, origin);
     let mut lasted = Span::ZERO;
     while lasted < scenario.duration && !stop.load(Ordering::Relaxed) && !bench.has_failed() {
         watch.take_in(TICK, progress);
         lasted = (clock.now() - origin).max(Span::ZERO).min(scenario.duration);
         progress(Progress::Share(lasted.as_secs_f64() / scenario.duration.as_secs_f64()));
         watch.tell_rows(lasted, progress);
-        egresses.look(lasted);
+        playouts.look(lasted);
     }
     let Stopped { clock: clock_name, emulator, pair_hosts } = bench.stop(&clock)?;
     drop(post);
@@ -138,7 +139,7 @@ pub fn run(
         clock: clock_name,
         emulator: Some(emulator_result(&emulator)),
         flows: flows(scenario, watch.recorder.finish(lasted, &stalls), pair_hosts),
-        links: links(scenario, &emulator, egresses, (origin, lasted)),
+        links: links(scenario, &emulator, playouts, (origin, lasted)),
         stalls,
     })
 }
@@ -154,7 +155,7 @@ fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
 
 /// The main thread's side of a run.
 struct Watch {
-    inbox: Inbox<Note>,
+    inbox: PayloadReceiver<Note>,
     recorder: Recorder,
     origin: Time,
     reckoned: Reckoned,
@@ -270,7 +271,7 @@ fn flows(scenario: &Scenario, mut results: Vec<FlowResult>, pair_hosts: Vec<(usi
 fn links(
     scenario: &Scenario,
     emulator: &EmulatorReport,
-    mut egresses: EgressWatch,
+    mut playouts: PlayoutWatch,
     (origin, lasted): (Time, Span),
 ) -> Vec<LinkResult> {
     let emulated = |number: usize, name: &str| {
@@ -283,7 +284,7 @@ fn links(
         Some(LinkResult { samples: record.finish(), ..result })
     };
     let result = |(number, link): (usize, &crate::scenario::Link)| {
-        egresses.result(number, &link.name, lasted).or_else(|| emulated(number, &link.name))
+        playouts.result(number, &link.name, lasted).or_else(|| emulated(number, &link.name))
     };
     scenario.links.iter().enumerate().filter_map(result).collect()
 }

@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Event, PathId};
 
-use super::egress::EgressRecord;
 use super::media::MediaRecord;
 use super::pair::PairRecord;
 use super::path::{PathRecord, owned};
+use super::playout::PlayoutRecord;
 use super::received::ReceivedRecord;
 use super::row::IntervalRow;
 use super::tcp::{TcpReading, TcpRecord};
@@ -34,8 +34,8 @@ pub(super) struct FlowRecord {
     pacing_resets: u64,
     reports_missing: u64,
     packet: Size,
-    /// Of a session with an egress buffer.
-    egress: Option<EgressRecord>,
+    /// Of a session with a playout buffer.
+    playout: Option<PlayoutRecord>,
     /// Of a TCP connection, which has no events.
     tcp: Option<TcpRecord>,
     /// Of a flow pair.
@@ -65,7 +65,7 @@ impl FlowRecord {
         };
         let tcp = matches!(flow.kind, FlowKind::Tcp(_)).then(|| TcpRecord::new(scenario.warm_up));
         let split = match &flow.kind {
-            FlowKind::Multipath(multipath) => Some(multipath.split.entry.name.to_owned()),
+            FlowKind::Multipath(multipath) => Some(multipath.scheduler.entry.name.to_owned()),
             FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Pair(_) => None,
         };
         let pair = matches!(flow.kind, FlowKind::Pair(_)).then(PairRecord::default);
@@ -77,7 +77,7 @@ impl FlowRecord {
         steps.extend(outages.flat_map(|outage| std::iter::once(outage.at).chain(outage.until)));
         Self {
             packet: flow.packet_size,
-            egress: EgressRecord::new(flow, scenario),
+            playout: PlayoutRecord::new(flow, scenario),
             tcp,
             pair,
             received: is_sampled.then(|| ReceivedRecord::new(scenario.sample_interval)),
@@ -116,18 +116,18 @@ impl FlowRecord {
             }
             Event::Ignored(reason) => *self.ignored.entry(reason.name()).or_default() += 1,
             Event::ContentKnown { packets } => {
-                if let Some(egress) = &mut self.egress {
-                    egress.on_content(*packets);
+                if let Some(playout) = &mut self.playout {
+                    playout.on_content(*packets);
                 }
             }
             Event::Buffered { wait, .. } => {
-                if let Some(egress) = &mut self.egress {
-                    egress.on_buffered(at + *wait);
+                if let Some(playout) = &mut self.playout {
+                    playout.on_buffered(at + *wait);
                 }
             }
             Event::Discarded { .. } => {
-                if let Some(egress) = &mut self.egress {
-                    egress.result.packets_discarded += 1;
+                if let Some(playout) = &mut self.playout {
+                    playout.result.packets_discarded += 1;
                 }
             }
             Event::PacingReset { .. } => self.pacing_resets += 1,
@@ -229,7 +229,7 @@ impl FlowRecord {
             intervals,
             name: self.name,
             controller: self.controller,
-            egress: self.egress.map(|egress| egress.result),
+            playout: self.playout.map(|playout| playout.result),
             tcp: self.tcp.and_then(TcpRecord::finish),
             pair: self.pair.map(|pair| pair.finish(self.warm_up, lasted, &received)),
             received,

@@ -5,11 +5,11 @@
 //! bounded by what is written out in the end.
 
 mod delays;
-mod egress;
 mod flow;
 mod media;
 mod pair;
 mod path;
+mod playout;
 mod received;
 mod row;
 mod tcp;
@@ -73,7 +73,7 @@ impl Recorder {
         self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
     }
 
-    /// The results of a run that lasted so long, in which the machine stood still so often.
+    /// The results of a run that lasted so long, in which the machine stalled so often.
     pub fn finish(self, lasted: Span, stalls: &[Stall]) -> Vec<FlowResult> {
         self.flows.into_iter().map(|flow| flow.finish(lasted, stalls)).collect()
     }

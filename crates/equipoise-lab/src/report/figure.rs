@@ -86,7 +86,7 @@ pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     together.filter_map(mark).collect()
 }
 
-/// The warm-up, what was taken away, and the intervals in which the machine stood still.
+/// The warm-up, what was taken away, and the intervals in which the machine stalled.
 pub(super) fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
     let warm_up =
         Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };
@@ -95,7 +95,7 @@ pub(super) fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shad
         from: interval.start_s,
         to: interval.end_s,
         color: "var(--stall)",
-        name: "the machine stood still in this interval (live)",
+        name: "the machine stalled in this interval (live)",
     });
     let away = report.outages.iter().map(|outage| Shade {
         from: outage.start_s,

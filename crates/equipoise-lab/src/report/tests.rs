@@ -14,7 +14,7 @@ pub(super) fn flow(packets: &[u64]) -> FlowResult {
         HistogramBin { from_s, to_s: from_s + 0.001, packets }
     };
     FlowResult {
-        egress: None,
+        playout: None,
         tcp: None,
         pair: None,
         received: Vec::new(),

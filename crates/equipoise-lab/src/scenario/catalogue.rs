@@ -1,6 +1,6 @@
 //! What a scenario can name.
 
-use equipoise::control::split::{self, BoxedSplitter};
+use equipoise::control::scheduler::{self, BoxedScheduler};
 use equipoise::control::window::{self, BoxedWindowController, WindowContext};
 use equipoise::control::{self, BoxedController, ConfigError, Entry, Parameters, RateContext};
 use equipoise::units::Size;
@@ -34,8 +34,8 @@ pub struct Catalogue {
     pub controllers: Table<BoxedController, RateContext>,
     /// Window laws: `window = { name = … }`.
     pub window_laws: Table<BoxedWindowController, WindowContext>,
-    /// What divides a session among its paths: `split = { name = … }`.
-    pub splitters: Table<BoxedSplitter, Size>,
+    /// What divides a session among its paths: `scheduler = { name = … }`.
+    pub schedulers: Table<BoxedScheduler, Size>,
     /// Traffic models: `source = { kind = … }` of a background flow.
     pub traffic: Table<BoxedTraffic, ()>,
 }
@@ -45,7 +45,7 @@ impl Default for Catalogue {
         Self {
             controllers: Table::new("controller", control::entries()),
             window_laws: Table::new("window law", window::entries()),
-            splitters: Table::new("split", split::entries()),
+            schedulers: Table::new("scheduler", scheduler::entries()),
             traffic: Table::new("traffic model", source::entries()),
         }
     }
@@ -125,12 +125,12 @@ pub struct Choice<C: 'static = BoxedController, X: 'static = RateContext> {
 /// A window law with values for its parameters.
 pub type LawChoice = Choice<BoxedWindowController, WindowContext>;
 /// What divides a session among its paths, with values for its parameters.
-pub type SplitChoice = Choice<BoxedSplitter, Size>;
+pub type SchedulerChoice = Choice<BoxedScheduler, Size>;
 /// A traffic model with values for its parameters.
 pub type TrafficChoice = Choice<BoxedTraffic, ()>;
 
 impl<C, X> Choice<C, X> {
-    /// A fresh one, in a context; that of a controller or a splitter may be the size of the flow's IP packets alone.
+    /// A fresh one, in a context; that of a controller or a scheduler may be the size of the flow's IP packets alone.
     ///
     /// # Errors
     /// [`ConfigError`] if the parameters are not the entry's, which [`Scenario::parse`](super::Scenario::parse) rules out.

@@ -21,6 +21,7 @@ pub struct ContentChoice {
 
 /// What the content is.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum ContentKind {
     /// A packet every so often.
     Constant,

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// Why a scenario cannot be run.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ScenarioError {
     /// The file cannot be read.
     #[error("the file cannot be read")]
@@ -42,6 +43,7 @@ pub enum ScenarioError {
 
 /// What is wrong with an override's path. A value or a key that no scenario has is refused as in a file.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OverrideProblem {
     /// It is not a chain of keys.
     #[error("a path is a chain of keys between dots, such as flow.media.start; a name with a dot stands in quotes")]
@@ -88,6 +90,7 @@ pub enum OverrideProblem {
 
 /// What is wrong with a value.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// It is not a quantity of the right kind.
     #[error(transparent)]
@@ -254,12 +257,12 @@ pub enum Problem {
     /// No video has such moments.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
-    /// Only what a controller is told of can have an egress buffer.
-    #[error("only a flow with a `controller` has an egress")]
-    EgressOfWhat,
-    /// The egress is a link behind which the flow does not come.
+    /// Only what a controller is told of can have a playout buffer.
+    #[error("only a flow with a `controller` has an playout")]
+    PlayoutOfWhat,
+    /// The playout is a link behind which the flow does not come.
     #[error("must be a link of the path, and not its first, as the packets have to come there")]
-    EgressOffPath,
+    PlayoutOffPath,
     /// A TCP connection has a source and another supply.
     #[error("a connection with a `source` has neither `transfer` nor `rate`")]
     SourceOrSupply,
@@ -276,7 +279,7 @@ pub enum Problem {
     #[error("a flow has either a `path`, the names of its links, or `paths`, the names of `[[path]]` sections")]
     PathOrPaths,
     /// Only a controlled session can divide what it sends.
-    #[error("a flow with `paths` has a `controller` for its total, a `report_interval` and a `split`")]
+    #[error("a flow with `paths` has a `controller` for its total, a `report_interval` and a `scheduler`")]
     WhatMultipath,
     /// The key belongs to a flow over several paths.
     #[error("only a flow with `paths` has this")]
@@ -334,11 +337,11 @@ pub enum Problem {
     #[error("a flow with `paths` sends as much as its rate allows; it has no `source`")]
     ContentOverPaths,
     /// The receiver of several paths has no one buffer.
-    #[error("a flow with `paths` has no egress buffer")]
-    EgressOverPaths,
+    #[error("a flow with `paths` has no playout buffer")]
+    PlayoutOverPaths,
     /// A flow pair lacks one of its halves, or has the keys of another flow.
     #[error(
-        "a flow with `pair` has a `path`, a `report_interval` for its RTP half, and `window` or `kernel` or both for its TCP half; it has no `controller`, no `source` and no `egress`"
+        "a flow with `pair` has a `path`, a `report_interval` for its RTP half, and `window` or `kernel` or both for its TCP half; it has no `controller`, no `source` and no `playout`"
     )]
     WhatPair,
     /// The key belongs to a TCP connection that is a flow of its own.

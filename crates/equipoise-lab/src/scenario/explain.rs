@@ -96,8 +96,8 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
         };
         writeln!(out, "    has to send {} of {}: {what}", content.length, content.rate)?;
     }
-    if let Some(link) = flow.egress().and_then(|egress| scenario.links.get(egress)) {
-        writeln!(out, "    leaves the network in front of {}, whose queue is its egress buffer", link.name)?;
+    if let Some(link) = flow.playout().and_then(|playout| scenario.links.get(playout)) {
+        writeln!(out, "    leaves the network in front of {}, whose queue is its playout buffer", link.name)?;
     }
     match &flow.kind {
         FlowKind::Session { controller, report_interval, .. } => {
@@ -164,7 +164,7 @@ fn describe_parameters(given: &Parameters, known: &[Parameter], out: &mut String
 }
 
 fn describe_multipath(multipath: &MultipathFlow, lasts: Span, out: &mut String) -> std::fmt::Result {
-    let MultipathFlow { controller, report_interval, period, split, .. } = multipath;
+    let MultipathFlow { controller, report_interval, period, scheduler, .. } = multipath;
     let periods = (lasts / *period).unwrap_or(0);
     writeln!(
         out,
@@ -172,8 +172,8 @@ fn describe_multipath(multipath: &MultipathFlow, lasts: Span, out: &mut String) 
         controller.entry.name, controller.entry.summary
     )?;
     describe_parameters(&controller.parameters, controller.entry.parameters, out)?;
-    writeln!(out, "    divided by `{}`: {}", split.entry.name, split.entry.summary)?;
-    describe_parameters(&split.parameters, split.entry.parameters, out)?;
+    writeln!(out, "    divided by `{}`: {}", scheduler.entry.name, scheduler.entry.summary)?;
+    describe_parameters(&scheduler.parameters, scheduler.entry.parameters, out)?;
     writeln!(out, "    reports every {report_interval}, split every {period}: {periods} periods")
 }
 

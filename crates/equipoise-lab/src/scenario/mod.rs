@@ -21,7 +21,7 @@ use std::path;
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::LinkConfig;
 
-pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SplitChoice, Table, TrafficChoice};
+pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SchedulerChoice, Table, TrafficChoice};
 pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError};
 pub use multipath::{MultipathFlow, Outage, Path};
@@ -45,7 +45,7 @@ pub struct Scenario {
     pub warm_up: Span,
     /// Seed of the first run.
     pub seed: u64,
-    /// Time between two samples of the connections' and links' states, where there are TCP flows, flow pairs or egress buffers,
+    /// Time between two samples of the connections' and links' states, where there are TCP flows, flow pairs or playout buffers,
     /// and of the rates at the receivers.
     pub sample_interval: Span,
     /// Whether the rates of IP packets at all flows' receivers are sampled; those of flow pairs always are.
@@ -101,6 +101,7 @@ pub struct Rtcp {
 
 /// What a flow sends.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum FlowKind {
     /// Media at the rate of a controller.
     Session {
@@ -110,9 +111,9 @@ pub enum FlowKind {
         report_interval: Span,
         /// What it has to send; `None` for as much as the rate allows.
         content: Option<ContentChoice>,
-        /// The link, by its place in [`Scenario::links`], whose queue is the receiver's egress buffer: the receiver stands in
+        /// The link, by its place in [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver stands in
         /// front of it. One of the path's; `None` for a receiver at the end of the path.
-        egress: Option<usize>,
+        playout: Option<usize>,
         /// The one-way delay that the controller tries to hold.
         target: Option<Span>,
     },
@@ -142,9 +143,9 @@ impl Flow {
     }
 
     /// The link in front of which the flow leaves the network, if it does.
-    pub const fn egress(&self) -> Option<usize> {
+    pub const fn playout(&self) -> Option<usize> {
         match self.kind {
-            FlowKind::Session { egress, .. } => egress,
+            FlowKind::Session { playout, .. } => playout,
             FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => None,
         }
     }
@@ -158,11 +159,11 @@ impl Flow {
         }
     }
 
-    /// The links that its packets pass in the network: those of the path before its egress.
+    /// The links that its packets pass in the network: those of the path before its playout.
     pub fn network(&self) -> &[usize] {
         let whole = self.path.as_slice();
-        let egress = self.egress().and_then(|egress| whole.iter().position(|link| *link == egress));
-        egress.and_then(|egress| whole.get(..egress)).unwrap_or(whole)
+        let playout = self.playout().and_then(|playout| whole.iter().position(|link| *link == playout));
+        playout.and_then(|playout| whole.get(..playout)).unwrap_or(whole)
     }
 
     /// The TCP connection that it is, or has as a half.
@@ -220,11 +221,11 @@ impl Scenario {
         check::scenario(&overrides::apply(text, overrides)?, catalogue)
     }
 
-    /// Whether connections' and links' states are sampled: if there are TCP flows, flow pairs or egress buffers, or if the rates
+    /// Whether connections' and links' states are sampled: if there are TCP flows, flow pairs or playout buffers, or if the rates
     /// at the receivers are asked for.
     pub fn is_sampled(&self) -> bool {
         let is_sampled =
-            |flow: &Flow| matches!(flow.kind, FlowKind::Tcp(_) | FlowKind::Pair(_)) || flow.egress().is_some();
+            |flow: &Flow| matches!(flow.kind, FlowKind::Tcp(_) | FlowKind::Pair(_)) || flow.playout().is_some();
         self.receiver_rates || self.flows.iter().any(is_sampled)
     }
 

@@ -1,7 +1,7 @@
 use equipoise::units::Span;
 use equipoise_session::PathChange;
 
-use super::{Choice, SplitChoice};
+use super::{Choice, SchedulerChoice};
 
 /// A way through the network by its name, of which a flow may use several.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct MultipathFlow {
     /// Time between two splits.
     pub period: Span,
     /// What divides the total.
-    pub split: SplitChoice,
+    pub scheduler: SchedulerChoice,
     /// The paths by their place in [`Scenario::paths`](super::Scenario::paths); to the session they have numbers from 0.
     pub paths: Vec<usize>,
     /// The mean one-way delay that the controller tries to hold.

@@ -26,6 +26,7 @@ pub struct PairFlow {
 
 /// What controls the rate of a running period, which begins at the rate that TCP had and never exceeds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum RunningLaw {
     /// Reported loss lowers the rate, and nothing raises it (Tobe 1999, Sec. 4).
     Loss(RunningConfig),

@@ -60,14 +60,14 @@ pub(super) struct RawFlow {
     pub(super) path: Option<Vec<Spanned<String>>>,
     pub(super) back: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) paths: Option<Spanned<Vec<Spanned<String>>>>,
-    pub(super) split: Option<BTreeMap<String, Spanned<Value>>>,
+    pub(super) scheduler: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) period: Option<Spanned<Value>>,
     pub(super) packet_size: Spanned<Value>,
     pub(super) start: Option<Spanned<Value>>,
     pub(super) report_interval: Option<Spanned<Value>>,
     pub(super) controller: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) source: Option<RawSource>,
-    pub(super) egress: Option<Spanned<String>>,
+    pub(super) playout: Option<Spanned<String>>,
     pub(super) stop: Option<Spanned<Value>>,
     pub(super) window: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) kernel: Option<Spanned<String>>,
@@ -168,12 +168,12 @@ impl RawFlow {
 
     /// Whether a key is given that makes it a flow of another kind than a flow pair.
     pub(super) const fn has_other_than_a_pair(&self) -> bool {
-        self.controller.is_some() || self.source.is_some() || self.egress.is_some()
+        self.controller.is_some() || self.source.is_some() || self.playout.is_some()
     }
 
     /// A key that is given and belongs to flows over several paths alone.
     pub(super) fn multipath_only(&self) -> Option<&'static str> {
-        let given = [("split", self.split.is_some()), ("period", self.period.is_some())];
+        let given = [("scheduler", self.scheduler.is_some()), ("period", self.period.is_some())];
         given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
     }
 

@@ -50,6 +50,7 @@ impl TcpFlow {
 
 /// How a window law comes to know its path's bandwidth.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum BandwidthSource {
     /// It does not.
     Unknown,

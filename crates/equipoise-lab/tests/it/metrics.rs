@@ -4,7 +4,7 @@ use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_lab::record::Recorder;
 use equipoise_lab::result::Stall;
 use equipoise_lab::scenario::Scenario;
-use equipoise_session::{Event, Ignored};
+use equipoise_session::{DropReason, Event};
 
 const SCENARIO: &str = r#"
 name = "by-hand"
@@ -61,7 +61,7 @@ fn intervals_and_criteria_are_those_of_the_hand() {
     for (millis, delay) in [(3100, Some(11)), (3200, None)] {
         packet(&mut recorder, millis, delay);
     }
-    recorder.on_event(Span::from_secs(3), 0, &Event::Ignored(Ignored::Foreign));
+    recorder.on_event(Span::from_secs(3), 0, &Event::Ignored(DropReason::Foreign));
     recorder.on_event(Span::from_secs(3), 0, &Event::PacingReset { late: Span::from_millis(50) });
     let stalls = [Stall { start_s: 2.2, end_s: 2.4 }];
     let flows = recorder.finish(Span::from_secs(8), &stalls);

@@ -182,7 +182,7 @@ path = ["access", "bottleneck"]
 packet_size = "1000 B"
 report_interval = "1 s"
 controller = { name = "tq" }
-egress = "bottleneck"
+playout = "bottleneck"
 source = { kind = "video", rate = "1 Mbit/s", length = "30 s", peak = 5, cv = 0.5, adapt = "quantise" }
 
 [[flow]]
@@ -194,17 +194,17 @@ source = { kind = "constant", rate = "1 Mbit/s", length = "30 s" }
 "#;
 
 #[test]
-fn content_and_egress_say_what_was_meant_or_are_refused() {
+fn content_and_playout_say_what_was_meant_or_are_refused() {
     let scenario = Scenario::parse(CONTENT).expect("a right scenario");
-    assert_eq!((scenario.flows[0].network(), scenario.flows[0].egress()), (&[0][..], Some(1)));
+    assert_eq!((scenario.flows[0].network(), scenario.flows[0].playout()), (&[0][..], Some(1)));
     assert_eq!(scenario.flows[1].network(), [0, 1]);
     let explained = scenario.explain();
     for words in ["has to send 30 s of 1 Mbit/s: synthetic video", "quantised", "in front of bottleneck"] {
         assert!(explained.contains(words), "{words} is missing from {explained}");
     }
     let wrong: &[(&str, &str, &[&str])] = &[
-        ("egress = \"bottleneck\"", "egress = \"access\"", &["line 22", "not its first"]),
-        ("egress = \"bottleneck\"", "egress = \"nowhere\"", &["line 22", "a link of the path"]),
+        ("playout = \"bottleneck\"", "playout = \"access\"", &["line 22", "not its first"]),
+        ("playout = \"bottleneck\"", "playout = \"nowhere\"", &["line 22", "a link of the path"]),
         ("peak = 5, cv = 0.5", "peak = 5", &["line 23", "either a `trace`, or `peak` and `cv`"]),
         ("cv = 0.5", "cv = 5.0", &["line 23", "cv = 5.0", "they can by"]),
         ("cv = 0.5", "cv = 0.5, on = \"1 s\"", &["line 23", "a video source does not have this; it has `kind`"]),
@@ -223,7 +223,7 @@ fn content_and_egress_say_what_was_meant_or_are_refused() {
         ),
         (
             "window = { name = \"reno\" }",
-            "egress = \"bottleneck\"\nwindow = { name = \"reno\" }",
+            "playout = \"bottleneck\"\nwindow = { name = \"reno\" }",
             &["line 29", "only a flow with a `controller`"],
         ),
     ];
@@ -266,7 +266,7 @@ paths = ["lte", "wimax"]
 packet_size = "500 B"
 report_interval = "1 s"
 controller = { name = "cbr", rate = "1.5 Mbit/s" }
-split = { name = "single", path = 1 }
+scheduler = { name = "single", path = 1 }
 "#;
 
 #[test]
@@ -296,16 +296,20 @@ fn several_paths_say_what_was_meant_or_are_refused() {
         ("path = 1", "path = 2", &["line 31", "path = 2", "2 paths, which count from 0"]),
         ("\"single\", path = 1", "\"single\"", &["line 31", "needs `path`"]),
         ("\"single\", path = 1", "\"all\"", &["line 31", "there are: ap, single, equal, min-delay"]),
-        ("name = \"single\", path = 1", "probe = \"1 kbit/s\"", &["line 26", "a split needs a `name`"]),
-        ("split = { name = \"single\", path = 1 }", "", &["line 26", "has a `controller` for its total"]),
-        ("split = {", "period = \"0.5 s\"\nsplit = {", &["line 31", "must be the report interval, 1 s, or more"]),
-        ("split = {", "path = [\"lte\"]\nsplit = {", &["line 26", "either a `path`"]),
-        ("paths = [\"lte\", \"wimax\"]", "path = [\"lte\"]", &["line 26", "split", "only a flow with `paths`"]),
-        ("paths = [\"lte\", \"wimax\"]", "", &["line 26", "either a `path`"]),
-        ("split = {", "egress = \"wimax\"\nsplit = {", &["line 31", "no egress buffer"]),
+        ("name = \"single\", path = 1", "probe = \"1 kbit/s\"", &["line 26", "a scheduler needs a `name`"]),
+        ("scheduler = { name = \"single\", path = 1 }", "", &["line 26", "has a `controller` for its total"]),
         (
-            "split = {",
-            "source = { kind = \"constant\", rate = \"1 Mbit/s\", length = \"1 s\" }\nsplit = {",
+            "scheduler = {",
+            "period = \"0.5 s\"\nscheduler = {",
+            &["line 31", "must be the report interval, 1 s, or more"],
+        ),
+        ("scheduler = {", "path = [\"lte\"]\nscheduler = {", &["line 26", "either a `path`"]),
+        ("paths = [\"lte\", \"wimax\"]", "path = [\"lte\"]", &["line 26", "scheduler", "only a flow with `paths`"]),
+        ("paths = [\"lte\", \"wimax\"]", "", &["line 26", "either a `path`"]),
+        ("scheduler = {", "playout = \"wimax\"\nscheduler = {", &["line 31", "no playout buffer"]),
+        (
+            "scheduler = {",
+            "source = { kind = \"constant\", rate = \"1 Mbit/s\", length = \"1 s\" }\nscheduler = {",
             &["line 31", "it has no `source`"],
         ),
         (

@@ -84,7 +84,7 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     })
     .expect("sockets on loopback");
     assert_eq!((run.world, run.complete), (World::Live, false));
-    // A machine that stands still for an interval gives more than one row at once.
+    // A machine that stalls for an interval gives more than one row at once.
     assert!(rows >= 3, "{rows}");
     assert!(run.lasted_s >= 1.5 && run.lasted_s < 10.0, "{}", run.lasted_s);
     let media = &run.flows[0];

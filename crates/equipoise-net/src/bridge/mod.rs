@@ -61,7 +61,7 @@ pub struct BridgeReport {
     pub start: Time,
     /// How long it ran.
     pub lasted: Span,
-    /// When the machine stood still.
+    /// When the machine stalled.
     pub stalls: Stalls,
 }
 

@@ -25,7 +25,7 @@ pub struct Punctuality {
     pub quiet_packets: u64,
 }
 
-/// Collects lateness, with and without the windows in which the machine stood still.
+/// Collects lateness, with and without the windows in which the machine stalled.
 ///
 /// A window is judged only when the next one has passed, so that the watchdog has run since.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ mod tests {
         let log = StallLog::default();
         let mut meter = PunctualityMeter::new(log.clone());
         for ms in 0..1000 {
-            // From 420 to 460 the machine stands still; what was due then leaves at 460.
+            // From 420 to 460 the machine stalls; what was due then leaves at 460.
             let stood = (420..460).contains(&ms);
             let now = if stood { millis(460) } else { millis(ms) + Span::from_micros(10) };
             if ms == 460 {

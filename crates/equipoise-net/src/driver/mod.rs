@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use equipoise::units::{Size, Span};
 use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit, Wake, WakeReason};
 
-use crate::mailbox::{Inbox, Letter};
+use crate::channel::{Message, PayloadReceiver};
 use crate::thread::{STOP_CHECK, Worker};
 use crate::transport::{Arrival, Plain, Transport, check_count};
 use crate::{NetError, Socket, SocketStats, Time, TimestampSource};
@@ -153,14 +153,14 @@ where
     drive(&host.name, endpoint, Plain::new(host.paths), observer, None)
 }
 
-/// Runs an endpoint on a thread of its own, which speaks through `transport` and has its payload from `inbox`. Once nobody
-/// can send it letters any more and all payload has left, it ends.
+/// Runs an endpoint on a thread of its own, which speaks through `transport` and has its payload from `queue`. Once nobody
+/// can send it payload any more and all payload has left, it ends.
 pub(crate) fn drive<E, O>(
     name: &str,
     endpoint: E,
     transport: impl Transport + Send + 'static,
     observer: O,
-    inbox: Option<Inbox>,
+    queue: Option<PayloadReceiver>,
 ) -> Result<Running<E, O>, NetError>
 where
     E: Endpoint + Send + 'static,
@@ -170,7 +170,7 @@ where
         endpoint,
         observer,
         transport,
-        inbox,
+        queue,
         payload: Vec::new(),
         foreign: 0,
         media: MediaTimer::default(),
@@ -186,7 +186,7 @@ struct Driver<E, O, T> {
     endpoint: E,
     observer: O,
     transport: T,
-    inbox: Option<Inbox>,
+    queue: Option<PayloadReceiver>,
     /// Payload that the endpoint has had no room for yet.
     payload: Vec<u8>,
     foreign: u64,
@@ -214,8 +214,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
             if !self.ended {
                 self.take_payload()?;
                 self.ring()?;
-                if let Some(inbox) = &self.inbox {
-                    inbox.note_unsent(self.payload.len() + self.endpoint.waiting());
+                if let Some(queue) = &self.queue {
+                    queue.note_unsent(self.payload.len() + self.endpoint.waiting());
                 }
                 self.wait()?;
             }
@@ -266,11 +266,11 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
 
     /// Hands over payload while there is room for it.
     fn take_payload(&mut self) -> Result<(), NetError> {
-        while let Some(inbox) = &mut self.inbox {
+        while let Some(queue) = &mut self.queue {
             if self.payload.is_empty() {
-                match inbox.take() {
-                    Letter::Payload(payload, _) => self.payload = payload,
-                    Letter::None | Letter::Closed => break,
+                match queue.take() {
+                    Message::Payload(payload, _) => self.payload = payload,
+                    Message::None | Message::Closed => break,
                 }
             }
             if self.payload.len() > self.endpoint.room() {
@@ -288,7 +288,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
 
     /// Whether all payload has left, and no more can come.
     fn is_done(&self) -> bool {
-        let closed = self.inbox.as_ref().is_some_and(Inbox::is_closed);
+        let closed = self.queue.as_ref().is_some_and(PayloadReceiver::is_closed);
         closed && self.payload.is_empty() && self.endpoint.waiting() == 0
     }
 
@@ -334,9 +334,9 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
     /// Sleeps until then, or until there is something to read.
     fn wait_until(&mut self, until: Time) -> Result<(), NetError> {
         // While payload waits for room, the next payload is none of our business.
-        let bell = self.inbox.as_ref().filter(|_| self.payload.is_empty()).map(Inbox::bell);
+        let wakeup = self.queue.as_ref().filter(|_| self.payload.is_empty()).map(PayloadReceiver::wakeup);
         // What was left unread ends the wait at once.
-        self.readable = self.transport.links_mut().wait(bell, until)?;
+        self.readable = self.transport.links_mut().wait(wakeup, until)?;
         self.looked = self.now();
         Ok(())
     }

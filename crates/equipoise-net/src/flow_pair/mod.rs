@@ -117,6 +117,7 @@ pub struct PairState {
 
 /// Why a part of an ADU was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The ADU would be longer than any may be; it may be ended with what it has.
     #[error("an ADU of {found} bytes is too long; it may have {most}")]

@@ -32,7 +32,7 @@ pub(super) struct Shared {
     pub(super) end: OnceLock<PairEnd>,
     /// The thread waits for room; it is rung when there may be some.
     held: AtomicBool,
-    bell: EventFd,
+    wakeup: EventFd,
 }
 
 impl Shared {
@@ -40,9 +40,9 @@ impl Shared {
     pub(super) const MOST: usize = 1 << 20;
 
     pub(super) fn new() -> Result<Self, NetError> {
-        let bell = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
-        let bell = bell.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
-        Ok(Self { waiting: AtomicUsize::new(0), end: OnceLock::new(), held: AtomicBool::new(false), bell })
+        let wakeup = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+        let wakeup = wakeup.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
+        Ok(Self { waiting: AtomicUsize::new(0), end: OnceLock::new(), held: AtomicBool::new(false), wakeup })
     }
 
     /// The application has taken an ADU of so many bytes.
@@ -50,7 +50,7 @@ impl Shared {
         self.waiting.fetch_sub(bytes, Ordering::SeqCst);
         if self.held.swap(false, Ordering::SeqCst) {
             // It fails only when its counter overflows, and then it is ringing anyway.
-            let _ = self.bell.write(1);
+            let _ = self.wakeup.write(1);
         }
     }
 }
@@ -230,13 +230,13 @@ impl<O: Observer> Receiving<O> {
         let until = self.end.wake().map_or(check, |wake| check.min(wake.at.assume_clock()));
         let mut waiting = [
             PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.shared.bell.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.shared.wakeup.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.stream.as_fd(), PollFlags::POLLIN),
         ];
         let reads = self.over.is_none() && self.used == self.piece.len() && self.end.wants_tcp();
         wait_readable(&mut waiting[..if reads { 3 } else { 2 }], self.socket.clock(), until)?;
         // It rang, or it did not.
-        let _ = self.shared.bell.read();
+        let _ = self.shared.wakeup.read();
         Ok(())
     }
 

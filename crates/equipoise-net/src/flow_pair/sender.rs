@@ -12,11 +12,11 @@ use super::connection::{Connection, idle_window};
 use super::hello::{self, Link, Opened, overhead};
 use super::sending::{Sending, Supply};
 use super::{PairConfig, PairState, SendError};
+use crate::channel::channel;
 use crate::leaving::{Leaving, blocking};
-use crate::mailbox::mailbox;
 use crate::secure::random;
 use crate::thread::Worker;
-use crate::{Clock, Mailbox, NetError, Socket, Time};
+use crate::{Clock, NetError, PayloadSender, Socket, Time};
 
 /// A dynamic payload type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
@@ -29,7 +29,7 @@ const LONGEST: usize = AduHeader::LONGEST as usize;
 #[derive(Debug)]
 pub struct PairSender {
     thread: Leaving<Worker<Result<(), NetError>>>,
-    mailbox: Mailbox,
+    payloads: PayloadSender,
     state: Arc<Mutex<PairState>>,
     local: SocketAddr,
     /// Bytes of the ADU that is not ended yet.
@@ -59,10 +59,10 @@ impl PairSender {
         let open = open(peer, &Link::from(config), &clock, ssrc)?;
         let end = end(peer, config, &clock, ssrc)?;
         let (local, state) = (open.local, open.state.clone());
-        let (mailbox, inbox) = mailbox()?;
-        let sending = Sending::new(end, open, Supply::Mailbox { inbox, letter: None }, observe);
+        let (payloads, queue) = channel()?;
+        let sending = Sending::new(end, open, Supply::Application { queue, message: None }, observe);
         let thread = Leaving::new(Worker::spawn("pair sender", move |stop| sending.run(stop))?);
-        Ok(Self { thread, mailbox, state, local, open: 0 })
+        Ok(Self { thread, payloads, state, local, open: 0 })
     }
 
     /// Opens a flow as [`connect`](Self::connect) does; a task waits instead of a thread.
@@ -96,12 +96,12 @@ impl PairSender {
     fn send_as(&mut self, data: &[u8], end: bool) -> Result<(), SendError> {
         self.check(data)?;
         let (parts, last) = split(data, end);
-        for part in parts.chunks(Mailbox::PART) {
-            self.mailbox.push_part(part, false)?;
+        for part in parts.chunks(PayloadSender::PART) {
+            self.payloads.push_part(part, false)?;
             self.open += part.len();
         }
         if end {
-            self.mailbox.push_part(last, true)?;
+            self.payloads.push_part(last, true)?;
             self.open = 0;
         }
         Ok(())
@@ -130,12 +130,12 @@ impl PairSender {
     async fn send_as_async(&mut self, data: &[u8], end: bool) -> Result<(), SendError> {
         self.check(data)?;
         let (parts, last) = split(data, end);
-        for part in parts.chunks(Mailbox::PART) {
-            self.mailbox.push_part_async(part, false).await?;
+        for part in parts.chunks(PayloadSender::PART) {
+            self.payloads.push_part_async(part, false).await?;
             self.open += part.len();
         }
         if end {
-            self.mailbox.push_part_async(last, true).await?;
+            self.payloads.push_part_async(last, true).await?;
             self.open = 0;
         }
         Ok(())
@@ -148,7 +148,7 @@ impl PairSender {
 
     /// Bytes that were given and that neither transport has taken.
     pub fn waiting(&self) -> usize {
-        self.mailbox.waiting()
+        self.payloads.waiting()
     }
 
     /// How the flow stands, and what its host lets it do.
@@ -169,8 +169,8 @@ impl PairSender {
     /// # Errors
     /// What made the flow fail, if something did.
     pub fn close(self) -> Result<PairState, NetError> {
-        let Self { thread, mailbox, state, .. } = self;
-        drop(mailbox);
+        let Self { thread, payloads, state, .. } = self;
+        drop(payloads);
         if let Some(thread) = thread.take() {
             thread.join()??;
         }
@@ -183,8 +183,8 @@ impl PairSender {
     /// # Errors
     /// As [`close`](Self::close).
     pub async fn close_async(self) -> Result<PairState, NetError> {
-        let Self { thread, mailbox, state, .. } = self;
-        drop(mailbox);
+        let Self { thread, payloads, state, .. } = self;
+        drop(payloads);
         thread.end(|thread| thread.join()?).await?;
         Ok(last(&state))
     }
@@ -226,7 +226,8 @@ pub(super) fn last(state: &Mutex<PairState>) -> PairState {
 
 /// What goes before the last part, and the part that ends the ADU where it does.
 fn split(data: &[u8], end: bool) -> (&[u8], &[u8]) {
-    let before = if end { data.len().saturating_sub(1) / Mailbox::PART * Mailbox::PART } else { data.len() };
+    let before =
+        if end { data.len().saturating_sub(1) / PayloadSender::PART * PayloadSender::PART } else { data.len() };
     data.split_at(before)
 }
 

@@ -10,9 +10,9 @@ use nix::poll::{PollFd, PollFlags};
 use super::PairState;
 use super::connection::{Connection, Moved, at_port};
 use super::sender::Open;
+use crate::channel::{Message, PayloadReceiver};
 use crate::datagram::MAX_PAYLOAD;
 use crate::driver::MediaTimer;
-use crate::mailbox::{Inbox, Letter};
 use crate::secure::protection::source_of;
 use crate::socket::wait_readable;
 use crate::thread::STOP_CHECK;
@@ -25,8 +25,8 @@ const IDLE_LOOK: Span = Span::from_millis(1);
 
 /// What there is to send.
 pub(super) enum Supply {
-    /// What an application gives, of which the pair has had no room yet for `letter`.
-    Mailbox { inbox: Inbox, letter: Option<(Vec<u8>, bool)> },
+    /// What an application gives, of which the pair has had no room yet for `message`.
+    Application { queue: PayloadReceiver, message: Option<(Vec<u8>, bool)> },
     /// Always another ADU, with these bytes.
     Endless(Vec<u8>),
 }
@@ -79,8 +79,8 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
             self.serve_tcp()?;
             self.ring()?;
             if !self.ended {
-                if let Supply::Mailbox { inbox, letter } = &self.supply {
-                    inbox.note_unsent(letter.as_ref().map_or(0, |(bytes, _)| bytes.len()) + self.end.waiting());
+                if let Supply::Application { queue, message } = &self.supply {
+                    queue.note_unsent(message.as_ref().map_or(0, |(bytes, _)| bytes.len()) + self.end.waiting());
                 }
                 self.wait()?;
             }
@@ -105,16 +105,16 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         loop {
             let now = self.now();
             match &mut self.supply {
-                Supply::Mailbox { inbox, letter } => {
-                    if letter.is_none() {
-                        match inbox.take() {
-                            Letter::Payload(bytes, end) => *letter = Some((bytes, end)),
-                            Letter::None => return Ok(()),
-                            Letter::Closed => return self.handle(now, Input::Stop),
+                Supply::Application { queue, message } => {
+                    if message.is_none() {
+                        match queue.take() {
+                            Message::Payload(bytes, end) => *message = Some((bytes, end)),
+                            Message::None => return Ok(()),
+                            Message::Closed => return self.handle(now, Input::Stop),
                         }
                     }
                     let room = self.end.room();
-                    let Some((bytes, end)) = letter.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
+                    let Some((bytes, end)) = message.take_if(|(bytes, _)| room > 0 && bytes.len() <= room) else {
                         return Ok(());
                     };
                     // There is room, and no ADU is too long: the application's side saw to it.
@@ -223,16 +223,16 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         }
         if until > now {
             // While there is no room, the application's next bytes are none of our business.
-            let bell = match &self.supply {
-                Supply::Mailbox { inbox, letter: None } => Some(inbox.bell()),
-                Supply::Mailbox { .. } | Supply::Endless(_) => None,
+            let wakeup = match &self.supply {
+                Supply::Application { queue, message: None } => Some(queue.wakeup()),
+                Supply::Application { .. } | Supply::Endless(_) => None,
             };
             let mut waiting = [
                 PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
                 self.tcp.poll(self.end.tcp_awaited()),
-                PollFd::new(bell.unwrap_or(self.socket.as_fd()), PollFlags::POLLIN),
+                PollFd::new(wakeup.unwrap_or(self.socket.as_fd()), PollFlags::POLLIN),
             ];
-            let count = if bell.is_some() { 3 } else { 2 };
+            let count = if wakeup.is_some() { 3 } else { 2 };
             wait_readable(&mut waiting[..count], &clock, until.min(check))?;
         }
         if spins && self.now() >= until {
@@ -268,6 +268,6 @@ fn note(state: &mut PairState, event: &Event) {
         Event::Rtp(equipoise_session::Event::RateDecided { rate, .. }) if state.period == Period::Running => {
             state.rate = Some(rate);
         }
-        Event::Rtp(_) | Event::TcpBroken | Event::Ended => {}
+        _ => {}
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::measurement::{Reception, moments};
 use super::news::{Publisher, publisher};
 use crate::leaving::{Leaving, blocking};
-use crate::{Clock, End, HostStats, NetError, Server, ServerConfig, Session, Socket, Time, Visitor};
+use crate::{Clock, End, HostStats, NetError, Server, ServerConfig, Session, SessionObserver, Socket, Time};
 
 /// Sessions that may wait to be accepted. Ours: as many as wait at a listening socket by long custom.
 const BACKLOG: usize = 128;
@@ -177,7 +177,7 @@ impl Delivery {
     }
 }
 
-impl Visitor for Porter {
+impl SessionObserver for Porter {
     fn on_open(&mut self, _now: Time, session: &Session) {
         let (sender, queue) = mpsc::channel(Incoming::MOST_PACKETS);
         let (publisher, measurements) = publisher(&self.runtime, Reception::default());

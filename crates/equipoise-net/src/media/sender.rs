@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::measurement::{Measurement, Summary, Tally};
 use super::news::publisher;
 use crate::leaving::{Leaving, blocking};
-use crate::{Clock, Closed, Mailbox, NetError, Running, SendConfig, Socket, send};
+use crate::{Clock, Closed, NetError, PayloadSender, Running, SendConfig, Socket, send};
 
 /// The sending end of a session, for tasks.
 ///
@@ -18,7 +18,7 @@ use crate::{Clock, Closed, Mailbox, NetError, Running, SendConfig, Socket, send}
 #[derive(Debug)]
 pub struct MediaSender {
     running: Leaving<Running<Sender, Tally>>,
-    mailbox: Mailbox,
+    payloads: PayloadSender,
     config: SendConfig,
     local: SocketAddr,
     rate: watch::Receiver<Rate>,
@@ -59,22 +59,22 @@ impl MediaSender {
         let tally = Tally::new(rate_publisher, publisher);
         // The handshake waits for an answer.
         blocking(move || {
-            let (running, mailbox) = send(socket, &config, controller, tally)?;
-            let (running, mailbox) = (Leaving::new(running), mailbox.ok_or(NetError::NothingToCarry)?);
-            Ok(Self { running, mailbox, config, local, rate, measurement })
+            let (running, payloads) = send(socket, &config, controller, tally)?;
+            let (running, payloads) = (Leaving::new(running), payloads.ok_or(NetError::NothingToCarry)?);
+            Ok(Self { running, payloads, config, local, rate, measurement })
         })
         .await
     }
 
     /// Sends the next bytes of the stream, of any length, or one RTP packet, and waits while there is no room for it:
-    /// while [`Mailbox::MOST`] bytes wait already, besides as many in the session itself.
+    /// while [`PayloadSender::MOST`] bytes wait already, besides as many in the session itself.
     ///
     /// Where it is given up before it ends, some part of the payload from its beginning is sent; of 64 kB or less, nothing.
     ///
     /// # Errors
     /// [`Closed`] where the session is over.
     pub async fn send(&self, payload: &[u8]) -> Result<(), Closed> {
-        self.mailbox.push_async(payload).await
+        self.payloads.push_async(payload).await
     }
 
     /// Sends payload where there is room for all of it at once; false where there is not, and nothing is sent. For live
@@ -83,13 +83,13 @@ impl MediaSender {
     /// # Errors
     /// [`Closed`] where the session is over.
     pub fn try_send(&self, payload: &[u8]) -> Result<bool, Closed> {
-        self.mailbox.try_push(payload)
+        self.payloads.try_push(payload)
     }
 
     /// Bytes that were given and have not left; divided by the rate, how late the next ones leave. Live media has to keep this
     /// small itself, by giving less than the rate for a while.
     pub fn waiting(&self) -> usize {
-        self.mailbox.waiting()
+        self.payloads.waiting()
     }
 
     /// The rate that the controller allows, of IP packets; see [`payload_rate`](Self::payload_rate). Closed when the session
@@ -121,8 +121,8 @@ impl MediaSender {
     /// # Errors
     /// What made the session fail, if something did.
     pub async fn close(self) -> Result<Summary, NetError> {
-        let Self { running, mailbox, mut measurement, .. } = self;
-        drop(mailbox);
+        let Self { running, payloads, mut measurement, .. } = self;
+        drop(payloads);
         while measurement.changed().await.is_ok() {}
         let finished = running.end(Running::join).await?;
         let tally = finished.observer;

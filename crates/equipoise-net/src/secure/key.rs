@@ -20,6 +20,7 @@ pub struct Key {
 
 /// Why a secret is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// It could be guessed.
     #[error("the key has {found} bytes; it needs {min} or more, such as `head -c 32 /dev/urandom | base64` gives")]

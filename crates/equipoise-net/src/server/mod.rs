@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use equipoise::measure::ClockMap;
 use equipoise::units::{ReceiverClock, Size, Span};
 use equipoise_session::multipath::{self, MAX_PATHS};
-use equipoise_session::rtp::{self, Clocks, Payload, PlayoutConfig, ReceiverConfig, SessionError};
-use equipoise_session::{Endpoint, Event, Ignored, Input, Output, PathId};
+use equipoise_session::rtp::{self, Clocks, Payload, ReceiverConfig, ReorderConfig, SessionError};
+use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId};
 
 use crate::batch::Batch;
 use crate::secure::handshake::{CookieJar, LENGTH, Message, Open, is_authentic, is_handshake};
@@ -24,7 +24,7 @@ pub struct ServerConfig {
     /// What both hosts know; `None` takes sessions that anybody may read and forge, and no others.
     pub key: Option<Key>,
     /// How payload is given out.
-    pub playout: PlayoutConfig,
+    pub reorder: ReorderConfig,
     /// Sessions at once; a session takes up to 0.5 MB.
     pub most_sessions: usize,
     /// How long a session may be silent before it is given up.
@@ -36,8 +36,8 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// A server with this key, or without security.
     pub fn new(key: Option<Key>) -> Self {
-        let (playout, cname) = (PlayoutConfig::default(), "receiver@equipoise".to_owned());
-        Self { key, playout, most_sessions: 1000, idle: Span::from_secs(30), cname }
+        let (reorder, cname) = (ReorderConfig::default(), "receiver@equipoise".to_owned());
+        Self { key, reorder, most_sessions: 1000, idle: Span::from_secs(30), cname }
     }
 
     /// The receiving end of a session: its own source, the sender's, and what it carries.
@@ -46,7 +46,7 @@ impl ServerConfig {
         ReceiverConfig {
             payload,
             clocks: Clocks::Apart,
-            playout: self.playout,
+            reorder: self.reorder,
             overhead: Size::from_bytes(overhead),
             ..ReceiverConfig::new(ssrc, self.cname.clone(), sender_ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
         }
@@ -80,7 +80,7 @@ pub enum End {
 }
 
 /// Sees what a server's sessions do, on the server's thread.
-pub trait Visitor {
+pub trait SessionObserver {
     /// A session is open.
     fn on_open(&mut self, _now: Time, _session: &Session) {}
     /// A session did or saw something.
@@ -95,7 +95,7 @@ pub trait Visitor {
     /// A session is over.
     fn on_end(&mut self, _now: Time, _session: &Session, _why: End) {}
     /// A datagram belongs to no session, or is not what it seems.
-    fn on_ignored(&mut self, _now: Time, _reason: Ignored) {}
+    fn on_ignored(&mut self, _now: Time, _reason: DropReason) {}
 }
 
 /// A server on its thread. It is told to stop, at the latest, when this is dropped.
@@ -105,7 +105,7 @@ pub struct Server<V> {
     address: SocketAddr,
 }
 
-impl<V: Visitor + Send + 'static> Server<V> {
+impl<V: SessionObserver + Send + 'static> Server<V> {
     /// Starts to receive at `socket`.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ struct State<V> {
     wire: Vec<u8>,
 }
 
-impl<V: Visitor> State<V> {
+impl<V: SessionObserver> State<V> {
     fn new(socket: Socket, config: ServerConfig, visitor: V) -> Self {
         let next_sweep = socket.clock().now() + SWEEP;
         Self {
@@ -240,15 +240,15 @@ impl<V: Visitor> State<V> {
             return self.on_message(now, from, datagram);
         }
         let Some(ssrc) = source_of(datagram) else {
-            self.ignore(now, Ignored::Malformed);
+            self.ignore(now, DropReason::Malformed);
             return Ok(());
         };
         let Some(live) = self.live.get_mut(&ssrc) else {
-            self.ignore(now, Ignored::Foreign);
+            self.ignore(now, DropReason::Foreign);
             return Ok(());
         };
         if self.config.key.is_none() && live.path_from(from).is_none() {
-            self.ignore(now, Ignored::Foreign);
+            self.ignore(now, DropReason::Foreign);
             return Ok(());
         }
         let mut plain = std::mem::take(&mut self.plain);
@@ -260,20 +260,20 @@ impl<V: Visitor> State<V> {
             self.step(now, ssrc, Input::Datagram { path, datagram: &plain });
         } else {
             self.foreign += 1;
-            self.visitor.on_event(now, &live.session, &Event::Ignored(Ignored::Forged));
+            self.visitor.on_event(now, &live.session, &Event::Ignored(DropReason::Forged));
         }
         self.plain = plain;
         Ok(())
     }
 
-    fn ignore(&mut self, now: Time, reason: Ignored) {
+    fn ignore(&mut self, now: Time, reason: DropReason) {
         self.foreign += 1;
         self.visitor.on_ignored(now, reason);
     }
 
     fn on_message(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
         let Some(Message::Open(open)) = Message::parse(datagram) else {
-            self.ignore(now, Ignored::Malformed);
+            self.ignore(now, DropReason::Malformed);
             return Ok(());
         };
         let at_s = now.as_nanos() / 1_000_000_000;

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use equipoise::units::Span;
 use equipoise_session::rtp::Payload;
 use equipoise_session::wire::is_rtcp;
-use equipoise_session::{Event, Ignored, PathId};
+use equipoise_session::{DropReason, Event, PathId};
 
 use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
@@ -230,15 +230,15 @@ impl Transport for Client {
         }
         let is_secure = self.opening.key.is_some();
         if !is_secure && received.from != self.opening.peer {
-            return Ok(Some(Arrival::Dropped { at, reason: Ignored::Foreign }));
+            return Ok(Some(Arrival::Dropped { at, reason: DropReason::Foreign }));
         }
         if source_of(datagram) != Some(self.receiver_ssrc) {
-            return Ok(Some(Arrival::Dropped { at, reason: Ignored::Foreign }));
+            return Ok(Some(Arrival::Dropped { at, reason: DropReason::Foreign }));
         }
         Ok(Some(if self.protection.unprotect(datagram, self.receiver_ssrc, &mut self.plain) {
             Arrival::Datagram { path, at }
         } else {
-            Arrival::Dropped { at, reason: Ignored::Forged }
+            Arrival::Dropped { at, reason: DropReason::Forged }
         }))
     }
 

@@ -158,12 +158,12 @@ impl Links {
         Ok(None)
     }
 
-    /// Waits for a datagram on any path, for `bell`, or until then. Whether there is something to read.
-    pub(crate) fn wait(&mut self, bell: Option<BorrowedFd<'_>>, until: Time) -> Result<bool, NetError> {
+    /// Waits for a datagram on any path, for `wakeup`, or until then. Whether there is something to read.
+    pub(crate) fn wait(&mut self, wakeup: Option<BorrowedFd<'_>>, until: Time) -> Result<bool, NetError> {
         let sockets = self.each.iter().filter_map(|link| link.socket.as_ref().map(Socket::as_fd));
         let news = self.watch.as_ref().map(|watch| watch.news.as_fd());
         let count = sockets.clone().count();
-        let found = wait_any(sockets.chain(news).chain(bell), &self.clock, until)?;
+        let found = wait_any(sockets.chain(news).chain(wakeup), &self.clock, until)?;
         if let Some(watch) = self.watch.as_mut().filter(|_| found & 1 << count != 0) {
             watch.next_look = Time::ZERO;
         }

@@ -8,7 +8,7 @@ mod plain;
 mod via;
 
 use equipoise_session::PathId;
-use equipoise_session::{Event, Ignored};
+use equipoise_session::{DropReason, Event};
 
 use crate::{NetError, Time};
 
@@ -34,7 +34,7 @@ pub(crate) enum Arrival {
         /// When it arrived.
         at: Time,
         /// Why.
-        reason: Ignored,
+        reason: DropReason,
     },
     /// One of the transport's own.
     Own,

@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use equipoise_session::Ignored;
+use equipoise_session::DropReason;
 use equipoise_session::PathId;
 
 use super::{Arrival, Links, Transport};
@@ -42,7 +42,7 @@ impl Transport for Plain {
     fn receive(&mut self) -> Result<Option<Arrival>, NetError> {
         let Some((path, received)) = self.links.receive(&mut self.buffer)? else { return Ok(None) };
         if self.peer(path) != Some(received.from) {
-            return Ok(Some(Arrival::Dropped { at: received.at, reason: Ignored::Foreign }));
+            return Ok(Some(Arrival::Dropped { at: received.at, reason: DropReason::Foreign }));
         }
         self.length = received.len;
         Ok(Some(Arrival::Datagram { path, at: received.at }))

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_net::{Clock, Host, Time, run_endpoint};
-use equipoise_session::{Carrier, Endpoint, Event, Ignored, Input, Output, PathId, Transmit, Wake, WakeReason};
+use equipoise_session::{Carrier, DropReason, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
 
 use super::{eventually, median, receive, socket};
 
@@ -45,7 +45,7 @@ impl Endpoint for Metronome {
                 self.outbox.push_back(transmit(b"bye"));
                 self.outbox.push_back(said(Event::Ended { by_peer: false }));
             }
-            Input::Datagram { .. } => self.outbox.push_back(said(Event::Ignored(Ignored::Malformed))),
+            Input::Datagram { .. } => self.outbox.push_back(said(Event::Ignored(DropReason::Malformed))),
             _ => {}
         }
     }
@@ -121,7 +121,7 @@ fn what_strangers_send_does_not_reach_the_endpoint() {
     // The observer holds the other end of the channel.
     drop(finished);
     let expected =
-        [Event::Ignored(Ignored::Foreign), Event::Ignored(Ignored::Malformed), Event::Ended { by_peer: true }];
+        [Event::Ignored(DropReason::Foreign), Event::Ignored(DropReason::Malformed), Event::Ended { by_peer: true }];
     assert_eq!(seen.iter().collect::<Vec<_>>(), expected);
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::units::{Rate, Span};
 use equipoise_net::media::{Incoming, MediaReceiver, MediaSender};
-use equipoise_net::{Closed, End, Key, Mailbox, NetError, Refusal, SendConfig, ServerConfig};
+use equipoise_net::{Closed, End, Key, NetError, PayloadSender, Refusal, SendConfig, ServerConfig};
 use tokio::time::{sleep, timeout};
 
 use crate::any_port;
@@ -114,7 +114,7 @@ async fn a_sender_of_megabytes_that_is_not_looked_after_for_a_while_loses_nothin
     a_busy_runtime_loses_nothing(4000, 1_000_000, Duration::from_millis(700)).await;
 }
 
-/// Sends so many numbers of four bytes at a rate in kbit/s. In `away` the session sends more than the mailbox holds.
+/// Sends so many numbers of four bytes at a rate in kbit/s. In `away` the session sends more than the payloads holds.
 async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     let mut receiver = receiver().await;
     let (sender, mut incoming) = open(&mut receiver, kbps).await;
@@ -122,13 +122,13 @@ async fn a_busy_runtime_loses_nothing(kbps: u64, count: u32, away: Duration) {
     let payload = numbers(7, count);
     {
         let mut sending = pin!(sender.send(&payload));
-        // What is taken fills the mailbox, and the sender's own queue behind it.
+        // What is taken fills the payloads, and the sender's own queue behind it.
         for _ in 0..10 {
             let looked = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
             assert!(looked.is_pending(), "there is no room for all of it");
             sleep(Duration::from_millis(10)).await;
         }
-        assert_eq!(sender.try_send(&vec![0; Mailbox::MOST]), Ok(false));
+        assert_eq!(sender.try_send(&vec![0; PayloadSender::MOST]), Ok(false));
         // At a megabyte a second all but a little of what was taken still waits.
         let waiting = sender.waiting();
         assert!(waiting > 100_000 && waiting < payload.len(), "{waiting} bytes wait");

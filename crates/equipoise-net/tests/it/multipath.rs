@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use equipoise::control::Cbr;
-use equipoise::control::split::Equal;
+use equipoise::control::scheduler::Equal;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{
@@ -14,7 +14,7 @@ use equipoise_net::{
 };
 use equipoise_session::multipath::{Receiver, Sender};
 use equipoise_session::rtp::{ReceiverConfig, SenderConfig, StreamConfig};
-use equipoise_session::{Event, Ignored, PathId};
+use equipoise_session::{DropReason, Event, PathId};
 
 use crate::sessions::Book;
 use crate::sessions::machine::Machine;
@@ -143,17 +143,17 @@ fn a_path_is_exchanged(cases: &[(IpAddr, Option<Key>)], numbers: u32) {
         let book = Book::default();
         let server = Server::start(socket, ServerConfig::new(key.clone()), book.clone()).expect("a server");
         let (session, counts) = open(server.address(), key, vec![loopback()]);
-        let MultipathSession { running, mailbox, paths } = session.expect("an open session");
-        let mailbox = mailbox.expect("a stream has one");
+        let MultipathSession { running, payloads, paths } = session.expect("an open session");
+        let payloads = payloads.expect("a stream has one");
         let payload: Vec<u8> = (0..numbers).flat_map(u32::to_be_bytes).collect();
         let (before, after) = payload.split_at(payload.len() / 2);
-        mailbox.push(before).expect("open");
+        payloads.push(before).expect("open");
         counts.wait("the first path", |counts| counts.first().is_some_and(|first| first.0 > 100 && first.1 > 0));
         assert!(paths.remove(PathId(0)) && !paths.remove(PathId(0)));
         assert_eq!(paths.add(loopback()).expect("it is free again"), PathId(1));
         counts.wait("the second path", |counts| counts.get(1).is_some_and(|second| second.0 > 100 && second.1 > 0));
-        mailbox.push(after).expect("open");
-        drop(mailbox);
+        payloads.push(after).expect("open");
+        drop(payloads);
         running.join().expect("it ends by itself");
         book.wait("the end", |seen| !seen.ended.is_empty());
         let seen = book.read();
@@ -182,7 +182,7 @@ fn a_path_that_leads_nowhere_or_is_there_already_is_named() {
 #[test]
 fn a_stranger_cannot_join_a_session_of_several_paths() {
     let key = Key::new(b"a secret of this test").expect("long enough");
-    for (key, expected) in [(Some(key), Ignored::Forged), (None, Ignored::Foreign)] {
+    for (key, expected) in [(Some(key), DropReason::Forged), (None, DropReason::Foreign)] {
         let book = Book::default();
         let server = Server::start(socket(), ServerConfig::new(key.clone()), book.clone()).expect("a server");
         let (session, counts) = open(server.address(), key, vec![loopback()]);

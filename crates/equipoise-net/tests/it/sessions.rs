@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::units::{Rate, Span};
 use equipoise_net::{
-    Clock, End, Key, NetError, Refusal, SendConfig, Server, ServerConfig, Session, Socket, Time, Visitor, send,
+    Clock, End, Key, NetError, Refusal, SendConfig, Server, ServerConfig, Session, SessionObserver, Socket, Time, send,
 };
 use equipoise_session::rtp::Payload;
-use equipoise_session::{Event, Ignored};
+use equipoise_session::{DropReason, Event};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
@@ -25,7 +25,7 @@ pub(crate) struct Seen {
     pub(crate) payload: BTreeMap<u64, Vec<u8>>,
     pub(crate) missing: u64,
     received: u64,
-    pub(crate) ignored: Vec<Ignored>,
+    pub(crate) ignored: Vec<DropReason>,
     pub(crate) ended: Vec<(u64, End)>,
 }
 
@@ -52,7 +52,7 @@ impl Book {
     }
 }
 
-impl Visitor for Book {
+impl SessionObserver for Book {
     fn on_open(&mut self, _now: Time, session: &Session) {
         self.lock().opened.push(*session);
     }
@@ -72,7 +72,7 @@ impl Visitor for Book {
     fn on_end(&mut self, _now: Time, session: &Session, why: End) {
         self.lock().ended.push((session.number, why));
     }
-    fn on_ignored(&mut self, _now: Time, reason: Ignored) {
+    fn on_ignored(&mut self, _now: Time, reason: DropReason) {
         self.lock().ignored.push(reason);
     }
 }
@@ -109,11 +109,11 @@ fn a_stream_arrives_whole_with_and_without_a_key() {
     for key in [Some(key(SECRET)), None] {
         let (server, book) = server(key.clone(), |_| {});
         let config = stream(server.address(), key);
-        let (running, mailbox) = send(socket(), &config, cbr(20), quiet).expect("an open session");
+        let (running, payloads) = send(socket(), &config, cbr(20), quiet).expect("an open session");
         let payload: Vec<u8> = (0..250_000u32).flat_map(u32::to_be_bytes).collect();
-        let mailbox = mailbox.expect("a stream has one");
-        mailbox.push(&payload).expect("open");
-        drop(mailbox);
+        let payloads = payloads.expect("a stream has one");
+        payloads.push(&payload).expect("open");
+        drop(payloads);
         running.join().expect("it ends by itself");
         book.wait("the end", |seen| !seen.ended.is_empty());
         let seen = book.read();
@@ -146,13 +146,13 @@ fn a_server_serves_no_more_than_it_may_and_forgets_who_is_silent() {
         config.idle = Span::from_millis(300);
     });
     let open = || send(socket(), &stream(server.address(), Some(key(SECRET))), cbr(1), quiet);
-    let (first, mailbox) = open().expect("room for one");
+    let (first, payloads) = open().expect("room for one");
     assert!(matches!(open(), Err(NetError::Refused { reason: Refusal::Full, .. })));
     // Its compound reports are seconds apart, its requests are not: it lives while it asks.
     std::thread::sleep(Duration::from_secs(1));
     assert!(book.read().ended.is_empty(), "a session that asks is not silent");
     // The sender's thread ends without a goodbye that arrives: nothing more is heard of it.
-    drop(mailbox);
+    drop(payloads);
     first.join().expect("it ends by itself");
     book.wait("the end", |seen| !seen.ended.is_empty());
     assert!(open().is_ok(), "there is room again");
@@ -234,20 +234,20 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     let events = Arc::new(Mutex::new(Vec::new()));
     let log = events.clone();
     let observer = move |_: Time, event: &Event| log.lock().expect("no panic").push(*event);
-    let (running, mailbox) = send(socket(), &config, cbr(2), observer).expect("an open session");
+    let (running, payloads) = send(socket(), &config, cbr(2), observer).expect("an open session");
     let payload = vec![5; 100_000];
-    mailbox.expect("a stream has one").push(&payload).expect("open");
+    payloads.expect("a stream has one").push(&payload).expect("open");
     let finished = running.join().expect("it ends by itself");
     book.wait("the end", |seen| !seen.ended.is_empty());
     over.store(true, Ordering::Relaxed);
     let replayed = relay.join().expect("no panic");
     let seen = book.read();
     assert!(seen.payload[&0] == payload && seen.missing == 0);
-    let forged = seen.ignored.iter().filter(|reason| **reason == Ignored::Forged).count() as u64;
+    let forged = seen.ignored.iter().filter(|reason| **reason == DropReason::Forged).count() as u64;
     assert!(forged >= 2 * (replayed - 8), "of {replayed} datagrams each was replayed and changed: {forged}");
     let events = events.lock().expect("no panic");
     let applied = events.iter().filter(|event| matches!(event, Event::ReportApplied { .. })).count();
-    let refused = events.iter().filter(|event| **event == Event::Ignored(Ignored::Forged)).count();
+    let refused = events.iter().filter(|event| **event == Event::Ignored(DropReason::Forged)).count();
     assert!(applied > 0 && refused >= 2 * (applied - 1), "{applied} applied, {refused} refused");
     assert!(finished.stats.foreign >= refused as u64);
 }

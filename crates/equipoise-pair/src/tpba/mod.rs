@@ -105,6 +105,7 @@ impl EarlyReturn {
 
 /// Why a TPBA flow cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum TpbaError {
     /// The interval holds no acknowledgement.
     #[error(

@@ -23,12 +23,12 @@ const PACKET_BITS: f64 = 4000.0;
 #[derive(Clone, Copy)]
 pub(super) struct Method {
     pub(super) name: &'static str,
-    /// Name of the split in a scenario.
-    pub(super) split: &'static str,
+    /// Name of the scheduler in a scenario.
+    pub(super) scheduler: &'static str,
     parameter: Option<Parameter>,
 }
 
-/// A parameter of a split, as a scenario writes it.
+/// A parameter of a scheduler, as a scenario writes it.
 #[derive(Clone, Copy)]
 struct Parameter {
     key: &'static str,
@@ -36,11 +36,11 @@ struct Parameter {
 }
 
 impl Method {
-    pub(super) const fn new(name: &'static str, split: &'static str) -> Self {
-        Self { name, split, parameter: None }
+    pub(super) const fn new(name: &'static str, scheduler: &'static str) -> Self {
+        Self { name, scheduler, parameter: None }
     }
 
-    /// With a value for a parameter of its split.
+    /// With a value for a parameter of its scheduler.
     pub(super) const fn with(self, key: &'static str, value: &'static str) -> Self {
         Self { parameter: Some(Parameter { key, value }), ..self }
     }
@@ -66,9 +66,9 @@ pub(super) fn session(total: &str, method: Method) -> Scenario {
 pub(super) fn session_of(text: &str, total: &str, method: Method) -> Scenario {
     let mut overrides = vec![
         Override::set("flow.call.controller.rate", format!("{total} Mbit/s")),
-        Override::set("flow.call.split.name", method.split),
+        Override::set("flow.call.scheduler.name", method.scheduler),
     ];
-    let parameter = |Parameter { key, value }| Override::set(format!("flow.call.split.{key}"), value);
+    let parameter = |Parameter { key, value }| Override::set(format!("flow.call.scheduler.{key}"), value);
     overrides.extend(method.parameter.map(parameter));
     parse_with(text, &overrides)
 }

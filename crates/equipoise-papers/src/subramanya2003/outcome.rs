@@ -29,7 +29,7 @@ impl Outcome {
     pub(super) fn of(run: &Run, start_s: f64, link: &str) -> Self {
         let sent: u64 = run.flows.iter().map(|flow| flow.packets_sent).sum();
         let dropped: u64 = run.links.iter().map(|link| link.packets_dropped).sum();
-        let finished = run.flows.iter().map(|flow| match (&flow.tcp, &flow.egress) {
+        let finished = run.flows.iter().map(|flow| match (&flow.tcp, &flow.playout) {
             (Some(tcp), _) => tcp.finished_s,
             (None, egress) => egress.as_ref()?.finished_s,
         });

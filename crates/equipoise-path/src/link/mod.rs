@@ -88,6 +88,7 @@ pub struct LinkConfig {
 
 /// Why a link cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum LinkError {
     /// The last rate of the schedule is zero, so that a waiting packet would never leave.
     #[error("the link's rate ends at zero; its last step must be above zero")]

@@ -35,6 +35,7 @@ pub struct TraceError {
 
 /// What is wrong with a line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TraceErrorKind {
     /// No whole number of milliseconds.
     #[error("`{text}` is not a time in whole milliseconds, such as 25")]

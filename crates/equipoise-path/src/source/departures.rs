@@ -58,7 +58,7 @@ impl<C> Source<C> {
         self.round_next();
     }
 
-    /// The machine stood still: the next packet leaves at `at`, and those behind it follow from there.
+    /// The machine stalled: the next packet leaves at `at`, and those behind it follow from there.
     ///
     /// Nothing is caught up. Steps of the rate stay at their times.
     pub fn postpone(&mut self, at: Instant<C>) {

@@ -29,6 +29,7 @@ pub struct Synthetic {
 
 /// Why there is no such video.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum SyntheticError {
     /// No time would pass between its frames, or there would be hardly any frames, or no pattern.
     #[error("a video needs two frames, {most} at most, a time between them and a pattern of frames such as IPBBPBB")]

@@ -21,6 +21,7 @@ pub struct VideoError {
 
 /// What is wrong with a line of a trace of frame sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum VideoErrorKind {
     /// The line has other columns than the formats have, or than the lines above it.
     #[error(

@@ -13,7 +13,7 @@
 //! payload, the order of what is given out.
 //!
 //! A [`Controller`](equipoise::control::Controller) says how much is sent in all, a
-//! [`Splitter`](equipoise::control::split::Splitter) how much of it on each path, once in a period. Which packet goes where
+//! [`Scheduler`](equipoise::control::scheduler::Scheduler) how much of it on each path, once in a period. Which packet goes where
 //! follows the pacers: the path whose turn has come takes the packet that is next.
 //!
 //! Paths have numbers. To a sender, its world says which there are ([`Input::Path`](crate::Input::Path)). A receiver learns of them

@@ -7,7 +7,7 @@ use crate::rtp::exchange::Exchange;
 use crate::rtp::stream::{Counts, Sent};
 use crate::wire::rtp::Subflow;
 use equipoise::control::IntervalSummary;
-use equipoise::control::split::{PathView, PeriodDelay};
+use equipoise::control::scheduler::{PathView, PeriodDelay};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
@@ -157,7 +157,7 @@ impl Path {
         dies
     }
 
-    /// What the splitter gets to see; with the delay, a period ends.
+    /// What the scheduler gets to see; with the delay, a period ends.
     pub(super) fn view(&mut self, ends: bool) -> PathView {
         let delay = if ends { self.pool.take() } else { None };
         PathView { path: self.id, alive: self.is_alive, rate: self.pacer.rate(), delay }

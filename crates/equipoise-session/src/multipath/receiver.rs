@@ -3,14 +3,14 @@ use alloc::collections::BTreeMap;
 use super::MAX_PATHS;
 use crate::rtp::compound::CompoundTimer;
 use crate::rtp::outbox::Outbox;
-use crate::rtp::playout::{Came, Playout};
 use crate::rtp::reception::{Cut, Reception, Timed, Timeline};
+use crate::rtp::reorder::{Came, ReorderBuffer};
 use crate::rtp::stream::check_cname;
 use crate::rtp::{ReceiverConfig, SessionError};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{Endpoint, Event, Ignored, Input, Output, PathId, Wake, WakeReason};
+use crate::{DropReason, Endpoint, Event, Input, Output, PathId, Wake, WakeReason};
 use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
 
@@ -18,7 +18,7 @@ use equipoise::units::{Instant, ReceiverClock, Size, Span};
 /// order in which it was sent, each packet once.
 ///
 /// A packet that comes twice counts for both of its paths, and is otherwise a duplicate. What a slower path brings waits
-/// for no longer than [`PlayoutConfig::hold`](crate::rtp::PlayoutConfig::hold), which should therefore be longer
+/// for no longer than [`ReorderConfig::hold`](crate::rtp::ReorderConfig::hold), which should therefore be longer
 /// than the paths' delays lie apart.
 ///
 /// Behind each answer it tells which of the other paths have brought something since, so that the sender does not take a
@@ -35,7 +35,7 @@ pub struct Receiver {
     order: Option<SequenceTracker>,
     whole: Reception,
     compound: CompoundTimer<ReceiverClock>,
-    playout: Playout,
+    reorder: ReorderBuffer,
     /// The path on which the sender was last heard of: what is not an answer goes back there.
     heard_on: PathId,
     /// When the sender said goodbye: packets that it overtook are still waited for.
@@ -76,7 +76,7 @@ impl Receiver {
             order: None,
             whole: Reception::new(),
             compound: CompoundTimer::new(config.seed),
-            playout: Playout::new(config.playout),
+            reorder: ReorderBuffer::new(config.reorder),
             heard_on: PathId::default(),
             goodbye: None,
             handled: Instant::ZERO,
@@ -100,13 +100,13 @@ impl Receiver {
         }
     }
 
-    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
-        let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| Ignored::Malformed)?;
+    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), DropReason> {
+        let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| DropReason::Malformed)?;
         if header.ssrc != self.config.sender_ssrc {
-            return Err(Ignored::Foreign);
+            return Err(DropReason::Foreign);
         }
         // Packets of this session carry their sending time and their place; one that does not is not of this session.
-        let (ntp, place) = header.send_time.zip(header.subflow).ok_or(Ignored::Foreign)?;
+        let (ntp, place) = header.send_time.zip(header.subflow).ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
         let id = PathId(place.id);
         let subflow = self.subflow(now, id)?;
@@ -117,11 +117,11 @@ impl Receiver {
         let sequence = self.ordered(header.sequence, follows)?;
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
-        self.playout.play(now, self.config.payload, Came { sequence, payload, datagram })
+        self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
     /// A packet's number in the whole stream, counted on over the wraps. `follows` says that it goes on where its path was.
-    fn ordered(&mut self, sequence: u16, follows: bool) -> Result<u64, Ignored> {
+    fn ordered(&mut self, sequence: u16, follows: bool) -> Result<u64, DropReason> {
         let Some(order) = &mut self.order else {
             return Ok(self.order.insert(SequenceTracker::of_paths(sequence)).highest());
         };
@@ -133,16 +133,16 @@ impl Receiver {
         }
         match order.push(sequence) {
             Arrival::New(sequence) | Arrival::Restarted(sequence) => Ok(sequence),
-            Arrival::Duplicate => Err(Ignored::Duplicate),
-            Arrival::Invalid => Err(Ignored::Implausible),
+            Arrival::Duplicate => Err(DropReason::Duplicate),
+            Arrival::Invalid => Err(DropReason::Implausible),
         }
     }
 
     /// The sub-flow of this number, which may be new.
-    fn subflow(&mut self, now: Instant<ReceiverClock>, id: PathId) -> Result<&mut Subflow, Ignored> {
+    fn subflow(&mut self, now: Instant<ReceiverClock>, id: PathId) -> Result<&mut Subflow, DropReason> {
         if !self.subflows.contains_key(&id) && self.subflows.len() >= MAX_PATHS {
             let silent = self.subflows.iter().filter(|(_, subflow)| now - subflow.heard > FORGOTTEN);
-            let oldest = silent.min_by_key(|(_, subflow)| subflow.heard).map(|(id, _)| *id).ok_or(Ignored::Full)?;
+            let oldest = silent.min_by_key(|(_, subflow)| subflow.heard).map(|(id, _)| *id).ok_or(DropReason::Full)?;
             self.subflows.remove(&oldest);
         }
         Ok(self.subflows.entry(id).or_insert_with(|| Subflow {
@@ -152,7 +152,7 @@ impl Receiver {
         }))
     }
 
-    fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, Ignored> {
+    fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, DropReason> {
         let timed = self.timeline.time(now, ntp)?;
         if timed.anew {
             self.subflows.values_mut().for_each(|subflow| subflow.reception.forget());
@@ -162,7 +162,7 @@ impl Receiver {
 
     fn on_rtcp(&mut self, now: Instant<ReceiverClock>, path: PathId, datagram: &[u8]) {
         let Ok(packets) = rtcp::parse_compound(datagram) else {
-            return self.outbox.ignore(Ignored::Malformed);
+            return self.outbox.ignore(DropReason::Malformed);
         };
         for packet in packets {
             let taken = match packet {
@@ -190,10 +190,10 @@ impl Receiver {
         path: PathId,
         id: PathId,
         report: &SenderReport<'_>,
-    ) -> Result<(), Ignored> {
+    ) -> Result<(), DropReason> {
         let (ssrc, sender_ssrc) = (self.config.ssrc, self.config.sender_ssrc);
         if report.ssrc != sender_ssrc {
-            return Err(Ignored::Foreign);
+            return Err(DropReason::Foreign);
         }
         let timed = self.timed(now, report.ntp)?;
         self.subflow(now, id)?.hears(now);
@@ -236,9 +236,9 @@ impl Receiver {
     }
 
     /// The sender report of a regular compound speaks of all paths together.
-    fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), Ignored> {
+    fn on_plain_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         if report.ssrc != self.config.sender_ssrc || !report.extension.is_empty() {
-            return Err(Ignored::Foreign);
+            return Err(DropReason::Foreign);
         }
         let timed = self.timed(now, report.ntp)?;
         self.whole.on_sender_report(now, report, timed, (&self.timeline, Cut::AsAsked)).map(|_| ())
@@ -265,13 +265,13 @@ impl Receiver {
 
     /// Ends the session, once nothing more can come.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
-        if self.goodbye.is_some_and(|said| now - said >= self.config.playout.hold) {
+        if self.goodbye.is_some_and(|said| now - said >= self.config.reorder.hold) {
             self.end(true);
         }
     }
 
     fn end(&mut self, by_peer: bool) {
-        self.playout.flush();
+        self.reorder.flush();
         self.ended = true;
         self.outbox.about(None);
         self.outbox.event(Event::Ended { by_peer });
@@ -296,10 +296,10 @@ impl Endpoint for Receiver {
             Input::Timer | Input::Path { .. } => {}
             Input::Payload { .. } => {
                 self.outbox.about(None);
-                self.outbox.ignore(Ignored::Stray);
+                self.outbox.ignore(DropReason::Stray);
             }
         }
-        self.playout.release(self.handled);
+        self.reorder.release(self.handled);
         self.end_if_due(self.handled);
         if !self.ended && self.compound.fires(self.handled) {
             self.send_compound(self.handled, false);
@@ -307,15 +307,15 @@ impl Endpoint for Receiver {
     }
 
     fn poll(&mut self) -> Option<Output<'_>> {
-        if let Some((missing, payload)) = self.playout.pop() {
+        if let Some((missing, payload)) = self.reorder.pop() {
             return Some(Output::Payload { missing, payload });
         }
         self.outbox.poll()
     }
 
     fn wake(&self) -> Option<Wake<ReceiverClock>> {
-        let goodbye = self.goodbye.map(|said| said + self.config.playout.hold);
-        let at = [self.compound.due(), self.playout.due(), goodbye].into_iter().flatten().min();
+        let goodbye = self.goodbye.map(|said| said + self.config.reorder.hold);
+        let at = [self.compound.due(), self.reorder.due(), goodbye].into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

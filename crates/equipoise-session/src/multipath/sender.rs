@@ -5,7 +5,7 @@ use rand_core::Rng;
 use super::MAX_PATHS;
 use super::path::Path;
 use crate::rtp::compound::CompoundTimer;
-use crate::rtp::exchange::{Application, Circuit, Exchange, Told};
+use crate::rtp::exchange::{Application, CircuitBreaker, Exchange, Told};
 use crate::rtp::governor::Governor;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
@@ -14,8 +14,8 @@ use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
 use crate::wire::rtp::Subflow;
-use crate::{Endpoint, Event, Ignored, Input, Output, PathChange, PathId, Wake};
-use equipoise::control::split::{BoxedSplitter, PathView, pooled};
+use crate::{DropReason, Endpoint, Event, Input, Output, PathChange, PathId, Wake};
+use equipoise::control::scheduler::{BoxedScheduler, PathView, pooled};
 use equipoise::control::{BoxedController, IntervalSummary, Needs};
 use equipoise::pace::Readiness;
 use equipoise::units::{Instant, SenderClock, Span};
@@ -23,12 +23,12 @@ use equipoise::units::{Instant, SenderClock, Span};
 /// The sending end of a session over several paths.
 ///
 /// Each path is asked for a report at the session's report interval, and the intervals of a period add up; at its end the
-/// controller decides on the total and the splitter on its division (Asvarujanon 2014, Sec. 4.3). Reports are more
+/// controller decides on the total and the scheduler on its division (Asvarujanon 2014, Sec. 4.3). Reports are more
 /// frequent than periods so that a path that dies is missed early.
 ///
 /// A path of which nothing was heard for three report intervals, on it or on another one, is dead: its traffic moves to the
 /// others at once. It is asked on,
-/// and with the first answer it is alive again, at the rate that the splitter begins with. Where all paths are dead, all
+/// and with the first answer it is alive again, at the rate that the scheduler begins with. Where all paths are dead, all
 /// are treated as alive, as none is better than another; after [`Sender::CIRCUIT_S`] the media stops.
 ///
 /// The total is held to a target, where the controller has one, by the delay of all paths taken together as one path's:
@@ -42,14 +42,14 @@ pub struct Sender {
     plain: Vec<u8>,
     application: Application,
     governor: Governor,
-    splitter: BoxedSplitter,
+    scheduler: BoxedScheduler,
     /// In the order of their numbers.
     paths: Vec<Path>,
     period_ends: Instant<SenderClock>,
     /// When the last period ended, while the paths are asked about it.
     closing: Option<Instant<SenderClock>>,
     compound: CompoundTimer<SenderClock>,
-    circuit: Circuit,
+    circuit: CircuitBreaker,
     handled: Instant<SenderClock>,
     ended: bool,
     outbox: Outbox,
@@ -61,7 +61,7 @@ impl Sender {
     /// Time between two splits in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
     /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4).
-    pub const CIRCUIT_S: i64 = Circuit::SECONDS;
+    pub const CIRCUIT_S: i64 = CircuitBreaker::SECONDS;
 
     /// A sender without a path so far, which starts at `config.start`, at the total that `controller` says, and divides it
     /// anew after each `period`.
@@ -73,7 +73,7 @@ impl Sender {
         config: SenderConfig,
         period: Span,
         controller: BoxedController,
-        splitter: BoxedSplitter,
+        scheduler: BoxedScheduler,
     ) -> Result<Self, SessionError> {
         config.check()?;
         if period < config.report_interval {
@@ -89,12 +89,12 @@ impl Sender {
             plain: Vec::new(),
             application: Application::default(),
             governor: Governor::new(controller, Self::PROVIDES)?,
-            splitter,
+            scheduler,
             paths: Vec::new(),
             period_ends: config.start + period,
             closing: None,
             compound,
-            circuit: Circuit::new(config.report_interval, config.start),
+            circuit: CircuitBreaker::new(config.report_interval, config.start),
             handled: Instant::ZERO,
             ended: false,
             outbox: Outbox::default(),
@@ -199,7 +199,7 @@ impl Sender {
         }
         let total = self.governor.rate();
         self.outbox.event(Event::RateDecided { rate: total, snapshot: self.governor.snapshot() });
-        let shares = self.splitter.split(total, &views);
+        let shares = self.scheduler.split(total, &views);
         for (path, share) in self.paths.iter_mut().filter(|path| path.is_up).zip(shares) {
             path.set_rate(now, share.rate);
             self.outbox.about(Some(path.id()));
@@ -309,7 +309,7 @@ impl Sender {
         self.outbox.about(None);
     }
 
-    fn on_path(&mut self, now: Instant<SenderClock>, id: PathId, change: PathChange) -> Result<(), Ignored> {
+    fn on_path(&mut self, now: Instant<SenderClock>, id: PathId, change: PathChange) -> Result<(), DropReason> {
         let place = self.paths.binary_search_by_key(&id, Path::id);
         match (change, place) {
             (PathChange::Up, Ok(at)) => {
@@ -317,7 +317,7 @@ impl Sender {
                     path.comes_up(now);
                 }
             }
-            (PathChange::Up, Err(_)) if self.paths.len() >= MAX_PATHS => return Err(Ignored::Full),
+            (PathChange::Up, Err(_)) if self.paths.len() >= MAX_PATHS => return Err(DropReason::Full),
             (PathChange::Up, Err(at)) => {
                 // The upper half of the numbers stays free at first, as in the common ones.
                 let first = (self.compound.random().next_u32() & 0x7FFF) as u16;
@@ -331,13 +331,13 @@ impl Sender {
             (PathChange::Removed, Ok(at)) => {
                 self.paths.remove(at);
             }
-            (PathChange::Down | PathChange::Removed, Err(_)) => return Err(Ignored::Stray),
+            (PathChange::Down | PathChange::Removed, Err(_)) => return Err(DropReason::Stray),
         }
         self.split(now, false);
         Ok(())
     }
 
-    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8], twice: bool) -> Result<(), Ignored> {
+    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8], twice: bool) -> Result<(), DropReason> {
         self.queue.offer(payload, twice, self.config.payload, self.packetiser.config().ssrc)?;
         if self.application.goes_on(now) {
             self.paths.iter_mut().for_each(|path| path.pacer.rested_until(now));
@@ -347,10 +347,10 @@ impl Sender {
 
     fn on_datagram(&mut self, now: Instant<SenderClock>, id: PathId, datagram: &[u8]) {
         if !is_rtcp(datagram) {
-            return self.outbox.ignore(Ignored::Foreign);
+            return self.outbox.ignore(DropReason::Foreign);
         }
         let Ok(packets) = rtcp::parse_compound(datagram) else {
-            return self.outbox.ignore(Ignored::Malformed);
+            return self.outbox.ignore(DropReason::Malformed);
         };
         for packet in packets {
             match packet {
@@ -380,10 +380,15 @@ impl Sender {
         }
     }
 
-    fn on_report(&mut self, now: Instant<SenderClock>, id: PathId, report: &ReceiverReport<'_>) -> Result<(), Ignored> {
+    fn on_report(
+        &mut self,
+        now: Instant<SenderClock>,
+        id: PathId,
+        report: &ReceiverReport<'_>,
+    ) -> Result<(), DropReason> {
         let our_ssrc = self.packetiser.config().ssrc;
         let Some(path) = self.paths.iter_mut().find(|path| path.id() == id && path.is_up) else {
-            return Err(Ignored::Stray);
+            return Err(DropReason::Stray);
         };
         self.outbox.about(Some(id));
         let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox)?;

@@ -9,7 +9,7 @@ use equipoise_path::source::Source;
 
 /// Sends an RTP stream on the schedule of a traffic model; takes no reports, controls nothing, and says goodbye.
 ///
-/// A timer that is late by more than a standstill's length postpones the schedule: it never bursts to catch up.
+/// A timer that is late by more than a stall's length postpones the schedule: it never bursts to catch up.
 #[derive(Debug)]
 pub struct Background {
     packetiser: Packetiser,
@@ -18,9 +18,9 @@ pub struct Background {
     outbox: Outbox,
 }
 
-/// Lateness from which on the machine is taken to have stood still (ours): above what timers do, below what a queue of a
+/// Lateness from which on the machine is taken to have stalled (ours): above what timers do, below what a queue of a
 /// few packets would notice.
-const STANDSTILL: Span = Span::from_millis(5);
+const STALL: Span = Span::from_millis(5);
 
 impl Background {
     /// A stream of the source's packets.
@@ -49,10 +49,10 @@ impl Endpoint for Background {
             return;
         }
         while let Some(due) = self.source.next_departure().filter(|due| *due <= now) {
-            // A little lateness is caught up, as the load is to be as planned; a standstill is not, as its burst would
+            // A little lateness is caught up, as the load is to be as planned; a stall is not, as its burst would
             // be a load that nobody planned.
             let late = now - due;
-            if late > STANDSTILL {
+            if late > STALL {
                 self.source.postpone(now);
                 self.outbox.event(Event::PacingReset { late });
             }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_timer_is_made_up_for_and_a_standstill_is_not() {
+    fn a_late_timer_is_made_up_for_and_a_stall_is_not() {
         let packet_size = Size::from_bytes(1000);
         let stream = StreamConfig::new(1, 96, packet_size, "a");
         let rate = Schedule::constant(Rate::from_bps(8_000_000));

@@ -5,6 +5,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 
 /// What the delays that control goes by are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Delays {
     /// One-way delays as reported, between clocks that agree, of intervals that the receiver cuts by Waki 2013, Eq. 13.
     #[default]

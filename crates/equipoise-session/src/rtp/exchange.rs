@@ -3,10 +3,10 @@ use alloc::collections::VecDeque;
 use super::delays::{DelayReader, Delays, Reading};
 use super::outbox::Outbox;
 use crate::wire::rtcp::{ReceiverReport, ReportBlock};
-use crate::wire::{DelayReport, EgressReport, NtpTime, ReportRequest};
-use crate::{Event, Ignored};
+use crate::wire::{DelayReport, NtpTime, PlayoutReport, ReportRequest};
+use crate::{DropReason, Event};
 use equipoise::control::IntervalSummary;
-use equipoise::measure::EgressSummary;
+use equipoise::measure::PlayoutSummary;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// One path's exchange of requests and reports, as its sending end sees it (Waki 2013, Sec. 5.1).
@@ -64,7 +64,7 @@ impl Losses {
     ///
     /// Media packets that went out before the request have come before it, or will not come; more than that only
     /// reordering would tell.
-    fn on_report(&mut self, request: &Request, block: &ReportBlock, egress: Option<EgressReport>) {
+    fn on_report(&mut self, request: &Request, block: &ReportBlock, playout: Option<PlayoutReport>) {
         // Before the first packet has come the receiver does not know a number.
         let highest = (block.extended_highest > 0).then_some(block.extended_highest);
         let behind = highest.map_or(0, |highest| (request.next_sequence as u32).wrapping_sub(highest).wrapping_sub(1));
@@ -73,7 +73,7 @@ impl Losses {
         let lost = u64::try_from(behind + i64::from(block.cumulative_lost)).unwrap_or(0);
         let network = lost.saturating_sub(self.network);
         self.network = self.network.max(lost);
-        let discarded = egress.map_or(self.discarded, |egress| egress.discarded);
+        let discarded = playout.map_or(self.discarded, |playout| playout.discarded);
         let before = core::mem::replace(&mut self.discarded, discarded);
         self.news = self.news.saturating_add(network).saturating_add(u64::from(discarded.wrapping_sub(before)));
     }
@@ -193,12 +193,12 @@ impl Exchange {
     }
 
     /// The request that a report answers, if it may still be applied.
-    fn answered(&self, last_sr: u32) -> Result<Request, Ignored> {
+    fn answered(&self, last_sr: u32) -> Result<Request, DropReason> {
         let is_asked = |request: &&Request| NtpTime::from_instant(request.sent).middle() == last_sr;
-        let request = self.asked.iter().rev().find(is_asked).copied().ok_or(Ignored::Stray)?;
+        let request = self.asked.iter().rev().find(is_asked).copied().ok_or(DropReason::Stray)?;
         match self.last_applied {
-            Some(applied) if request.number == applied => Err(Ignored::Duplicate),
-            Some(applied) if request.number < applied => Err(Ignored::Late),
+            Some(applied) if request.number == applied => Err(DropReason::Duplicate),
+            Some(applied) if request.number < applied => Err(DropReason::Late),
             _ => Ok(request),
         }
     }
@@ -210,23 +210,23 @@ impl Exchange {
         report: &ReceiverReport<'_>,
         our_ssrc: u32,
         outbox: &mut Outbox,
-    ) -> Result<Told, Ignored> {
+    ) -> Result<Told, DropReason> {
         // A receiver that was started anew has another source; while the old one speaks, it is a stranger.
         if self.receiver_ssrc.is_some_and(|ssrc| ssrc != report.ssrc) && !self.is_silent() {
-            return Err(Ignored::Foreign);
+            return Err(DropReason::Foreign);
         }
         let Some(block) = report.blocks().find(|block| block.ssrc == our_ssrc) else {
-            return if report.extension.is_empty() { Ok(Told::Nothing) } else { Err(Ignored::Foreign) };
+            return if report.extension.is_empty() { Ok(Told::Nothing) } else { Err(DropReason::Foreign) };
         };
         if report.extension.is_empty() {
             // The regular report of a compound: good for foreign tools, without the statistics that control wants.
             return Ok(if self.receiver_ssrc.is_some() { Told::Alive } else { Told::Nothing });
         }
-        let said = DelayReport::parse(report.extension).map_err(|_| Ignored::Malformed)?;
+        let said = DelayReport::parse(report.extension).map_err(|_| DropReason::Malformed)?;
         let request = self.answered(block.last_sr)?;
         let round_trip = now - request.sent - held(&block);
         if round_trip < -CLOCK_GRAIN {
-            return Err(Ignored::Implausible);
+            return Err(DropReason::Implausible);
         }
         self.receiver_ssrc = Some(report.ssrc);
         self.last_applied = Some(request.number);
@@ -236,13 +236,13 @@ impl Exchange {
         let delay = if let Reading::Delay(delay) = reading { delay } else { None };
         let (number, lost) = (request.number, block.cumulative_lost);
         outbox.event(Event::ReportApplied { number, delay, round_trip, fraction_lost, lost });
-        self.losses.on_report(&request, &block, said.egress);
-        let egress = said.egress.map(|egress| EgressSummary {
+        self.losses.on_report(&request, &block, said.playout);
+        let playout = said.playout.map(|playout| PlayoutSummary {
             interval: request.interval,
             ingress: request.ingress,
-            arrival: egress.arrival,
-            service: egress.service,
-            occupancy: u64::from(egress.occupancy),
+            arrival: playout.arrival,
+            service: playout.service,
+            occupancy: u64::from(playout.occupancy),
         });
         let highest = self.reported_highest.replace(block.extended_highest).unwrap_or(block.extended_highest);
         let summary = match reading {
@@ -254,7 +254,7 @@ impl Exchange {
                 summary.round_trip = Some(round_trip);
                 summary.bottleneck = said.bottleneck;
                 summary.app_limited = request.app_limited;
-                summary.egress = egress;
+                summary.playout = playout;
                 Some(summary)
             }
             Reading::Spoilt => None,
@@ -274,13 +274,13 @@ fn held(block: &ReportBlock) -> Span {
 
 /// Stops the media of a session that hears nothing any more (RFC 8083, Sec. 4).
 #[derive(Debug)]
-pub(crate) struct Circuit {
+pub(crate) struct CircuitBreaker {
     limit: Span,
     /// When the receiver was last heard of, or the session began; `None` while the circuit is broken.
     heard: Option<Instant<SenderClock>>,
 }
 
-impl Circuit {
+impl CircuitBreaker {
     /// Seconds without a report after which no media is sent: three of the regular intervals of RTCP, 5 s each
     /// (RFC 8083, Sec. 4; RFC 3550, Sec. 6.2).
     pub(crate) const SECONDS: i64 = 15;

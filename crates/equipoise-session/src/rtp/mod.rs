@@ -18,9 +18,6 @@ mod background;
 mod clock_tests;
 pub(super) mod compound;
 mod delays;
-mod egress;
-#[cfg(test)]
-mod egress_tests;
 pub(super) mod exchange;
 #[cfg(test)]
 mod fault_tests;
@@ -29,9 +26,12 @@ pub(super) mod outbox;
 pub(super) mod payload;
 #[cfg(test)]
 mod payload_tests;
-pub(super) mod playout;
+mod playout;
+#[cfg(test)]
+mod playout_tests;
 mod receiver;
 pub(super) mod reception;
+pub(super) mod reorder;
 mod sender;
 pub(super) mod stream;
 mod supply;
@@ -42,11 +42,11 @@ mod two_ends;
 
 pub use background::Background;
 pub use delays::Delays;
-pub use egress::Egress;
 pub use payload::Payload;
-pub use playout::PlayoutConfig;
+pub use playout::PlayoutBuffer;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use reception::Clocks;
+pub use reorder::ReorderConfig;
 pub use sender::{Sender, SenderConfig};
 pub use stream::{SessionError, StreamConfig};
 pub use supply::Supply;

@@ -2,7 +2,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::wire::rtp::RtpHeader;
-use crate::{Carrier, Event, Ignored, Output, PathId, Transmit};
+use crate::{Carrier, DropReason, Event, Output, PathId, Transmit};
 
 /// What a state machine has decided and not yet handed out, in order.
 ///
@@ -30,7 +30,7 @@ impl Outbox {
         self.push(Item::Event(event));
     }
 
-    pub(crate) fn ignore(&mut self, reason: Ignored) {
+    pub(crate) fn ignore(&mut self, reason: DropReason) {
         self.event(Event::Ignored(reason));
     }
 

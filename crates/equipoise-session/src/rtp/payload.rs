@@ -1,7 +1,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::Ignored;
+use crate::DropReason;
 use crate::wire::rtp::Subflow;
 use crate::wire::{NtpTime, relay};
 
@@ -72,24 +72,24 @@ impl PayloadQueue {
     /// Puts what an application gives behind what waits: bytes of its stream, or a packet of the source `ssrc`.
     ///
     /// # Errors
-    /// [`Ignored::Stray`] where the session makes its own payload; [`Ignored::Malformed`] where it is no RTP packet or its
-    /// header has no room for what it is stamped with; [`Ignored::Foreign`] for another source; [`Ignored::Full`] where
+    /// [`DropReason::Stray`] where the session makes its own payload; [`DropReason::Malformed`] where it is no RTP packet or its
+    /// header has no room for what it is stamped with; [`DropReason::Foreign`] for another source; [`DropReason::Full`] where
     /// there is no room for all of it.
-    pub(crate) fn offer(&mut self, bytes: &[u8], twice: bool, payload: Payload, ssrc: u32) -> Result<(), Ignored> {
+    pub(crate) fn offer(&mut self, bytes: &[u8], twice: bool, payload: Payload, ssrc: u32) -> Result<(), DropReason> {
         match payload {
-            Payload::Generated => return Err(Ignored::Stray),
+            Payload::Generated => return Err(DropReason::Stray),
             Payload::Stream => {}
             Payload::Rtp => {
                 self.scratch.clear();
                 relay::stamp(bytes, NtpTime::from_bits(0), self.subflow, &mut self.scratch)
-                    .map_err(|_| Ignored::Malformed)?;
+                    .map_err(|_| DropReason::Malformed)?;
                 if bytes.get(8..12) != Some(ssrc.to_be_bytes().as_slice()) {
-                    return Err(Ignored::Foreign);
+                    return Err(DropReason::Foreign);
                 }
             }
         }
         if bytes.len() > self.room() {
-            return Err(Ignored::Full);
+            return Err(DropReason::Full);
         }
         self.bytes.extend(bytes);
         let length = bytes.len();

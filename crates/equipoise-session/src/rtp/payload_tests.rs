@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::two_ends::{MILLI, TwoEnds, media};
 use super::{Payload, Receiver, ReceiverConfig};
-use crate::{Endpoint, Event, Ignored, Input};
+use crate::{DropReason, Endpoint, Event, Input};
 use equipoise::control::{Reason, find};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Rate, Size};
@@ -72,7 +72,7 @@ fn another_programs_packets_come_out_byte_by_byte() {
     bench.tell(true, Input::payload(b"no RTP at all"));
     bench.run_until(2000);
     assert!(bench.packets == packets, "the sequence number wraps, the lengths differ, and the bytes are the same");
-    assert_eq!(bench.count(|event| *event == Event::Ignored(Ignored::Malformed)), 1);
+    assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Malformed)), 1);
 }
 
 /// An encoder that sends less than it may would otherwise find its rate at the upper limit when it wants more.
@@ -126,7 +126,7 @@ fn payload_beyond_the_room_is_refused_whole_and_counted() {
     let mut bench = TwoEnds::cbr(Payload::Stream, media(|_, _| vec![5]));
     let room = bench.sender.room();
     bench.tell(true, Input::payload(&bytes(room + 1)));
-    assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(Ignored::Full))), (0, 1));
+    assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(DropReason::Full))), (0, 1));
     bench.tell(true, Input::payload(&bytes(room)));
     assert!(bench.sender.room() < 2000, "full but for the packets that left at once");
 }

@@ -1,260 +1,119 @@
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec::Vec;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 
-use super::payload::Payload;
-use crate::Ignored;
-use crate::wire::relay;
-use equipoise::units::{Instant, ReceiverClock, Span};
+use crate::wire::PlayoutReport;
+use equipoise::units::{Instant, Rate, ReceiverClock, Size, Span};
+use equipoise_path::link::{FifoLink, Verdict};
 
-/// How payload is given out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlayoutConfig {
-    /// How long a missing packet is waited for before what follows it is given out.
-    pub hold: Span,
-    /// Bytes that may wait behind a missing packet; beyond, it is waited for no longer.
-    pub most: usize,
-    /// Whether payload is given out in the order in which it was sent; otherwise it is given out as it comes, for an
-    /// application that puts it into order itself.
-    pub in_order: bool,
+/// A buffer behind the network that a session's packets wait in until they are served: played out, or sent on over an
+/// outgoing link.
+///
+/// Several sessions may share one; each counts its own packets.
+pub trait PlayoutBuffer: Send {
+    /// A packet of `size` comes in at `now`: when it will have been served, or `None` where there is no room for it.
+    fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>>;
 }
 
-impl Default for PlayoutConfig {
-    /// 100 ms (ours: twice the reordering that a session should outlast) and 256 kB.
-    fn default() -> Self {
-        Self { hold: Span::from_millis(100), most: 256 << 10, in_order: true }
-    }
-}
-
-/// A media packet that came.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Came<'a> {
-    /// Its number, counted on over the wraps.
-    pub(crate) sequence: u64,
-    pub(crate) payload: &'a [u8],
-    /// All of it.
-    pub(crate) datagram: &'a [u8],
-}
-
-/// Puts payloads into the order of their sequence numbers.
-#[derive(Debug)]
-pub(crate) struct Playout {
-    config: PlayoutConfig,
-    /// The number to be given out next; `None` at the beginning, when a packet before the first one may still come.
-    next: Option<u64>,
-    /// What came too early: when, and the payload.
-    early: BTreeMap<u64, (Instant<ReceiverClock>, Vec<u8>)>,
-    held: usize,
-    /// Buffers to use again.
-    spare: Vec<Vec<u8>>,
-    /// What may be given out, in order, and what is missing before it.
-    ready: VecDeque<(u64, Vec<u8>)>,
-    /// What was given out last.
-    given: Vec<u8>,
-}
-
-impl Playout {
-    /// Buffers that are kept for use again.
-    const SPARE: usize = 64;
-    /// A number this far ahead of what is waited for starts a new order: the sender began anew.
-    const FAR: u64 = 1 << 15;
-
-    pub(crate) const fn new(config: PlayoutConfig) -> Self {
-        Self {
-            config,
-            next: None,
-            early: BTreeMap::new(),
-            held: 0,
-            spare: Vec::new(),
-            ready: VecDeque::new(),
-            given: Vec::new(),
+/// A drop-tail buffer in front of a link, whose propagation delay does not count.
+impl PlayoutBuffer for FifoLink<ReceiverClock> {
+    fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
+        match Self::offer(self, now, size) {
+            Verdict::ArrivesAt(at) => Some(at - self.config().propagation_delay),
+            Verdict::Dropped => None,
         }
     }
+}
 
-    /// A media packet came, in a session that carries payload of this kind.
-    ///
-    /// # Errors
-    /// [`Ignored::Late`] where what follows it was given out.
-    pub(crate) fn play(
-        &mut self,
-        now: Instant<ReceiverClock>,
-        kind: Payload,
-        Came { sequence, payload, datagram }: Came<'_>,
-    ) -> Result<(), Ignored> {
-        let in_time = match kind {
-            Payload::Generated => true,
-            Payload::Stream => self.push(now, sequence, |out| out.extend_from_slice(payload)),
-            Payload::Rtp => self.push(now, sequence, |out| {
-                // It parsed as RTP, so it can be taken apart.
-                let _ = relay::unstamp(datagram, out);
-            }),
+/// A session's part of a playout buffer.
+pub(super) struct PlayoutMeter {
+    playout: Box<dyn PlayoutBuffer>,
+    /// When each of the session's packets in the buffer will have been served, and its size.
+    waiting: VecDeque<(Instant<ReceiverClock>, Size)>,
+    /// Since the last report, or the first packet.
+    since: Option<Instant<ReceiverClock>>,
+    arrived: Size,
+    served: Size,
+    discarded: u32,
+}
+
+impl PlayoutMeter {
+    /// Packets that are kept account of; a buffer that holds more is not a playout buffer.
+    const MOST: usize = 1 << 16;
+
+    pub(super) const fn new(playout: Box<dyn PlayoutBuffer>) -> Self {
+        Self { playout, waiting: VecDeque::new(), since: None, arrived: Size::ZERO, served: Size::ZERO, discarded: 0 }
+    }
+
+    /// A packet came: when it will have been served, or `None` where it was discarded.
+    pub(super) fn on_packet(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
+        self.serve(now);
+        self.since.get_or_insert(now);
+        self.arrived = self.arrived + size;
+        let room = self.waiting.len() < Self::MOST;
+        let served = room.then(|| self.playout.offer(now, size)).flatten();
+        match served {
+            Some(at) => self.waiting.push_back((at, size)),
+            None => self.discarded = self.discarded.wrapping_add(1),
+        }
+        served
+    }
+
+    /// What the report at `now` says.
+    pub(super) fn report(&mut self, now: Instant<ReceiverClock>) -> PlayoutReport {
+        self.serve(now);
+        let elapsed_s = (now - self.since.unwrap_or(now)).max(Span::ZERO).as_secs_f64();
+        let rate = |size: Size| Rate::from_bps_f64(size.as_bits() as f64 / elapsed_s).filter(|_| elapsed_s > 0.0);
+        let report = PlayoutReport {
+            occupancy: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
+            arrival: rate(self.arrived).unwrap_or(Rate::ZERO),
+            service: rate(self.served).unwrap_or(Rate::ZERO),
+            discarded: self.discarded,
         };
-        if in_time { Ok(()) } else { Err(Ignored::Late) }
+        (self.since, self.arrived, self.served) = (Some(now), Size::ZERO, Size::ZERO);
+        report
     }
 
-    /// A packet came. False where it is too late: what follows it was given out.
-    fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-        if !self.config.in_order {
-            let mut payload = self.spare.pop().unwrap_or_default();
-            payload.clear();
-            write(&mut payload);
-            self.ready.push_back((0, payload));
-            return true;
-        }
-        let reference = self.next.or_else(|| self.early.keys().next().copied()).unwrap_or(sequence);
-        if sequence.abs_diff(reference) >= Self::FAR {
-            self.flush();
-            self.next = None;
-        } else if self.next.is_some_and(|next| sequence < next) {
-            return false;
-        }
-        let mut payload = self.spare.pop().unwrap_or_default();
-        payload.clear();
-        write(&mut payload);
-        self.held += payload.len();
-        self.early.insert(sequence, (now, payload));
-        self.release(now);
-        true
-    }
-
-    /// When a missing packet is waited for no longer.
-    pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
-        let came = if self.next.is_some() {
-            self.early.values().map(|(came, _)| *came).next()
-        } else {
-            self.early.values().map(|(came, _)| *came).min()
-        };
-        came.map(|came| came + self.config.hold)
-    }
-
-    /// Gives out what is in order, or has waited for long enough.
-    pub(crate) fn release(&mut self, now: Instant<ReceiverClock>) {
-        while let Some((&sequence, _)) = self.early.first_key_value() {
-            let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);
-            if waits && self.held <= self.config.most {
-                break;
-            }
-            self.pop_first();
-        }
-    }
-
-    /// Gives out all there is.
-    pub(crate) fn flush(&mut self) {
-        while !self.early.is_empty() {
-            self.pop_first();
-        }
-    }
-
-    /// The next payload and how many packets are missing before it.
-    pub(crate) fn pop(&mut self) -> Option<(u64, &[u8])> {
-        let (missing, payload) = self.ready.pop_front()?;
-        let before = core::mem::replace(&mut self.given, payload);
-        if self.spare.len() < Self::SPARE {
-            self.spare.push(before);
-        }
-        Some((missing, &self.given))
-    }
-
-    fn pop_first(&mut self) {
-        if let Some((sequence, (_, payload))) = self.early.pop_first() {
-            let next = self.next.unwrap_or(sequence);
-            self.held -= payload.len();
-            self.ready.push_back((sequence.saturating_sub(next), payload));
-            self.next = Some(sequence.saturating_add(1));
+    fn serve(&mut self, now: Instant<ReceiverClock>) {
+        while self.waiting.front().is_some_and(|(at, _)| *at <= now) {
+            self.served = self.served + self.waiting.pop_front().map_or(Size::ZERO, |(_, size)| size);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use equipoise::units::Schedule;
+    use equipoise_path::link::{LinkConfig, QueueLimit};
+
+    const PACKET: Size = Size::from_bytes(1000);
 
     fn at(millis: i64) -> Instant<ReceiverClock> {
         Instant::ZERO + Span::from_millis(millis)
     }
 
-    /// One that holds for 50 ms and has given out everything before packet 10.
-    fn playout() -> Playout {
-        let mut playout = Playout::new(PlayoutConfig { hold: Span::from_millis(50), most: 100, in_order: true });
-        playout.next = Some(10);
-        playout
-    }
-
-    fn push(playout: &mut Playout, millis: i64, sequence: u64) -> bool {
-        playout.push(at(millis), sequence, |out| out.push(sequence as u8))
-    }
-
-    /// What is given out: number (as the payload has it) and how many are missing before it.
-    fn drain(playout: &mut Playout) -> Vec<(u8, u64)> {
-        core::iter::from_fn(|| playout.pop().map(|(missing, payload)| (payload[0], missing))).collect()
+    /// One that serves a packet every 10 ms and holds three beside it.
+    fn meter() -> PlayoutMeter {
+        let config = LinkConfig {
+            rate: Schedule::constant(Rate::from_bps(800_000)),
+            propagation_delay: Span::from_millis(7),
+            queue: QueueLimit::Packets(3),
+        };
+        PlayoutMeter::new(Box::new(FifoLink::new(config, Instant::ZERO).expect("a valid link")))
     }
 
     #[test]
-    fn the_first_packet_to_come_need_not_be_the_first() {
-        let mut playout = playout();
-        playout.next = None;
-        push(&mut playout, 0, 11);
-        push(&mut playout, 20, 10);
-        playout.release(at(49));
-        assert_eq!((drain(&mut playout), playout.due()), ([].into(), Some(at(50))));
-        playout.release(at(50));
-        assert_eq!(drain(&mut playout), [(10, 0), (11, 0)]);
-    }
-
-    #[test]
-    fn what_comes_in_order_is_given_out_at_once_and_the_rest_when_the_gap_is_filled() {
-        let mut playout = playout();
-        push(&mut playout, 0, 10);
-        push(&mut playout, 1, 12);
-        assert_eq!((drain(&mut playout), playout.due()), ([(10, 0)].into(), Some(at(51))));
-        push(&mut playout, 2, 11);
-        assert_eq!((drain(&mut playout), playout.due()), ([(11, 0), (12, 0)].into(), None));
-    }
-
-    #[test]
-    fn a_gap_is_waited_for_and_then_passed_over_and_late_packets_are_refused() {
-        let mut playout = playout();
-        push(&mut playout, 0, 10);
-        push(&mut playout, 5, 13);
-        drain(&mut playout);
-        playout.release(at(54));
-        assert_eq!(drain(&mut playout), []);
-        playout.release(at(55));
-        assert_eq!(drain(&mut playout), [(13, 2)]);
-        assert!(!push(&mut playout, 56, 11), "13 was given out");
-        assert!(push(&mut playout, 56, 14));
-    }
-
-    #[test]
-    fn memory_is_bounded_and_the_end_gives_out_all() {
-        let mut playout = playout();
-        push(&mut playout, 0, 10);
-        for sequence in 12..200 {
-            push(&mut playout, 1, sequence);
-        }
-        assert_eq!((playout.held, drain(&mut playout).len()), (0, 189), "beyond 100 bytes the gap is passed over");
-        push(&mut playout, 2, 202);
-        playout.flush();
-        assert_eq!(drain(&mut playout), [(202, 2)]);
-    }
-
-    proptest! {
-        /// Whatever the order of arrival, numbers come out rising, none twice, and none that came in time is lost.
-        #[test]
-        fn the_order_is_that_of_the_numbers(shifts in proptest::collection::vec(0u64..20, 1..200)) {
-            let mut arrivals: Vec<_> = shifts.iter().enumerate().map(|(number, shift)| (number as u64 + shift, number as u64)).collect();
-            arrivals.sort_unstable();
-            let mut playout = Playout::new(PlayoutConfig { hold: Span::from_millis(50), most: 1 << 20, in_order: true });
-            let mut found = Vec::new();
-            for (time, number) in arrivals {
-                prop_assert!(push(&mut playout, time as i64, number), "{number} came within 20 ms");
-                found.extend(drain(&mut playout));
-            }
-            playout.flush();
-            found.extend(drain(&mut playout));
-            let expected: Vec<_> = (0..shifts.len()).map(|number| (number as u8, 0)).collect();
-            prop_assert_eq!(found, expected);
-        }
+    fn it_counts_what_came_what_was_served_what_waits_and_what_was_discarded() {
+        let mut meter = meter();
+        let served = [0, 1, 2, 3, 4, 5].map(|millis| meter.on_packet(at(millis), PACKET));
+        assert_eq!(served, [Some(at(10)), Some(at(20)), Some(at(30)), Some(at(40)), None, None]);
+        let report = meter.report(at(20));
+        // Six packets came and two were served in 20 ms.
+        assert_eq!((report.occupancy, report.discarded), (2, 2));
+        assert_eq!((report.arrival, report.service), (Rate::from_bps(2_400_000), Rate::from_bps(800_000)));
+        let report = meter.report(at(60));
+        assert_eq!((report.occupancy, report.arrival, report.service), (0, Rate::ZERO, Rate::from_bps(400_000)));
+        assert_eq!(report.discarded, 2, "since the start");
+        assert_eq!(meter.report(at(60)).service, Rate::ZERO, "no time, no rate");
     }
 }

@@ -4,16 +4,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::compound::CompoundTimer;
-use super::egress::{Egress, EgressMeter};
 use super::outbox::Outbox;
 use super::payload::Payload;
-use super::playout::{Came, Playout, PlayoutConfig};
+use super::playout::{PlayoutBuffer, PlayoutMeter};
 use super::reception::{Clocks, Cut, Reception, Timed, Timeline};
+use super::reorder::{Came, ReorderBuffer, ReorderConfig};
 use super::stream::{SessionError, check_cname};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{Endpoint, Event, Ignored, Input, Output, Wake, WakeReason};
+use crate::{DropReason, Endpoint, Event, Input, Output, Wake, WakeReason};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
 
@@ -31,7 +31,7 @@ pub struct ReceiverConfig {
     /// What the session carries, and how it is given out; generated payload is not.
     pub payload: Payload,
     /// How payload is given out.
-    pub playout: PlayoutConfig,
+    pub reorder: ReorderConfig,
     /// What the layers below take off each datagram ([`StreamConfig::overhead`](super::StreamConfig::overhead)).
     pub overhead: Size,
     /// Seed of the spread of compound packets (RFC 3550, Sec. 6.3.1).
@@ -42,8 +42,8 @@ impl ReceiverConfig {
     /// A receiver of generated media over bare UDP and IPv4.
     pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
         let clocks = Clocks::Known(clocks);
-        let (payload, playout, overhead) = (Payload::Generated, PlayoutConfig::default(), Size::ZERO);
-        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, playout, overhead, seed }
+        let (payload, reorder, overhead) = (Payload::Generated, ReorderConfig::default(), Size::ZERO);
+        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, reorder, overhead, seed }
     }
 }
 
@@ -57,9 +57,9 @@ pub struct Receiver {
     timeline: Timeline,
     reception: Reception,
     compound: CompoundTimer<ReceiverClock>,
-    playout: Playout,
-    egress: Option<EgressMeter>,
-    /// Packets in the egress buffer that carry payload: when each will have been served, its number, its bytes.
+    reorder: ReorderBuffer,
+    playout: Option<PlayoutMeter>,
+    /// Packets in the playout buffer that carry payload: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
     /// When the sender said goodbye: packets that it overtook are still waited for.
     goodbye: Option<Instant<ReceiverClock>>,
@@ -77,8 +77,8 @@ impl Receiver {
         check_cname(&config.cname)?;
         Ok(Self {
             compound: CompoundTimer::new(config.seed),
-            playout: Playout::new(config.playout),
-            egress: None,
+            reorder: ReorderBuffer::new(config.reorder),
+            playout: None,
             held: VecDeque::new(),
             goodbye: None,
             timeline: Timeline::new(config.clocks),
@@ -90,11 +90,11 @@ impl Receiver {
         })
     }
 
-    /// The same behind an egress buffer, which is its playout buffer: packets are given out as they are served, those
+    /// The same behind a playout buffer: packets are given out as they are served, those
     /// that find it full are discarded, and reports say how it is doing.
     #[must_use]
-    pub fn with_egress(self, egress: Box<dyn Egress>) -> Self {
-        Self { egress: Some(EgressMeter::new(egress)), ..self }
+    pub fn with_playout_buffer(self, playout: Box<dyn PlayoutBuffer>) -> Self {
+        Self { playout: Some(PlayoutMeter::new(playout)), ..self }
     }
 
     /// The source of its reports.
@@ -110,23 +110,23 @@ impl Receiver {
         }
     }
 
-    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), Ignored> {
-        let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| Ignored::Malformed)?;
+    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), DropReason> {
+        let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| DropReason::Malformed)?;
         if header.ssrc != self.config.sender_ssrc {
-            return Err(Ignored::Foreign);
+            return Err(DropReason::Foreign);
         }
         // Packets of this session carry their sending time; one that does not is not of this session.
-        let ntp = header.send_time.ok_or(Ignored::Foreign)?;
+        let ntp = header.send_time.ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
         let (sequence, _) = self.reception.count(header.sequence)?;
         self.reception.measure(sent, delay);
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.reception.pair_up(sequence, sent, now, size);
         self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
-        let served = match &mut self.egress {
+        let served = match &mut self.playout {
             None => now,
-            Some(egress) => {
-                let Some(served) = egress.on_packet(now, size) else {
+            Some(playout) => {
+                let Some(served) = playout.on_packet(now, size) else {
                     self.outbox.event(Event::Discarded { sequence });
                     return Ok(());
                 };
@@ -138,17 +138,17 @@ impl Receiver {
             self.held.push_back((served, sequence, datagram.to_vec()));
             return Ok(());
         }
-        self.playout.play(now, self.config.payload, Came { sequence, payload, datagram })
+        self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
-    /// Plays out what the egress buffer has served by `now`.
+    /// Plays out what the playout buffer has served by `now`.
     fn release_held(&mut self, now: Instant<ReceiverClock>) {
         while self.held.front().is_some_and(|(at, ..)| *at <= now) {
             let Some((at, sequence, datagram)) = self.held.pop_front() else { return };
             // It parsed when it came.
             let Ok(RtpPacket { payload, .. }) = RtpPacket::parse(&datagram) else { continue };
             if let Err(reason) =
-                self.playout.play(at, self.config.payload, Came { sequence, payload, datagram: &datagram })
+                self.reorder.play(at, self.config.payload, Came { sequence, payload, datagram: &datagram })
             {
                 self.outbox.ignore(reason);
             }
@@ -158,7 +158,7 @@ impl Receiver {
     /// Ends the session, once nothing more can come.
     fn end_if_due(&mut self, now: Instant<ReceiverClock>) {
         if self.held.is_empty() && self.goodbye.is_some_and(|said| now - said >= self.linger()) {
-            self.playout.flush();
+            self.reorder.flush();
             self.ended = true;
             self.outbox.event(Event::Ended { by_peer: true });
         }
@@ -166,10 +166,10 @@ impl Receiver {
 
     /// How long packets may come behind a goodbye.
     fn linger(&self) -> Span {
-        if self.config.payload == Payload::Generated { Span::ZERO } else { self.config.playout.hold }
+        if self.config.payload == Payload::Generated { Span::ZERO } else { self.config.reorder.hold }
     }
 
-    fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, Ignored> {
+    fn timed(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, DropReason> {
         let timed = self.timeline.time(now, ntp)?;
         if timed.anew {
             self.reception.forget();
@@ -179,7 +179,7 @@ impl Receiver {
 
     fn on_rtcp(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
         let Ok(packets) = rtcp::parse_compound(datagram) else {
-            return self.outbox.ignore(Ignored::Malformed);
+            return self.outbox.ignore(DropReason::Malformed);
         };
         for packet in packets {
             match packet {
@@ -196,9 +196,9 @@ impl Receiver {
         }
     }
 
-    fn on_sender_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), Ignored> {
+    fn on_sender_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
         if report.ssrc != self.config.sender_ssrc {
-            return Err(Ignored::Foreign);
+            return Err(DropReason::Foreign);
         }
         let timed = self.timed(now, report.ntp)?;
         let is_first = !self.reception.has_report();
@@ -208,7 +208,7 @@ impl Receiver {
             self.compound.restart(now);
         }
         if let Some(mut answer) = answer? {
-            answer.report.egress = self.egress.as_mut().map(|egress| egress.report(now));
+            answer.report.playout = self.playout.as_mut().map(|playout| playout.report(now));
             let (ssrc, extension) = (self.config.ssrc, answer.report.to_bytes());
             self.outbox.whole(|out| rtcp::encode_receiver_report(ssrc, &[answer.block], &extension, out));
             self.outbox.event(Event::ReportSent { delay: answer.report.delay });
@@ -243,15 +243,15 @@ impl Endpoint for Receiver {
             Input::Stop => {
                 self.send_compound(now, true);
                 self.release_held(Instant::MAX);
-                self.playout.flush();
+                self.reorder.flush();
                 self.ended = true;
                 self.outbox.event(Event::Ended { by_peer: false });
             }
             Input::Timer | Input::Path { .. } => {}
-            Input::Payload { payload: _, .. } => self.outbox.ignore(Ignored::Stray),
+            Input::Payload { payload: _, .. } => self.outbox.ignore(DropReason::Stray),
         }
         self.release_held(self.handled);
-        self.playout.release(self.handled);
+        self.reorder.release(self.handled);
         self.end_if_due(self.handled);
         if !self.ended && self.compound.fires(self.handled) {
             self.send_compound(self.handled, false);
@@ -259,7 +259,7 @@ impl Endpoint for Receiver {
     }
 
     fn poll(&mut self) -> Option<Output<'_>> {
-        if let Some((missing, payload)) = self.playout.pop() {
+        if let Some((missing, payload)) = self.reorder.pop() {
             return Some(Output::Payload { missing, payload });
         }
         self.outbox.poll()
@@ -268,7 +268,7 @@ impl Endpoint for Receiver {
     fn wake(&self) -> Option<Wake<ReceiverClock>> {
         let goodbye = self.goodbye.map(|said| said + self.linger());
         let served = self.held.front().map(|(at, ..)| *at);
-        let at = [self.compound.due(), self.playout.due(), goodbye, served].into_iter().flatten().min();
+        let at = [self.compound.due(), self.reorder.due(), goodbye, served].into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

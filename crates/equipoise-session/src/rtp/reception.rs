@@ -1,5 +1,5 @@
 use super::stream::StreamConfig;
-use crate::Ignored;
+use crate::DropReason;
 use crate::wire::rtcp::{ReportBlock, SenderReport};
 use crate::wire::{DelayOrigin, DelayReport, NtpTime, ReportRequest};
 use equipoise::measure::{
@@ -46,7 +46,7 @@ impl Timeline {
     }
 
     /// Times a packet that came at `now` and says that it left at `ntp`.
-    pub(crate) fn time(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, Ignored> {
+    pub(crate) fn time(&mut self, now: Instant<ReceiverClock>, ntp: NtpTime) -> Result<Timed, DropReason> {
         let shown = now.assume_clock() - ntp.to_instant_near(now.assume_clock());
         let map = *self.map.get_or_insert(ClockMap::receiver_ahead(shown));
         let sent = ntp.to_instant_near(map.to_sender(now));
@@ -62,7 +62,7 @@ impl Timeline {
             self.astray = None;
             return Ok(Timed { sent: ntp.to_instant_near(now.assume_clock()), delay: Span::ZERO, anew: true });
         }
-        Err(Ignored::Implausible)
+        Err(DropReason::Implausible)
     }
 
     /// What reported delays count from; `None` where both ends know.
@@ -117,7 +117,7 @@ impl Reception {
 
     /// A media packet came that carries `sequence`: its number, counted on over the wraps, and whether the numbers
     /// follow those before.
-    pub(crate) fn count(&mut self, sequence: u16) -> Result<(u64, bool), Ignored> {
+    pub(crate) fn count(&mut self, sequence: u16) -> Result<(u64, bool), DropReason> {
         let Some(tracker) = &mut self.tracker else {
             let tracker = self.tracker.insert(SequenceTracker::new(sequence));
             return Ok((tracker.highest(), true));
@@ -125,8 +125,8 @@ impl Reception {
         match tracker.push(sequence) {
             Arrival::New(sequence) => Ok((sequence, true)),
             Arrival::Restarted(sequence) => Ok((sequence, false)),
-            Arrival::Duplicate => Err(Ignored::Duplicate),
-            Arrival::Invalid => Err(Ignored::Implausible),
+            Arrival::Duplicate => Err(DropReason::Duplicate),
+            Arrival::Invalid => Err(DropReason::Implausible),
         }
     }
 
@@ -164,14 +164,14 @@ impl Reception {
         report: &SenderReport<'_>,
         timed: Timed,
         (timeline, cut): (&Timeline, Cut),
-    ) -> Result<Option<Answer>, Ignored> {
+    ) -> Result<Option<Answer>, DropReason> {
         if let Some(last) = &self.last_sr {
             if last.ntp == report.ntp {
                 // A compound may go out at the very moment of a request; a request comes once.
-                return if report.extension.is_empty() { Ok(None) } else { Err(Ignored::Duplicate) };
+                return if report.extension.is_empty() { Ok(None) } else { Err(DropReason::Duplicate) };
             }
             if timed.sent < last.sent {
-                return Err(Ignored::Late);
+                return Err(DropReason::Late);
             }
         }
         let times = SrTimes { ntp: report.ntp, sent: timed.sent, arrived: now, way: timed.delay };
@@ -179,7 +179,7 @@ impl Reception {
         if report.extension.is_empty() {
             return Ok(None);
         }
-        let request = ReportRequest::parse(report.extension).map_err(|_| Ignored::Malformed)?;
+        let request = ReportRequest::parse(report.extension).map_err(|_| DropReason::Malformed)?;
         let (delay, least) = self.interval(request, times, cut);
         // The next request will carry this one's time or a later one.
         self.delays.forget_until(times.sent);
@@ -191,7 +191,7 @@ impl Reception {
             report: DelayReport {
                 delay,
                 origin: timeline.origin(least),
-                egress: None,
+                playout: None,
                 bottleneck: self.pairs.bottleneck(),
             },
         }))

@@ -2,7 +2,7 @@ use alloc::vec::Vec;
 
 use super::compound::CompoundTimer;
 use super::delays::Delays;
-use super::exchange::{Application, Circuit, Exchange, Told};
+use super::exchange::{Application, CircuitBreaker, Exchange, Told};
 use super::governor::Governor;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
@@ -10,7 +10,7 @@ use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
 use super::supply::{Stock, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
-use crate::{Endpoint, Event, Ignored, Input, Output, Wake};
+use crate::{DropReason, Endpoint, Event, Input, Output, Wake};
 use equipoise::control::{BoxedController, Needs};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
@@ -84,7 +84,7 @@ pub struct Sender {
     compound: CompoundTimer<SenderClock>,
     /// Packets since the last pair.
     singles: u32,
-    circuit: Circuit,
+    circuit: CircuitBreaker,
     handled: Instant<SenderClock>,
     ended: bool,
     outbox: Outbox,
@@ -98,7 +98,7 @@ impl Sender {
     /// a playout buffer.
     pub const PROVIDES: Needs = Needs::INTERVALS.and(Needs::PACKET_PAIRS);
     /// Seconds without a report after which no media is sent (RFC 8083, Sec. 4).
-    pub const CIRCUIT_S: i64 = Circuit::SECONDS;
+    pub const CIRCUIT_S: i64 = CircuitBreaker::SECONDS;
 
     /// A sender that starts at `config.start` at the controller's rate.
     ///
@@ -126,7 +126,7 @@ impl Sender {
             exchange: Exchange::new(config.delays, config.report_interval, config.start),
             compound,
             singles: 0,
-            circuit: Circuit::new(config.report_interval, config.start),
+            circuit: CircuitBreaker::new(config.report_interval, config.start),
             handled: Instant::ZERO,
             ended: false,
             outbox: Outbox::default(),
@@ -231,7 +231,7 @@ impl Sender {
         }
     }
 
-    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), Ignored> {
+    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), DropReason> {
         self.queue.offer(payload, false, self.payload, self.packetiser.config().ssrc)?;
         self.on_supply(now);
         Ok(())
@@ -280,10 +280,10 @@ impl Sender {
 
     fn on_datagram(&mut self, now: Instant<SenderClock>, datagram: &[u8]) {
         if !is_rtcp(datagram) {
-            return self.outbox.ignore(Ignored::Foreign);
+            return self.outbox.ignore(DropReason::Foreign);
         }
         let Ok(packets) = rtcp::parse_compound(datagram) else {
-            return self.outbox.ignore(Ignored::Malformed);
+            return self.outbox.ignore(DropReason::Malformed);
         };
         for packet in packets {
             let taken = match packet {
@@ -303,7 +303,7 @@ impl Sender {
         }
     }
 
-    fn on_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), Ignored> {
+    fn on_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), DropReason> {
         let our_ssrc = self.packetiser.config().ssrc;
         let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox)?;
         if !matches!(told, Told::Nothing) {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::*;
 use crate::wire::rtcp::{self, RtcpPacket};
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{Endpoint, Event, Ignored, Input, Output};
+use crate::{DropReason, Endpoint, Event, Input, Output};
 use equipoise::control::{Allowance, Controller, Feedback};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
@@ -61,7 +61,7 @@ struct Dialogue<F> {
     order: usize,
     counts: [u64; 3],
     lines: Vec<String>,
-    ignored: Vec<(bool, Ignored)>,
+    ignored: Vec<(bool, DropReason)>,
 }
 
 impl<F: FnMut(Kind) -> Vec<u64>> Dialogue<F> {
@@ -357,7 +357,7 @@ fn reordered_lost_and_doubled_media_are_measured_once_each() {
     dialogue.run(1500);
     let answers: Vec<_> = dialogue.lines.iter().filter(|line| line.contains("answers")).collect();
     assert!(answers[0].ends_with("96 packets"), "97 less the lost one: {answers:?}");
-    assert_eq!(dialogue.ignored, [(false, Ignored::Duplicate)]);
+    assert_eq!(dialogue.ignored, [(false, DropReason::Duplicate)]);
 }
 
 #[test]
@@ -412,13 +412,13 @@ fn strangers_forgeries_and_noise_are_counted_and_change_nothing() {
     };
     let asked = NtpTime::from_instant(Instant::from_nanos(EPOCH + 1_000_000_000)).middle();
     let forged = [
-        (vec![], Ignored::Foreign),
-        (vec![0x80, 96, 0, 1], Ignored::Foreign),
-        (vec![0x81, 201, 0, 7, 1, 2, 3], Ignored::Malformed),
-        (report(0xBAD, SENDER, asked, 0), Ignored::Foreign),
-        (report(RECEIVER, 0xBAD, asked, 0), Ignored::Foreign),
-        (report(RECEIVER, SENDER, 12345, 0), Ignored::Stray),
-        (report(RECEIVER, SENDER, asked, 0), Ignored::Duplicate),
+        (vec![], DropReason::Foreign),
+        (vec![0x80, 96, 0, 1], DropReason::Foreign),
+        (vec![0x81, 201, 0, 7, 1, 2, 3], DropReason::Malformed),
+        (report(0xBAD, SENDER, asked, 0), DropReason::Foreign),
+        (report(RECEIVER, 0xBAD, asked, 0), DropReason::Foreign),
+        (report(RECEIVER, SENDER, 12345, 0), DropReason::Stray),
+        (report(RECEIVER, SENDER, asked, 0), DropReason::Duplicate),
     ];
     for (bytes, reason) in forged {
         dialogue.ignored.clear();
@@ -448,7 +448,7 @@ fn a_report_that_was_held_longer_than_it_was_under_way_is_implausible() {
     rtcp::encode_receiver_report(RECEIVER, &[block], &extension, &mut out);
     dialogue.sender.handle(Instant::from_nanos(EPOCH + 1_500_000_000), Input::datagram(&out));
     dialogue.drain(EPOCH + 1_500_000_000, true);
-    assert_eq!(dialogue.ignored, [(true, Ignored::Implausible)]);
+    assert_eq!(dialogue.ignored, [(true, DropReason::Implausible)]);
 }
 
 #[test]
@@ -468,10 +468,10 @@ fn a_receiver_drops_foreign_sources_and_implausible_times() {
     };
     let now = EPOCH + 500_000_000;
     let hostile = [
-        (media(0xBAD, Some(now)), Ignored::Foreign),
-        (media(SENDER, None), Ignored::Foreign),
-        (media(SENDER, Some(now - 3_600_000_000_000)), Ignored::Implausible),
-        (vec![0x40; 40], Ignored::Malformed),
+        (media(0xBAD, Some(now)), DropReason::Foreign),
+        (media(SENDER, None), DropReason::Foreign),
+        (media(SENDER, Some(now - 3_600_000_000_000)), DropReason::Implausible),
+        (vec![0x40; 40], DropReason::Malformed),
     ];
     for (bytes, reason) in hostile {
         dialogue.ignored.clear();

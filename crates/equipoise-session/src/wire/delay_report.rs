@@ -34,8 +34,8 @@ const REQUEST_LEN: u16 = 8;
 const REPORT_LEN: u16 = 12;
 const ORIGIN_TYPE: u16 = OURS | 2;
 const ORIGIN_LEN: u16 = 16;
-const EGRESS_TYPE: u16 = OURS | 3;
-const EGRESS_LEN: u16 = 20;
+const PLAYOUT_TYPE: u16 = OURS | 3;
+const PLAYOUT_LEN: u16 = 20;
 const BOTTLENECK_TYPE: u16 = OURS | 4;
 const BOTTLENECK_LEN: u16 = 8;
 
@@ -61,7 +61,7 @@ impl ReportRequest {
 }
 
 /// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more where the clocks are
-/// apart, 20 more where the receiver has an egress buffer, and 8 more where packet pairs came.
+/// apart, 20 more where the receiver has a playout buffer, and 8 more where packet pairs came.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -83,7 +83,7 @@ impl ReportRequest {
 /// | 64 | origin, signed, in ns: what was taken off every delay |
 /// | 32 | least delay of the interval, less the origin, as the mean; `0x8000_0000` for none |
 ///
-/// Behind these, where there is an egress buffer:
+/// Behind these, where there is a playout buffer:
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -107,15 +107,15 @@ pub struct DelayReport {
     pub delay: Option<DelaySummary>,
     /// What they count from; `None` where both ends know.
     pub origin: Option<DelayOrigin>,
-    /// The egress buffer; `None` where there is none.
-    pub egress: Option<EgressReport>,
+    /// The playout buffer; `None` where there is none.
+    pub playout: Option<PlayoutReport>,
     /// The bottleneck's rate, to 24 bits of precision; `None` where too few packet pairs came.
     pub bottleneck: Option<Rate>,
 }
 
-/// A receiver's egress buffer as it reports it. Rates go up to 34 Gbit/s in steps of 8 bit/s.
+/// A receiver's playout buffer as it reports it. Rates go up to 34 Gbit/s in steps of 8 bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EgressReport {
+pub struct PlayoutReport {
     /// The session's packets in the buffer.
     pub occupancy: u32,
     /// Rate of arrivals since the last report, discarded packets included.
@@ -146,7 +146,7 @@ impl DelayReport {
 
     /// A report between clocks that agree.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
-        Self { delay, origin: None, egress: None, bottleneck: None }
+        Self { delay, origin: None, playout: None, bottleneck: None }
     }
 
     /// The extension's bytes.
@@ -159,8 +159,8 @@ impl DelayReport {
             let least = least.map_or(NO_MEAN, |least| fixed(least.as_secs_f64()));
             out.extend_from_slice(&least.to_be_bytes());
         }
-        if let Some(EgressReport { occupancy, arrival, service, discarded }) = self.egress {
-            let head = u32::from(EGRESS_TYPE) << 16 | u32::from(EGRESS_LEN);
+        if let Some(PlayoutReport { occupancy, arrival, service, discarded }) = self.playout {
+            let head = u32::from(PLAYOUT_TYPE) << 16 | u32::from(PLAYOUT_LEN);
             for word in [head, occupancy, bytes_per_second(arrival), bytes_per_second(service), discarded] {
                 out.extend_from_slice(&word.to_be_bytes());
             }
@@ -201,14 +201,14 @@ impl DelayReport {
         }
         let is_next = |reader: &Reader<'_>, kind: u16| reader.rest().starts_with(&kind.to_be_bytes());
         let origin = is_next(&reader, ORIGIN_TYPE).then(|| DelayOrigin::read(&mut reader)).transpose()?;
-        let egress = is_next(&reader, EGRESS_TYPE).then(|| EgressReport::read(&mut reader)).transpose()?;
+        let playout = is_next(&reader, PLAYOUT_TYPE).then(|| PlayoutReport::read(&mut reader)).transpose()?;
         let bottleneck = is_next(&reader, BOTTLENECK_TYPE).then(|| read_bottleneck(&mut reader)).transpose()?;
         if !reader.rest().is_empty() {
             return Err(refused);
         }
         let samples = kind & !OURS;
         if (samples, mean, variance_bits) == (0, NO_MEAN, NO_VARIANCE) {
-            return Ok(Self { delay: None, origin, egress, bottleneck });
+            return Ok(Self { delay: None, origin, playout, bottleneck });
         }
         let variance_s2 = f64::from(f32::from_bits(variance_bits));
         if samples < 2 || mean == NO_MEAN || !variance_s2.is_finite() || variance_s2.is_sign_negative() {
@@ -216,7 +216,7 @@ impl DelayReport {
         }
         let mean_s = f64::from(mean.cast_signed()) / MEAN_SCALE;
         let delay = Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) });
-        Ok(Self { delay, origin, egress, bottleneck })
+        Ok(Self { delay, origin, playout, bottleneck })
     }
 }
 
@@ -234,14 +234,14 @@ impl DelayOrigin {
     }
 }
 
-impl EgressReport {
+impl PlayoutReport {
     fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let refused = WireError::Extension { extension: "egress report", found: reader.rest().len(), need: 20 };
+        let refused = WireError::Extension { extension: "playout report", found: reader.rest().len(), need: 20 };
         let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
         let occupancy = reader.u32("occupancy")?;
         let (arrival, service) = (reader.u32("arrival rate")?, reader.u32("service rate")?);
         let discarded = reader.u32("discarded packets")?;
-        if kind != EGRESS_TYPE || length != EGRESS_LEN {
+        if kind != PLAYOUT_TYPE || length != PLAYOUT_LEN {
             return Err(refused);
         }
         let rate = |bytes: u32| Rate::from_bps(u64::from(bytes).saturating_mul(8));
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn an_origin_stands_behind_the_statistics() {
         let origin = DelayOrigin { origin: Span::from_secs(-3600), least: Some(Span::from_millis(-500)) };
-        let report = DelayReport { delay: None, origin: Some(origin), egress: None, bottleneck: None };
+        let report = DelayReport { delay: None, origin: Some(origin), playout: None, bottleneck: None };
         let bytes = report.to_bytes();
         // -3600 s = -3 600 000 000 000 ns; -0.5 s = -2²³ units.
         assert_eq!(bytes[12..], [0x80, 2, 0, 16, 0xFF, 0xFF, 0xFC, 0xB9, 0xCF, 0x47, 0x60, 0x00, 0xFF, 0x80, 0, 0]);
@@ -306,8 +306,8 @@ mod tests {
     }
 
     #[test]
-    fn an_egress_buffer_stands_at_the_end_with_or_without_an_origin() {
-        let egress = EgressReport {
+    fn a_playout_buffer_stands_at_the_end_with_or_without_an_origin() {
+        let playout = PlayoutReport {
             occupancy: 12,
             arrival: Rate::from_bps(1_600_000),
             service: Rate::from_bps(1_440_000),
@@ -315,7 +315,7 @@ mod tests {
         };
         let origin = DelayOrigin { origin: Span::from_secs(1), least: None };
         for origin in [None, Some(origin)] {
-            let report = DelayReport { origin, egress: Some(egress), ..DelayReport::agreed(None) };
+            let report = DelayReport { origin, playout: Some(playout), ..DelayReport::agreed(None) };
             let bytes = report.to_bytes();
             // 200 000 and 180 000 bytes/s.
             let expected = [0x80, 3, 0, 20, 0, 0, 0, 12, 0, 3, 0x0D, 0x40, 0, 2, 0xBF, 0x20, 0, 0, 0, 39];
@@ -326,9 +326,9 @@ mod tests {
             }
             assert!(DelayReport::parse(&[&bytes[..], &expected].concat()).is_err(), "one is enough");
         }
-        let fast = EgressReport { arrival: Rate::from_bps(u64::MAX), ..egress };
-        let bytes = DelayReport { egress: Some(fast), ..DelayReport::agreed(None) }.to_bytes();
-        let found = DelayReport::parse(&bytes).expect("a report").egress.expect("a buffer");
+        let fast = PlayoutReport { arrival: Rate::from_bps(u64::MAX), ..playout };
+        let bytes = DelayReport { playout: Some(fast), ..DelayReport::agreed(None) }.to_bytes();
+        let found = DelayReport::parse(&bytes).expect("a report").playout.expect("a buffer");
         assert_eq!(found.arrival, Rate::from_bps(u64::from(u32::MAX) * 8));
     }
 

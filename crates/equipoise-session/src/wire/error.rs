@@ -2,6 +2,7 @@ use thiserror::Error;
 
 /// Why bytes are not what they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum WireError {
     /// The bytes end before the field does.
     #[error("{field} at byte {offset} needs {need} bytes, {have} are left")]

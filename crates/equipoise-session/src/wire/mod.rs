@@ -12,7 +12,7 @@ pub mod relay;
 pub mod rtcp;
 pub mod rtp;
 
-pub use delay_report::{DelayOrigin, DelayReport, EgressReport, ReportRequest};
+pub use delay_report::{DelayOrigin, DelayReport, PlayoutReport, ReportRequest};
 pub use error::WireError;
 pub use ntp::NtpTime;
 

@@ -27,7 +27,7 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
         ("request", samples::request()),
         ("report", samples::answer()),
         ("too few samples", samples::TOO_FEW.to_bytes()),
-        ("egress buffer", samples::egress()),
+        ("playout buffer", samples::playout()),
         ("head of a part", samples::part()),
         ("last datagram of a sender", samples::farewell()),
     ] {

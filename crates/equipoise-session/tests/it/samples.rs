@@ -5,7 +5,7 @@ use equipoise::units::Rate;
 use equipoise_pair::wire::{AduHeader, AduPart};
 use equipoise_session::wire::rtcp::{self, ReportBlock, SenderInfo};
 use equipoise_session::wire::rtp::RtpHeader;
-use equipoise_session::wire::{DelayReport, EgressReport, NtpTime, ReportRequest};
+use equipoise_session::wire::{DelayReport, NtpTime, PlayoutReport, ReportRequest};
 
 pub(crate) const SENDER: u32 = 0x0E5F_0001;
 pub(crate) const RECEIVER: u32 = 0x0E5F_0002;
@@ -52,11 +52,11 @@ pub(crate) fn delay_report() -> DelayReport {
 
 pub(crate) const TOO_FEW: DelayReport = DelayReport::agreed(None);
 
-/// What a report says of an egress buffer.
-pub(crate) fn egress() -> Vec<u8> {
+/// What a report says of a playout buffer.
+pub(crate) fn playout() -> Vec<u8> {
     let (arrival, service) = (Rate::from_bps(1_600_000), Rate::from_bps(1_440_000));
-    let egress = Some(EgressReport { occupancy: 12, arrival, service, discarded: 39 });
-    let all = DelayReport { egress, ..TOO_FEW }.to_bytes();
+    let playout = Some(PlayoutReport { occupancy: 12, arrival, service, discarded: 39 });
+    let all = DelayReport { playout, ..TOO_FEW }.to_bytes();
     all[TOO_FEW.to_bytes().len()..].to_vec()
 }
 

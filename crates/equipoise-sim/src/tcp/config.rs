@@ -124,6 +124,7 @@ impl DelayedAcks {
 
 /// Why a TCP host cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TcpError {
     /// The header fills the packet.
     #[error("a packet of {packet} has no room for data; it has to be larger than {HEADER}")]

@@ -23,7 +23,7 @@ impl Endpoint for Sender {
             }
             Input::Stop => self.stop(now),
             // Its application is a supply, and its path is one from beginning to end.
-            Input::Payload { .. } | Input::Path { .. } => {}
+            _ => {}
         }
     }
 
@@ -48,7 +48,7 @@ impl Endpoint for Receiver {
                 Segment::decode(datagram).and_then(|segment| self.on_segment(now, segment))
             }
             Input::Timer => self.on_timer(now),
-            Input::Stop | Input::Payload { .. } | Input::Path { .. } => None,
+            _ => None,
         };
         if let Some(answer) = answer {
             // The world takes an answer before the next segment comes; a later one would say all that an earlier one did.

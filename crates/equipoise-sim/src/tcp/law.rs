@@ -10,6 +10,7 @@ use equipoise::units::{Instant, Rate, SenderClock, Size};
 /// other session, and answers losses itself. Neither can stand for the other: an acknowledgement that covers two segments is
 /// one step of TCP's Reno and two of [`Windowed`](equipoise::control::adapt::Windowed), whose recovery also ends elsewhere.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Law {
     /// A window law.
     Window(BoxedWindowController),

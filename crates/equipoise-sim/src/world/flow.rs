@@ -4,7 +4,7 @@ use equipoise::units::{ReceiverClock, SenderClock};
 use equipoise_session::{Endpoint, Input, Output, PathChange, PathId};
 
 use super::FlowError;
-use super::{FlowId, Observer, Side, Thing, Time, World};
+use super::{EventKind, FlowId, Observer, Side, Time, World};
 use crate::network::{LinkId, Packet};
 use crate::packets::PacketId;
 
@@ -91,14 +91,14 @@ impl World {
             let backward = self.route(&links.backward, flow, Side::Near, path);
             routes.push([forward, backward]);
         }
-        let timers = [Side::Near, Side::Far].map(|side| self.thing(Thing::Timer { flow, side }));
+        let timers = [Side::Near, Side::Far].map(|side| self.add_event(EventKind::Timer { flow, side }));
         for path in (0..paths.len()).map(path_id) {
             near.handle(self.now.assume_clock(), Input::Path { path, change: PathChange::Up });
         }
         for (path, links) in paths.iter().enumerate() {
             for (at, change) in &links.changes {
-                let thing = self.thing(Thing::PathChange { flow, path: path_id(path), change: *change });
-                self.events.set(thing, Some(*at));
+                let event = self.add_event(EventKind::PathChange { flow, path: path_id(path), change: *change });
+                self.events.set(event, Some(*at));
             }
         }
         self.flows.push(Some(FlowState { near, far, routes, timers, wakes: [None; 2], oracle: None }));
@@ -108,9 +108,9 @@ impl World {
 
     /// Lays the route of one direction of a path, at whose end is `side`.
     fn route(&mut self, links: &[LinkId], flow: usize, side: Side, path: usize) -> usize {
-        let thing = self.thing(Thing::Arrival { route: 0, flow, side, path });
-        let route = self.network.add_route(links, FlowId(flow), thing);
-        self.things[thing] = Thing::Arrival { route, flow, side, path };
+        let event = self.add_event(EventKind::Arrival { route: 0, flow, side, path });
+        let route = self.network.add_route(links, FlowId(flow), event);
+        self.kinds[event] = EventKind::Arrival { route, flow, side, path };
         route
     }
 

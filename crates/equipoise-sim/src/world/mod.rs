@@ -58,6 +58,7 @@ pub struct Stream {
 
 /// Why a flow cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum FlowError {
     /// A path names a link of another world.
     #[error("link {link} is not one of this world's {links} links")]
@@ -133,7 +134,7 @@ pub struct World {
     oracles: Vec<Oracle>,
     events: EventQueue,
     /// What the numbers of the event queue stand for.
-    things: Vec<Thing>,
+    kinds: Vec<EventKind>,
     packets: Packets,
     scratch: Vec<u8>,
     outgoing: Vec<(PathId, PacketId)>,
@@ -141,7 +142,7 @@ pub struct World {
 
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
-enum Thing {
+enum EventKind {
     /// A packet reaches the end of a route.
     Arrival { route: usize, flow: usize, side: Side, path: usize },
     /// A side of a flow wants to be woken.
@@ -200,11 +201,11 @@ impl World {
         self.network.arrange().map_err(|LinkId(link)| FlowError::Ring { link })
     }
 
-    /// The number in the event queue of something new.
-    fn thing(&mut self, thing: Thing) -> usize {
-        self.things.push(thing);
-        self.events.reserve(self.things.len());
-        self.things.len() - 1
+    /// The number in the event queue of a new event.
+    fn add_event(&mut self, kind: EventKind) -> usize {
+        self.kinds.push(kind);
+        self.events.reserve(self.kinds.len());
+        self.kinds.len() - 1
     }
 
     /// The present.
@@ -231,25 +232,25 @@ impl World {
             self.turn(flow, Side::Far, None, observer);
         }
         loop {
-            let (at, thing) = self.events.next().filter(|(at, _)| *at <= until).unzip();
+            let (at, event) = self.events.next().filter(|(at, _)| *at <= until).unzip();
             let next = at.unwrap_or(self.end);
             let ahead = self.look_ahead.unwrap_or(Span::ZERO);
             if next > self.network.known() + ahead || (at.is_none() && self.network.known() < self.end) {
                 self.advance(next, observer);
                 continue;
             }
-            let Some(thing) = thing else { break };
+            let Some(event) = event else { break };
             self.now = next;
-            match self.things[thing] {
-                Thing::Arrival { route, flow, side, path } => {
+            match self.kinds[event] {
+                EventKind::Arrival { route, flow, side, path } => {
                     if let Some(packet) = self.network.take(route, &mut self.events) {
                         self.deliver(&packet, flow, side, path, observer);
                     }
                 }
-                Thing::Timer { flow, side } => self.wake(flow, side, observer),
-                Thing::Measurement { oracle } => self.measure(oracle, observer),
-                Thing::PathChange { flow, path, change } => {
-                    self.events.set(thing, None);
+                EventKind::Timer { flow, side } => self.wake(flow, side, observer),
+                EventKind::Measurement { oracle } => self.measure(oracle, observer),
+                EventKind::PathChange { flow, path, change } => {
+                    self.events.set(event, None);
                     self.turn(flow, Side::Near, Some(Input::Path { path, change }), observer);
                 }
             }

@@ -6,7 +6,7 @@ use equipoise::units::{Rate, Size, Span};
 use equipoise_session::Input;
 
 use super::noise::WhiteNoise;
-use super::{FlowError, FlowId, Observer, Side, Thing, Time, World};
+use super::{EventKind, FlowError, FlowId, Observer, Side, Time, World};
 use crate::tcp::KnownBandwidth;
 
 /// Tells a flow's near end the bandwidth of its path as the world knows it.
@@ -44,7 +44,7 @@ pub(super) struct Bandwidth {
     flow: usize,
     config: BandwidthOracle,
     /// Its number in the event queue.
-    thing: usize,
+    event: usize,
     /// The last measurement, or the beginning of measuring.
     since: Option<Time>,
     next: Time,
@@ -58,7 +58,7 @@ impl World {
     ///
     /// # Errors
     /// [`FlowError`] for an unknown flow, and if time has passed.
-    pub fn tell_load(&mut self, flow: FlowId, cell: PathLoad) -> Result<(), FlowError> {
+    pub fn share_load(&mut self, flow: FlowId, cell: PathLoad) -> Result<(), FlowError> {
         let route = self.forward_route(flow)?;
         let offered = vec![Size::ZERO; self.network.offered(route).count()];
         let load = Load { flow: flow.0, cell, since: self.now, offered };
@@ -73,18 +73,18 @@ impl World {
     ///
     /// # Errors
     /// [`FlowError`] for an unknown flow, an interval of zero, and if time has passed.
-    pub fn tell_bandwidth(&mut self, flow: FlowId, config: BandwidthOracle) -> Result<(), FlowError> {
+    pub fn share_bandwidth(&mut self, flow: FlowId, config: BandwidthOracle) -> Result<(), FlowError> {
         let interval = config.interval;
         if interval <= Span::ZERO {
             return Err(FlowError::MeasuringInterval { interval });
         }
         let route = self.forward_route(flow)?;
         let oracle = self.oracles.len();
-        let (thing, next) = (self.thing(Thing::Measurement { oracle }), config.start);
+        let (event, next) = (self.add_event(EventKind::Measurement { oracle }), config.start);
         self.network.count_own(route);
-        self.events.set(thing, Some(next));
+        self.events.set(event, Some(next));
         let offered = vec![(Size::ZERO, Size::ZERO); self.network.offered(route).count()];
-        self.oracles.push(Oracle::Bandwidth(Bandwidth { flow: flow.0, config, thing, since: None, next, offered }));
+        self.oracles.push(Oracle::Bandwidth(Bandwidth { flow: flow.0, config, event, since: None, next, offered }));
         Ok(())
     }
 
@@ -152,7 +152,7 @@ impl World {
         }
         known.since = Some(now);
         known.next = now + known.config.interval;
-        events.set(known.thing, Some(known.next));
+        events.set(known.event, Some(known.next));
         if let Some((capacity, available)) = found {
             let measured = |bps: f64| Measured::exact(Rate::from_bps_f64(bps.max(0.0)).unwrap_or(Rate::ZERO));
             let truth = BandwidthEstimate { capacity: measured(capacity), available: measured(available) };

@@ -1,7 +1,7 @@
 //! Neither a media packet nor an ADU costs an allocation on its way through a sender and a receiver.
 
 use equipoise::control::Cbr;
-use equipoise::control::split::Equal;
+use equipoise::control::scheduler::Equal;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 use equipoise_pair::TcpState;

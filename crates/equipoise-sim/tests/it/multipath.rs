@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use equipoise::control::{BoxedController, Cbr, find, split};
+use equipoise::control::{BoxedController, Cbr, find, scheduler};
 use equipoise::measure::{ClockMap, Moments};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, QueueLimit};
@@ -72,23 +72,23 @@ fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
 fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths: Vec<PathLinks>) -> Flow {
     let stream = StreamConfig::new(7, 96, PACKET, "near@test");
     let config = SenderConfig::new(stream, Span::from_millis(500), Instant::ZERO, 1);
-    let entry = split::find(name).expect("in the catalogue");
-    let splitter = entry.build(&entry.parse(given).expect("right"), PACKET).expect("right");
+    let entry = scheduler::find(name).expect("in the catalogue");
+    let scheduler = entry.build(&entry.parse(given).expect("right"), PACKET).expect("right");
     let far = ReceiverConfig::new(8, "far@test", 7, ClockMap::SYNCHRONISED, 1);
-    let near = Sender::new(config, Sender::PERIOD, total, splitter).expect("a valid configuration");
+    let near = Sender::new(config, Sender::PERIOD, total, scheduler).expect("a valid configuration");
     let far = Receiver::new(far).expect("a valid configuration");
     Flow { near: Box::new(near), far: Box::new(far), paths }
 }
 
 /// Two paths of 20 ms with these rates, of which Poisson traffic of others takes 1 and 0.5 Mbit/s.
-fn run(total: BoxedController, splitter: (&str, &[(&str, &str)]), rates: [Schedule<Rate>; 2], secs: u64) -> Seen {
-    run_with(total, splitter, rates, Vec::new(), secs)
+fn run(total: BoxedController, scheduler: (&str, &[(&str, &str)]), rates: [Schedule<Rate>; 2], secs: u64) -> Seen {
+    run_with(total, scheduler, rates, Vec::new(), secs)
 }
 
 /// The same, where the second path changes.
 fn run_with(
     total: BoxedController,
-    splitter: (&str, &[(&str, &str)]),
+    scheduler: (&str, &[(&str, &str)]),
     rates: [Schedule<Rate>; 2],
     changes: Vec<(Time, PathChange)>,
     secs: u64,
@@ -100,7 +100,7 @@ fn run_with(
         let others = stream(Traffic::Poisson, Schedule::constant(mbps(rate)), seed, path.forward.clone());
         world.add_stream(others).expect("a link of this world");
     }
-    world.add_flow(session(total, splitter, paths)).expect("links of this world");
+    world.add_flow(session(total, scheduler, paths)).expect("links of this world");
     let mut seen = Seen::default();
     world.run(at(secs as f64), &mut seen);
     seen

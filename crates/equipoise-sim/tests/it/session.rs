@@ -44,7 +44,7 @@ fn the_path_load_is_written_at_each_request() {
     let narrow = world.add_link(link(Schedule::constant(mbps(15.0)), 1000)).expect("valid");
     let flow = world.add_flow(constant(mbps(3.0), vec![wide, narrow], vec![])).expect("links of this world");
     let cell = PathLoad::default();
-    world.tell_load(flow, cell.clone()).expect("a flow of this world");
+    world.share_load(flow, cell.clone()).expect("a flow of this world");
     let cross = stream(Traffic::Constant, Schedule::constant(mbps(9.0)), 1, vec![narrow]);
     world.add_stream(cross).expect("a link of this world");
     assert_eq!(cell.get(), None);

@@ -241,7 +241,7 @@ fn a_connection_that_cannot_be_is_refused() {
     let noise = WhiteNoise::new(Schedule::constant(0.0), 1);
     let oracle = BandwidthOracle { start: Time::ZERO, interval, noise, told: KnownBandwidth::default() };
     let flow = world.add_flow(new(vec![one], vec![two])).expect("links of this world");
-    assert_eq!(world.tell_bandwidth(flow, oracle), Err(FlowError::MeasuringInterval { interval }));
+    assert_eq!(world.share_bandwidth(flow, oracle), Err(FlowError::MeasuringInterval { interval }));
     let mut other = World::new();
     assert_eq!(other.add_flow(new(vec![two], vec![one])), Err(FlowError::UnknownLink { link: 1, links: 0 }));
     assert!(matches!(world.add_flow(new(vec![one, two, one], vec![two])), Err(FlowError::Ring { .. })));

@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::measure::{DelaySummary, EgressSummary};
+use crate::measure::{DelaySummary, PlayoutSummary};
 use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
 
 /// A congestion control algorithm: feedback in, allowance out.
@@ -105,7 +105,7 @@ pub struct IntervalSummary {
     /// The application gave less than the rate allowed, so that a short delay says nothing of a higher rate.
     pub app_limited: bool,
     /// What went into the network and what came out of the receiver's playout buffer.
-    pub egress: Option<EgressSummary>,
+    pub playout: Option<PlayoutSummary>,
 }
 
 impl IntervalSummary {
@@ -118,7 +118,7 @@ impl IntervalSummary {
             round_trip: None,
             bottleneck: None,
             app_limited: false,
-            egress: None,
+            playout: None,
         }
     }
 

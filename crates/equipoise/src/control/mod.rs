@@ -2,7 +2,7 @@
 //!
 //! The middle step of the loop. A *law* is a bare equation; a [`Controller`] feeds a law with [`Feedback`] and says its
 //! [`Allowance`]. Neither parses, queues, paces or logs. `feedback.rs` is the seam between sessions and laws. If a session
-//! has several paths, a [`split::Splitter`] says how much goes on each. A law for another kind of feedback is brought to
+//! has several paths, a [`scheduler::Scheduler`] says how much goes on each. A law for another kind of feedback is brought to
 //! the seam by [`adapt`].
 
 pub mod adapt;
@@ -16,7 +16,7 @@ mod lda;
 mod limits;
 mod load;
 mod rap;
-pub mod split;
+pub mod scheduler;
 mod tfrc;
 mod tq;
 pub mod window;

@@ -2,7 +2,7 @@ use super::{Allowance, Controller, Feedback, IntervalSummary, Needs, RateLimits,
 use crate::measure::{Traffic, TrafficAccumulation};
 use crate::units::{Instant, Rate, SenderClock, Size};
 
-/// By how much a source is to change its rate, so that the egress buffer comes to its desired occupancy.
+/// By how much a source is to change its rate, so that the playout buffer comes to its desired occupancy.
 ///
 /// Source: Subramanya 2003, Eq. 2 and 4: `e = x - x_d`, `u = (x_d - f + k_v e) / T`. By Eq. 1 and 5 the error is then
 /// `e(k+1) = Sat(k_v e(k) + d(k))`: what a disturbance leaves is `k_v` times less after each interval, and for
@@ -17,7 +17,7 @@ use crate::units::{Instant, Rate, SenderClock, Size};
 /// | u | the result | packets/s |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TqLaw {
-    /// Packets that the egress buffer is to hold.
+    /// Packets that the playout buffer is to hold.
     pub desired: f64,
     /// Share of the buffer's error that is left after an interval.
     pub gain: f64,
@@ -61,7 +61,7 @@ pub struct TqConfig {
 ///   the sum of all `x_d`. A first-come buffer serves each source by what it has in it; so the sources come to shares in
 ///   proportion to their `x_d`.
 /// - It begins at the highest rate, as the paper's sources do.
-/// - A report without an egress buffer, or with an interval of no length, keeps the rate; three missing halve it, as with
+/// - A report without a playout buffer, or with an interval of no length, keeps the rate; three missing halve it, as with
 ///   the other controllers.
 #[derive(Clone, Debug)]
 pub struct Tq {
@@ -85,15 +85,15 @@ impl Tq {
 
     /// The interval in the paper's units; `None` where it has no length.
     fn traffic(&self, interval: &IntervalSummary) -> Option<Traffic> {
-        let egress = interval.egress?;
-        let interval_s = egress.interval.as_secs_f64();
+        let playout = interval.playout?;
+        let interval_s = playout.interval.as_secs_f64();
         let packets = |rate: Rate| rate.as_bps_f64() / self.packet.as_bits() as f64;
         (interval_s > 0.0 && self.packet > Size::ZERO).then(|| Traffic {
             interval_s,
-            ingress: packets(egress.ingress),
-            arrival: packets(egress.arrival),
-            service: packets(egress.service),
-            occupancy: egress.occupancy as f64,
+            ingress: packets(playout.ingress),
+            arrival: packets(playout.arrival),
+            service: packets(playout.service),
+            occupancy: playout.occupancy as f64,
             delay_s: interval.delay.map(|delay| delay.mean_s),
         })
     }
@@ -158,7 +158,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::measure::EgressSummary;
+    use crate::measure::PlayoutSummary;
     use crate::units::Span;
 
     /// Golden value: q = 5, f = 24, u = -138 packets/s.
@@ -190,15 +190,15 @@ mod tests {
         Rate::from_bps_f64(packets * 8000.0).expect("not negative")
     }
 
-    fn tell(tq: &mut Tq, egress: Option<EgressSummary>, app_limited: bool) -> f64 {
-        let summary = IntervalSummary { app_limited, egress, ..IntervalSummary::unmeasured() };
+    fn tell(tq: &mut Tq, playout: Option<PlayoutSummary>, app_limited: bool) -> f64 {
+        let summary = IntervalSummary { app_limited, playout, ..IntervalSummary::unmeasured() };
         tq.on_feedback(Instant::ZERO, &Feedback::Interval(summary));
         tq.allowance().rate.expect("a rate").as_bps_f64() / 8000.0
     }
 
-    fn seen(ingress: f64, service: f64, occupancy: u64) -> EgressSummary {
+    fn seen(ingress: f64, service: f64, occupancy: u64) -> PlayoutSummary {
         let (ingress, service) = (rate(ingress), rate(service));
-        EgressSummary { interval: Span::from_millis(100), ingress, arrival: ingress, service, occupancy }
+        PlayoutSummary { interval: Span::from_millis(100), ingress, arrival: ingress, service, occupancy }
     }
 
     /// 250 packets/s into a buffer that serves 62.5: 62.5 + 0.5 · (5 − 10) / 0.1 s; then the buffer at its desired 5.
@@ -219,10 +219,10 @@ mod tests {
     fn without_a_buffer_the_rate_stays_and_an_idle_application_does_not_move_it() {
         let mut tq = tq(5.0);
         tell(&mut tq, Some(seen(250.0, 62.5, 10)), false);
-        for (egress, limited) in
-            [(None, false), (Some(EgressSummary::default()), false), (Some(seen(1.0, 1.0, 0)), true)]
+        for (playout, limited) in
+            [(None, false), (Some(PlayoutSummary::default()), false), (Some(seen(1.0, 1.0, 0)), true)]
         {
-            assert!((tell(&mut tq, egress, limited) - 37.5).abs() < 1e-3);
+            assert!((tell(&mut tq, playout, limited) - 37.5).abs() < 1e-3);
         }
         tq.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 });
         assert!((tq.allowance().rate.expect("a rate").as_bps_f64() / 8000.0 - 18.75).abs() < 1e-3);
@@ -279,14 +279,14 @@ mod tests {
         ) {
             let mut tq = tq(5.0);
             for (ingress, arrival, service, occupancy, interval) in reports {
-                let egress = EgressSummary {
+                let playout = PlayoutSummary {
                     interval: Span::from_nanos(interval),
                     ingress: Rate::from_bps(ingress),
                     arrival: Rate::from_bps(arrival),
                     service: Rate::from_bps(service),
                     occupancy: u64::from(occupancy),
                 };
-                let found = tell(&mut tq, Some(egress), false);
+                let found = tell(&mut tq, Some(playout), false);
                 prop_assert!((10.0..=250.0).contains(&found), "{found}");
             }
         }

@@ -5,16 +5,16 @@ use crate::units::{Rate, Span};
 /// The ends are those of Subramanya 2003, Fig. 1: packets enter at the ingress, which is the sender; they leave the network
 /// at the egress, where they wait in a buffer until it serves them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct EgressSummary {
+pub struct PlayoutSummary {
     /// Length of the interval at the ingress: T.
     pub interval: Span,
     /// Rate at which packets entered the network: `I_n`.
     pub ingress: Rate,
     /// Rate at which they came to the egress: `I_r`, discarded ones included.
     pub arrival: Rate,
-    /// Rate at which the egress buffer served them: `S_r`.
+    /// Rate at which the playout buffer served them: `S_r`.
     pub service: Rate,
-    /// The session's packets in the egress buffer at the end of the interval: x.
+    /// The session's packets in the playout buffer at the end of the interval: x.
     pub occupancy: u64,
 }
 
@@ -29,13 +29,13 @@ pub struct Traffic {
     pub arrival: f64,
     /// Service rate at the egress, in packets/s: `S_r`.
     pub service: f64,
-    /// Packets in the egress buffer: x.
+    /// Packets in the playout buffer: x.
     pub occupancy: f64,
     /// Mean delay from the ingress to the egress in the interval, in seconds, on whatever clocks; `None` where none is known.
     pub delay_s: Option<f64>,
 }
 
-/// How many packets have gathered between the sources and the far side of the egress buffer, if the rates stay.
+/// How many packets have gathered between the sources and the far side of the playout buffer, if the rates stay.
 ///
 /// Source: Subramanya 2003, Sec. 2: `f = x + q + (I_n - S_r) T` with the bottleneck's queue `q = (I_n - I_r) T`.
 /// Units: packets.

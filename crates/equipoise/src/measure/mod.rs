@@ -15,7 +15,7 @@ mod path_clock;
 mod sequence;
 mod summary;
 
-pub use accumulation::{EgressSummary, Traffic, TrafficAccumulation};
+pub use accumulation::{PlayoutSummary, Traffic, TrafficAccumulation};
 pub use bandwidth::{BandwidthEstimate, Measured};
 pub use clock_map::ClockMap;
 pub use delay::DelayMeter;

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 /// Why a text is not a quantity; names the text and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum UnitError {
     /// The text is a number without a unit.
     #[error("`{text}` has no unit; write it as in \"{example}\"")]

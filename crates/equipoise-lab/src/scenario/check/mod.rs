@@ -279,16 +279,16 @@ impl Check<'_> {
         if let (false, Some(stray)) = (raw.is_tcp(), raw.tcp_only()) {
             return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithWindow));
         }
-        if let (None, Some(egress)) = (&raw.controller, &raw.egress) {
-            return Err(self.wrong("egress", egress.span(), Problem::EgressOfWhat));
+        if let (None, Some(playout)) = (&raw.controller, &raw.playout) {
+            return Err(self.wrong("playout", playout.span(), Problem::PlayoutOfWhat));
         }
         Ok(match (&raw.controller, &raw.source, raw.is_tcp(), &raw.report_interval) {
             (Some(controller), source, false, Some(interval)) => {
                 let content = source.as_ref().map(|source| self.content(source, true)).transpose()?;
-                let egress = self.egress(raw, path, scenario)?;
+                let playout = self.playout(raw, path, scenario)?;
                 let (controller, report_interval, target) =
                     self.session(raw, controller, interval, scenario.propagation_delay(path))?;
-                FlowKind::Session { controller, report_interval, content, egress, target }
+                FlowKind::Session { controller, report_interval, content, playout, target }
             }
             (Some(_), _, false, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
             (None, Some(source), false, None) => self.background(source, scenario.duration - start)?,
@@ -339,11 +339,11 @@ impl Check<'_> {
     }
 
     /// The link that a session leaves the network at.
-    fn egress(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
-        let Some(name) = &raw.egress else { return Ok(None) };
+    fn playout(&self, raw: &RawFlow, path: &[usize], scenario: &Scenario) -> Result<Option<usize>, ScenarioError> {
+        let Some(name) = &raw.playout else { return Ok(None) };
         let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());
         let found = path.iter().skip(1).find(is_it).copied();
-        self.that(found.is_some(), "egress", name, || Problem::EgressOffPath)?;
+        self.that(found.is_some(), "playout", name, || Problem::PlayoutOffPath)?;
         Ok(found)
     }
 
@@ -409,7 +409,7 @@ impl Check<'_> {
 const fn provided(raw: &RawFlow) -> Needs {
     if raw.paths.is_some() {
         multipath::Sender::PROVIDES
-    } else if raw.egress.is_some() {
+    } else if raw.playout.is_some() {
         rtp::Sender::PROVIDES.and(Needs::PLAYOUT)
     } else {
         rtp::Sender::PROVIDES

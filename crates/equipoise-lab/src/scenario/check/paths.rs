@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 use super::Check;
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawPath};
-use crate::scenario::{Link, MultipathFlow, Outage, Path, Scenario, SplitChoice};
+use crate::scenario::{Link, MultipathFlow, Outage, Path, Scenario, SchedulerChoice};
 
 impl Check<'_> {
     pub(super) fn named_path(&self, raw: &RawPath, links: &[Link], duration: Span) -> Result<Path, ScenarioError> {
@@ -30,15 +30,16 @@ impl Check<'_> {
         names: &Spanned<Vec<Spanned<String>>>,
         scenario: &Scenario,
     ) -> Result<(MultipathFlow, Vec<usize>), ScenarioError> {
-        let (Some(controller), Some(interval), Some(split)) = (&raw.controller, &raw.report_interval, &raw.split)
+        let (Some(controller), Some(interval), Some(scheduler)) =
+            (&raw.controller, &raw.report_interval, &raw.scheduler)
         else {
             return Err(self.wrong("name", raw.name.span(), Problem::WhatMultipath));
         };
         if let Some(source) = &raw.source {
             return Err(self.wrong("kind", source.kind.span(), Problem::ContentOverPaths));
         }
-        if let Some(egress) = &raw.egress {
-            return Err(self.wrong("egress", egress.span(), Problem::EgressOverPaths));
+        if let Some(playout) = &raw.playout {
+            return Err(self.wrong("playout", playout.span(), Problem::PlayoutOverPaths));
         }
         let paths = self.paths(names, scenario)?;
         let used = || paths.iter().filter_map(|path| scenario.paths.get(*path));
@@ -52,11 +53,11 @@ impl Check<'_> {
                 period
             }
         };
-        let split = self.split(raw, split, paths.len())?;
+        let scheduler = self.scheduler(raw, scheduler, paths.len())?;
         let mut links: Vec<usize> = used().flat_map(|path| path.links.iter().copied()).collect();
         links.sort_unstable();
         links.dedup();
-        Ok((MultipathFlow { controller, report_interval, period, split, paths, target }, links))
+        Ok((MultipathFlow { controller, report_interval, period, scheduler, paths, target }, links))
     }
 
     fn paths(&self, names: &Spanned<Vec<Spanned<String>>>, scenario: &Scenario) -> Result<Vec<usize>, ScenarioError> {
@@ -80,13 +81,13 @@ impl Check<'_> {
         Ok(paths)
     }
 
-    fn split(
+    fn scheduler(
         &self,
         raw: &RawFlow,
         given: &BTreeMap<String, Spanned<Value>>,
         paths: usize,
-    ) -> Result<SplitChoice, ScenarioError> {
-        let choice = self.choice("split", raw, &self.catalogue.splitters, given)?;
+    ) -> Result<SchedulerChoice, ScenarioError> {
+        let choice = self.choice("scheduler", raw, &self.catalogue.schedulers, given)?;
         let single = choice.parameters.iter().find(|(parameter, _)| *parameter == "path");
         if let (Some((_, Given::Number(number))), Some(value)) = (single, given.get("path")) {
             let right = number.fract() == 0.0 && number < paths as f64;

@@ -17,7 +17,7 @@ const OPEN: Open =
 /// Sees nothing.
 struct Nobody;
 
-impl Visitor for Nobody {}
+impl SessionObserver for Nobody {}
 
 /// A sender in virtual time, whose datagrams are handed to a server as if they had come over a network.
 struct Peer {
@@ -31,7 +31,7 @@ struct Peer {
 
 impl Peer {
     /// One whose session, from `address`, is open.
-    fn open<V: Visitor>(state: &mut State<V>, address: SocketAddr) -> Self {
+    fn open<V: SessionObserver>(state: &mut State<V>, address: SocketAddr) -> Self {
         let (now, key) = (state.socket.clock().now(), state.config.key.clone());
         let question = Open { secure: key.is_some(), ..OPEN };
         let cookie = state.jar.bake(address, &question, now.as_nanos() / 1_000_000_000);
@@ -49,7 +49,7 @@ impl Peer {
     }
 
     /// Sends to `state` for so long.
-    fn send<V: Visitor>(&mut self, state: &mut State<V>, span: Span) {
+    fn send<V: SessionObserver>(&mut self, state: &mut State<V>, span: Span) {
         let end = self.now + span;
         while self.now < end {
             self.now = self.sender.wake().map_or(end, |wake| wake.at.assume_clock());

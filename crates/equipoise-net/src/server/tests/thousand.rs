@@ -19,7 +19,7 @@ const RATE: Rate = Rate::from_bps(80_000);
 #[derive(Clone, Default)]
 struct Counts(Arc<Mutex<BTreeMap<u64, u64>>>);
 
-impl Visitor for Counts {
+impl SessionObserver for Counts {
     fn on_event(&mut self, _now: Time, session: &Session, event: &Event) {
         if matches!(event, Event::MediaReceived { .. }) {
             *self.0.lock().expect("nobody panics").entry(session.number).or_default() += 1;
@@ -189,7 +189,7 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
     );
     let served = counts.0.lock().expect("no panic").values().filter(|count| **count > 0).count();
     assert_eq!(served, SESSIONS as usize);
-    // A machine that stands still for a while lets a socket overflow; that is the machine's loss.
+    // A machine that stalls for a while lets a socket overflow; that is the machine's loss.
     assert!(received as f64 > 0.9 * sent as f64, "{received} of {sent}");
     assert!(crowd.peers.iter().all(|peer| peer.reports >= 2), "every sender hears of its packets");
     assert!(memory_mb().saturating_sub(before) < 600, "{} MB", memory_mb().saturating_sub(before));

@@ -69,6 +69,7 @@ impl Default for PipeConfig {
 
 /// Why there can be no such path.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PipeError {
     /// The bottleneck cannot be built.
     #[error(transparent)]

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::super::{Receiver, Sender};
-use crate::rtp::{Payload, PlayoutConfig, ReceiverConfig, SenderConfig, StreamConfig};
+use crate::rtp::{Payload, ReceiverConfig, ReorderConfig, SenderConfig, StreamConfig};
 use crate::wire::is_rtcp;
 use crate::{Endpoint, Event, Input, Output, PathChange, PathId, Wake};
 use equipoise::control::Cbr;
-use equipoise::control::split::{BoxedSplitter, find};
+use equipoise::control::scheduler::{BoxedScheduler, find};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 
@@ -46,27 +46,27 @@ pub(super) struct Bench {
     pub(super) events: Vec<(u64, Option<PathId>, Event)>,
 }
 
-pub(super) fn splitter(name: &str, given: &[(&str, &str)]) -> BoxedSplitter {
+pub(super) fn scheduler(name: &str, given: &[(&str, &str)]) -> BoxedScheduler {
     let entry = find(name).expect("in the catalogue");
     entry.build(&entry.parse(given).expect("right"), Size::from_bytes(1000)).expect("right")
 }
 
 impl Bench {
     /// A session at 4 Mbit/s in all over so many paths, with a report every 200 ms and a period of 1 s.
-    pub(super) fn new(payload: Payload, paths: u16, splitter: BoxedSplitter, network: Network) -> Self {
+    pub(super) fn new(payload: Payload, paths: u16, scheduler: BoxedScheduler, network: Network) -> Self {
         let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
         let start = Instant::from_nanos(EPOCH);
         let config = SenderConfig { payload, ..SenderConfig::new(stream, Span::from_millis(200), start, 1) };
         let total = Box::new(Cbr::new(Rate::from_bps(4_000_000)));
-        let playout = PlayoutConfig { hold: Span::from_millis(400), ..PlayoutConfig::default() };
+        let reorder = ReorderConfig { hold: Span::from_millis(400), ..ReorderConfig::default() };
         let receiver = ReceiverConfig {
             payload,
-            playout,
+            reorder,
             ..ReceiverConfig::new(9, "receiver@test", SSRC, ClockMap::SYNCHRONISED, 2)
         };
         let mut bench = Self {
             now: EPOCH,
-            sender: Sender::new(config, Span::from_secs(1), total, splitter).expect("a valid configuration"),
+            sender: Sender::new(config, Span::from_secs(1), total, scheduler).expect("a valid configuration"),
             receiver: Receiver::new(receiver).expect("a valid configuration"),
             network,
             sent: 0,

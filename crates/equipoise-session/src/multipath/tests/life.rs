@@ -5,9 +5,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::super::MAX_PATHS;
-use super::bench::{Bench, Network, splitter};
+use super::bench::{Bench, Network, scheduler};
 use crate::rtp::Payload;
-use crate::{Endpoint, Event, Ignored, Input, PathChange};
+use crate::{DropReason, Endpoint, Event, Input, PathChange};
 use equipoise::units::Rate;
 
 fn constant(ways: [u64; 2]) -> Network {
@@ -17,7 +17,7 @@ fn constant(ways: [u64; 2]) -> Network {
 /// A dialogue: one request on each path, at the time of the first packet.
 #[test]
 fn paths_begin_alike_and_each_is_asked_and_answers_by_itself() {
-    let mut bench = Bench::new(Payload::Generated, 2, splitter("equal", &[]), constant([10, 40]));
+    let mut bench = Bench::new(Payload::Generated, 2, scheduler("equal", &[]), constant([10, 40]));
     bench.run_until(450);
     let mut rates = bench.events.iter().filter_map(|(_, path, event)| match event {
         Event::RateDecided { rate, .. } => path.map(|path| (path.0, *rate)),
@@ -49,7 +49,7 @@ fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
         // It varies, or the law would fill the path that is faster by a rounding error.
         if dead { vec![] } else { vec![20 + passing.number * 7 % 11] }
     });
-    let mut bench = Bench::new(Payload::Generated, 2, splitter("ap", &[]), network);
+    let mut bench = Bench::new(Payload::Generated, 2, scheduler("ap", &[]), network);
     bench.run_until(40_000);
     // Silent since 10.0 s, by three intervals and one more that notices it; the last answer is from about 9.84 s.
     assert!(bench.sent_on(1, 10_000, 10_850) > 50, "it was used");
@@ -63,7 +63,7 @@ fn a_dead_path_costs_a_moment_and_is_used_again_when_it_is_back() {
 
 #[test]
 fn paths_may_be_added_taken_down_and_removed_at_any_time() {
-    let mut bench = Bench::new(Payload::Generated, 1, splitter("equal", &[]), constant([10, 30]));
+    let mut bench = Bench::new(Payload::Generated, 1, scheduler("equal", &[]), constant([10, 30]));
     bench.run_until(1000);
     bench.change(1, PathChange::Up);
     bench.run_until(2000);
@@ -80,18 +80,18 @@ fn paths_may_be_added_taken_down_and_removed_at_any_time() {
     }
     let lost = bench.count(|_, event| matches!(event, Event::ReportApplied { lost, .. } if *lost != 0));
     assert_eq!((lost, bench.count(|_, event| matches!(event, Event::ReportsMissing))), (0, 0));
-    assert_eq!(bench.count(|_, event| matches!(event, Event::Ignored(Ignored::Implausible))), 0);
+    assert_eq!(bench.count(|_, event| matches!(event, Event::Ignored(DropReason::Implausible))), 0);
 }
 
 #[test]
 fn there_are_no_more_paths_than_there_is_room_for() {
-    let mut bench = Bench::new(Payload::Generated, 0, splitter("equal", &[]), constant([10, 10]));
+    let mut bench = Bench::new(Payload::Generated, 0, scheduler("equal", &[]), constant([10, 10]));
     bench.run_until(3000);
     assert_eq!(bench.count(|_, event| matches!(event, Event::MediaSent { .. })), 0, "there is no path yet");
     (0..=MAX_PATHS as u16).for_each(|path| bench.change(path, PathChange::Up));
     bench.change(77, PathChange::Down);
-    assert_eq!(bench.count(|_, event| *event == Event::Ignored(Ignored::Full)), 1);
-    assert_eq!(bench.count(|_, event| *event == Event::Ignored(Ignored::Stray)), 1);
+    assert_eq!(bench.count(|_, event| *event == Event::Ignored(DropReason::Full)), 1);
+    assert_eq!(bench.count(|_, event| *event == Event::Ignored(DropReason::Stray)), 1);
     bench.run_until(6000);
     assert!(bench.sent_on(15, 3000, 6000) > 90 && bench.sent_on(16, 0, 6000) == 0);
 }
@@ -105,7 +105,7 @@ fn where_all_paths_are_silent_the_media_goes_on_until_the_circuit_breaks() {
                 if (5000..40_000).contains(&passing.millis) && passing.to_sender { vec![] } else { vec![10] }
             },
         );
-    let mut bench = Bench::new(Payload::Generated, 2, splitter("ap", &[]), network);
+    let mut bench = Bench::new(Payload::Generated, 2, scheduler("ap", &[]), network);
     bench.run_until(60_000);
     assert!(bench.sent_on(0, 10_000, 15_000) > 0 && bench.sent_on(1, 10_000, 15_000) > 0);
     let sent = |from, to| bench.sent_on(0, from, to) + bench.sent_on(1, from, to);
@@ -118,7 +118,7 @@ fn where_all_paths_are_silent_the_media_goes_on_until_the_circuit_breaks() {
 #[test]
 fn either_end_may_say_goodbye_and_the_other_ends_too() {
     for by_sender in [true, false] {
-        let mut bench = Bench::new(Payload::Generated, 2, splitter("equal", &[]), constant([10, 50]));
+        let mut bench = Bench::new(Payload::Generated, 2, scheduler("equal", &[]), constant([10, 50]));
         bench.run_until(2000);
         bench.tell(by_sender, Input::Stop);
         bench.run_until(4000);

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::bench::{Bench, Passing, SSRC, bytes, splitter};
+use super::bench::{Bench, Passing, SSRC, bytes, scheduler};
 use crate::rtp::Payload;
-use crate::{Event, Ignored};
+use crate::{DropReason, Event};
 use crate::{Input, PathChange, PathId};
 
 fn ways(passing: &Passing) -> u64 {
@@ -22,7 +22,7 @@ fn a_stream_comes_out_byte_by_byte_over_paths_of_10_and_200_ms() {
         n if n % 5 == 0 => vec![ways(passing), ways(passing) + 9],
         _ => vec![ways(passing)],
     };
-    let mut bench = Bench::new(Payload::Stream, 2, splitter("equal", &[]), Box::new(network));
+    let mut bench = Bench::new(Payload::Stream, 2, scheduler("equal", &[]), Box::new(network));
     let stream = bytes(1_500_000);
     let given = bench.carry(&stream, false);
     assert_eq!((given.len(), bench.missing), (stream.len(), 0));
@@ -35,7 +35,7 @@ fn a_stream_comes_out_byte_by_byte_over_paths_of_10_and_200_ms() {
 
 #[test]
 fn another_programs_packets_come_out_as_they_were_in_their_order() {
-    let mut bench = Bench::new(Payload::Rtp, 2, splitter("equal", &[]), Box::new(|passing| vec![ways(passing)]));
+    let mut bench = Bench::new(Payload::Rtp, 2, scheduler("equal", &[]), Box::new(|passing| vec![ways(passing)]));
     let packets: Vec<Vec<u8>> = (0..400u16)
         .map(|number| {
             let [high, low] = 65_300u16.wrapping_add(number).to_be_bytes();
@@ -62,7 +62,7 @@ fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
         if lost { vec![] } else { vec![ways(passing)] }
     };
     let missing = |twice: bool| {
-        let mut bench = Bench::new(Payload::Stream, 2, splitter("equal", &[]), Box::new(network));
+        let mut bench = Bench::new(Payload::Stream, 2, scheduler("equal", &[]), Box::new(network));
         // 1 Mbit/s, so that there is room for everything twice.
         let (stream, mut fed) = (bytes(200_000), 0);
         while fed < stream.len() {
@@ -70,7 +70,7 @@ fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
             bench.run_until(bench.millis() + 7);
         }
         bench.run_until(bench.millis() + 1000);
-        let copies = bench.count(|_, event| *event == Event::Ignored(Ignored::Duplicate));
+        let copies = bench.count(|_, event| *event == Event::Ignored(DropReason::Duplicate));
         (bench.missing, copies, bench.given.concat() == stream)
     };
     let (once, twice) = (missing(false), missing(true));
@@ -80,15 +80,15 @@ fn what_is_sent_twice_survives_a_loss_and_comes_out_once() {
 
 #[test]
 fn without_order_packets_come_out_as_they_come_in() {
-    let mut bench = Bench::new(Payload::Stream, 2, splitter("equal", &[]), Box::new(|passing| vec![ways(passing)]));
-    let playout = crate::rtp::PlayoutConfig {
+    let mut bench = Bench::new(Payload::Stream, 2, scheduler("equal", &[]), Box::new(|passing| vec![ways(passing)]));
+    let reorder = crate::rtp::ReorderConfig {
         in_order: false,
         hold: equipoise::units::Span::from_millis(400),
         ..Default::default()
     };
     let config = crate::rtp::ReceiverConfig {
         payload: Payload::Stream,
-        playout,
+        reorder,
         ..crate::rtp::ReceiverConfig::new(9, "receiver@test", SSRC, equipoise::measure::ClockMap::SYNCHRONISED, 2)
     };
     bench.receiver = super::super::Receiver::new(config).expect("a valid configuration");
@@ -139,8 +139,8 @@ proptest! {
                 _ => vec![ways(passing) + late],
             }
         };
-        let splitter = splitter(["ap", "equal"][sent_with], &[]);
-        let mut bench = Bench::new(Payload::Rtp, 1, splitter, Box::new(network));
+        let scheduler = scheduler(["ap", "equal"][sent_with], &[]);
+        let mut bench = Bench::new(Payload::Rtp, 1, scheduler, Box::new(network));
         let (mut sequence, mut fed) = (60_000u16, Vec::new());
         for act in acts {
             match act {

@@ -147,7 +147,7 @@ impl<C: Controller> Intervals<C> {
             round_trip: interval.round_trip,
             bottleneck: self.pairs.bottleneck(),
             app_limited: interval.app_limited,
-            egress: None,
+            playout: None,
         };
         self.controller.on_feedback(now, &Feedback::Interval(summary));
     }

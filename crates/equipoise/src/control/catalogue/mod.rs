@@ -1,10 +1,10 @@
 //! The one catalogue of all controllers: help, scenario checks and the book's tables are made from it.
 //!
-//! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, splitters for
+//! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, schedulers for
 //! sessions with several paths. An [`Entry`] of another crate stands on the same footing: it checks and builds as ours do.
 
 mod rates;
-mod splits;
+mod schedulers;
 mod windows;
 
 use alloc::string::{String, ToString};
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 pub use rates::RateContext;
-pub use splits::SplitEntry;
+pub use schedulers::SchedulerEntry;
 pub use windows::{WindowContext, WindowEntry};
 
 use super::BoxedController;
@@ -102,6 +102,7 @@ pub struct Parameters(Vec<(&'static str, Value)>);
 
 /// Why a controller cannot be made as asked.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The controller has no such parameter.
     #[error("`{name}` is not a parameter of {controller}; it has {known}")]
@@ -227,14 +228,14 @@ pub fn find_window(name: &str) -> Option<&'static WindowEntry> {
     windows::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// All splitters, in the order of their listing.
-pub fn split_entries() -> &'static [SplitEntry] {
-    splits::ENTRIES
+/// All schedulers, in the order of their listing.
+pub fn scheduler_entries() -> &'static [SchedulerEntry] {
+    schedulers::ENTRIES
 }
 
-/// The splitter of this name.
-pub fn find_split(name: &str) -> Option<&'static SplitEntry> {
-    splits::ENTRIES.iter().find(|entry| entry.name == name)
+/// The scheduler of this name.
+pub fn find_scheduler(name: &str) -> Option<&'static SchedulerEntry> {
+    schedulers::ENTRIES.iter().find(|entry| entry.name == name)
 }
 
 // Not derived: what an entry makes need not be printable.
@@ -245,7 +246,7 @@ impl<C, X> core::fmt::Debug for Entry<C, X> {
 }
 
 impl<C, X> Entry<C, X> {
-    /// A controller in a context; that of a rate controller or a splitter may be the size of the session's IP packets alone.
+    /// A controller in a context; that of a rate controller or a scheduler may be the size of the session's IP packets alone.
     ///
     /// # Errors
     /// [`ConfigError`] if `parameters` are another entry's.
@@ -420,18 +421,18 @@ mod tests {
     }
 
     #[test]
-    fn splitters_are_a_table_of_their_own_and_build_from_what_they_ask_for() {
+    fn schedulers_are_a_table_of_their_own_and_build_from_what_they_ask_for() {
         assert_eq!(
-            split_entries().iter().map(|entry| entry.name).collect::<Vec<_>>(),
+            scheduler_entries().iter().map(|entry| entry.name).collect::<Vec<_>>(),
             ["ap", "single", "equal", "min-delay"]
         );
-        for entry in split_entries() {
+        for entry in scheduler_entries() {
             let given: &[_] = if entry.name == "single" { &[("path", "1")] } else { &[] };
             let parameters = entry.parse(given).expect("defaults suffice");
-            let mut splitter = entry.build(&parameters, Size::from_bytes(500)).expect("it builds");
-            assert!(splitter.split(Rate::from_bps(1_000_000), &[]).is_empty(), "{}", entry.name);
+            let mut scheduler = entry.build(&parameters, Size::from_bytes(500)).expect("it builds");
+            assert!(scheduler.split(Rate::from_bps(1_000_000), &[]).is_empty(), "{}", entry.name);
         }
-        let single = find_split("single").expect("in the catalogue");
+        let single = find_scheduler("single").expect("in the catalogue");
         assert_eq!(single.parse(&[]).expect_err("it needs a path").parameter(), "path");
         assert_eq!(single.parse(&[("path", "70000")]).expect_err("too many").parameter(), "path");
     }

@@ -141,7 +141,7 @@ const OCCUPANCY: Parameter = Parameter {
     kind: Kind::Number { unit: "packets" },
     default: Some("5"),
     range: Some(("0", "100000")),
-    meaning: "x_d, packets of the session to hold in the egress buffer; more never runs dry, and waits longer",
+    meaning: "x_d, packets of the session to hold in the playout buffer; more never runs dry, and waits longer",
     source: "ours: half of the buffer of Subramanya 2003, Table 2",
 };
 const GAIN: Parameter = Parameter {
@@ -283,7 +283,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "tq",
-        summary: "explicit rate from the egress buffer's occupancy, arrival and service rate",
+        summary: "explicit rate from the playout buffer's occupancy, arrival and service rate",
         source: "Subramanya 2003, Eq. 1 to 4",
         parameters: &[OCCUPANCY, GAIN, QUEUE, FLOOR, PEAK],
         make: |given, context| {

@@ -59,6 +59,7 @@ pub struct PathClock {
 
 /// What a report brought to light.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Notice {
     /// Nothing: clocks and path are as they were, or changed too little to tell.
     Consistent,

@@ -1,7 +1,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::{PathId, PathView, Share, Splitter, equal_mbps, whole};
+use super::{PathId, PathView, Scheduler, Share, equal_mbps, whole};
 use crate::control::{Reason, Snapshot};
 use crate::units::Rate;
 
@@ -23,7 +23,7 @@ impl Single {
     }
 }
 
-impl Splitter for Single {
+impl Scheduler for Single {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
         fixed(paths.iter().map(|view| if view.path == self.path { total } else { Rate::ZERO }).collect())
     }
@@ -33,7 +33,7 @@ impl Splitter for Single {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Equal;
 
-impl Splitter for Equal {
+impl Scheduler for Equal {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
         fixed(whole(&equal_mbps(total, paths), total))
     }
@@ -56,7 +56,7 @@ impl MinDelay {
     }
 }
 
-impl Splitter for MinDelay {
+impl Scheduler for MinDelay {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
         self.means_s.retain(|path, _| paths.iter().any(|view| view.path == *path));
         for view in paths {
@@ -91,8 +91,8 @@ mod tests {
         PathView { path: PathId(number), alive, rate: Rate::ZERO, delay }
     }
 
-    fn kbps(splitter: &mut impl Splitter, paths: &[PathView]) -> Vec<u64> {
-        let shares = splitter.split(Rate::from_bps(1_500_000), paths);
+    fn kbps(scheduler: &mut impl Scheduler, paths: &[PathView]) -> Vec<u64> {
+        let shares = scheduler.split(Rate::from_bps(1_500_000), paths);
         shares.iter().map(|share| share.rate.as_bps() / 1000).collect()
     }
 
@@ -106,18 +106,18 @@ mod tests {
 
     #[test]
     fn min_delay_follows_the_least_mean_and_remembers_it() {
-        let mut splitter = MinDelay::new(Rate::from_bps(64_000));
+        let mut scheduler = MinDelay::new(Rate::from_bps(64_000));
         let news = |first, second| [path(0, true, first), path(1, true, second)];
-        assert_eq!(kbps(&mut splitter, &news(None, None)), [750, 750]);
-        assert_eq!(kbps(&mut splitter, &news(Some(30.0), Some(20.0))), [64, 1436]);
-        assert_eq!(kbps(&mut splitter, &news(None, Some(40.0))), [1436, 64]);
-        assert_eq!(kbps(&mut splitter, &news(None, None)), [1436, 64]);
-        assert_eq!(kbps(&mut splitter, &[path(0, false, None), path(1, true, None)]), [0, 1500], "the best one died");
+        assert_eq!(kbps(&mut scheduler, &news(None, None)), [750, 750]);
+        assert_eq!(kbps(&mut scheduler, &news(Some(30.0), Some(20.0))), [64, 1436]);
+        assert_eq!(kbps(&mut scheduler, &news(None, Some(40.0))), [1436, 64]);
+        assert_eq!(kbps(&mut scheduler, &news(None, None)), [1436, 64]);
+        assert_eq!(kbps(&mut scheduler, &[path(0, false, None), path(1, true, None)]), [0, 1500], "the best one died");
     }
 
     #[test]
     fn a_total_too_small_for_probes_is_divided_alike() {
-        let mut splitter = MinDelay::new(Rate::from_bps(900_000));
-        assert_eq!(kbps(&mut splitter, &[path(0, true, Some(3.0)), path(1, true, Some(2.0))]), [750, 750]);
+        let mut scheduler = MinDelay::new(Rate::from_bps(900_000));
+        assert_eq!(kbps(&mut scheduler, &[path(0, true, Some(3.0)), path(1, true, Some(2.0))]), [750, 750]);
     }
 }

@@ -1,23 +1,23 @@
-//! Egress buffers that several sessions share.
+//! Playout buffers that several sessions share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use equipoise::units::{Instant, ReceiverClock, Size};
 use equipoise_path::link::{FifoLink, LinkError, LinkStats};
-use equipoise_session::rtp::Egress;
+use equipoise_session::rtp::PlayoutBuffer;
 
 use crate::scenario::Scenario;
 
-/// The buffer in front of a link at which sessions leave the network: one for all whose egress it is.
+/// The buffer in front of a link at which sessions leave the network: one for all whose playout it is.
 #[derive(Clone, Debug)]
-pub(crate) struct SharedEgress(Arc<Mutex<FifoLink<ReceiverClock>>>);
+pub(crate) struct SharedPlayout(Arc<Mutex<FifoLink<ReceiverClock>>>);
 
-impl SharedEgress {
-    /// For each link of a scenario its buffer, where any flow has its egress there; the run begins at `origin`.
+impl SharedPlayout {
+    /// For each link of a scenario its buffer, where any flow has its playout there; the run begins at `origin`.
     pub(crate) fn of(scenario: &Scenario, origin: Instant<ReceiverClock>) -> Vec<Result<Option<Self>, LinkError>> {
-        let is_egress = |link| scenario.flows.iter().any(|flow| flow.egress() == Some(link));
+        let is_playout = |link| scenario.flows.iter().any(|flow| flow.playout() == Some(link));
         let buffer = |(number, link): (usize, &crate::scenario::Link)| {
-            if !is_egress(number) {
+            if !is_playout(number) {
                 return Ok(None);
             }
             let fifo = FifoLink::new(link.config.clone(), origin)?;
@@ -32,8 +32,8 @@ impl SharedEgress {
     }
 }
 
-impl Egress for SharedEgress {
+impl PlayoutBuffer for SharedPlayout {
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
-        Egress::offer(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), now, size)
+        PlayoutBuffer::offer(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), now, size)
     }
 }

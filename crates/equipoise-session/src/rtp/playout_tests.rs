@@ -1,4 +1,4 @@
-//! Sessions whose receiver has an egress buffer, and senders that have so much to send and no more.
+//! Sessions whose receiver has a playout buffer, and senders that have so much to send and no more.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -42,8 +42,8 @@ fn session<F: FnMut(&Passing) -> Vec<u64>>(
     };
     let queue = QueueLimit::Packets(10);
     let config = LinkConfig { rate: service, propagation_delay: Span::ZERO, queue };
-    let egress = FifoLink::new(config, Instant::from_nanos(EPOCH)).expect("a valid link");
-    ends.receiver = Receiver::new(receiver).expect("a valid configuration").with_egress(Box::new(egress));
+    let playout = FifoLink::new(config, Instant::from_nanos(EPOCH)).expect("a valid link");
+    ends.receiver = Receiver::new(receiver).expect("a valid configuration").with_playout_buffer(Box::new(playout));
     ends
 }
 
@@ -71,7 +71,7 @@ fn a_transfer_is_complete_when_all_has_arrived_however_much_was_lost() {
     assert!((4000.0..12_000.0).contains(&last), "{last} ms");
 }
 
-/// The buffer's service falls from 4 to 1 Mbit/s at 1 s. If it fails, TQ does not hold a session to its egress.
+/// The buffer's service falls from 4 to 1 Mbit/s at 1 s. If it fails, TQ does not hold a session to its playout.
 #[test]
 fn tq_keeps_to_what_the_buffer_serves_and_loses_only_in_the_transient() {
     let service = Schedule::new(mbps(4), vec![(Span::from_secs(1), mbps(1))]);

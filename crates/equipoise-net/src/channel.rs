@@ -14,7 +14,7 @@ use crate::NetError;
 /// Payload on its way from the application to a sender's thread. It can be cloned; when the last clone is dropped, the
 /// sender sends what waits and says goodbye.
 #[derive(Debug)]
-pub struct Mailbox {
+pub struct PayloadSender {
     shared: Arc<Shared>,
 }
 
@@ -25,13 +25,13 @@ pub struct Closed;
 
 /// The thread's side.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct PayloadReceiver {
     shared: Arc<Shared>,
 }
 
-/// What an inbox has.
+/// What a receiver takes.
 #[derive(Debug)]
-pub(crate) enum Letter {
+pub(crate) enum Message {
     /// Bytes, and whether an application data unit ends with them.
     Payload(Vec<u8>, bool),
     None,
@@ -44,12 +44,12 @@ struct Shared {
     /// Bytes that the sender has taken and not sent.
     unsent: AtomicUsize,
     /// Rung when there is payload, or nobody left to give it.
-    bell: EventFd,
+    wakeup: EventFd,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    letters: VecDeque<(Vec<u8>, bool)>,
+    messages: VecDeque<(Vec<u8>, bool)>,
     bytes: usize,
     /// Who waits for room, be it a thread or a task, in the order in which they came.
     waiting: BTreeMap<u64, Waker>,
@@ -66,7 +66,7 @@ impl Shared {
 
     fn ring(&self) {
         // It fails only when its counter overflows, and then it is ringing anyway.
-        let _ = self.bell.write(1);
+        let _ = self.wakeup.write(1);
     }
 
     fn put(&self, mut state: MutexGuard<'_, State>, payload: &[u8], end: bool) -> Result<(), Closed> {
@@ -75,7 +75,7 @@ impl Shared {
         }
         if end || !payload.is_empty() {
             state.bytes += weight(payload.len(), end);
-            state.letters.push_back((payload.to_vec(), end));
+            state.messages.push_back((payload.to_vec(), end));
             drop(state);
             self.ring();
         }
@@ -83,7 +83,7 @@ impl Shared {
     }
 }
 
-/// What a letter counts for: empty units, too, are bounded.
+/// What a message counts for: empty units, too, are bounded.
 const fn weight(length: usize, end: bool) -> usize {
     if end { length + 64 } else { length }
 }
@@ -95,16 +95,16 @@ fn wake(mut state: MutexGuard<'_, State>) {
     waiting.into_values().for_each(Waker::wake);
 }
 
-/// A mailbox and the inbox at its other end.
-pub(crate) fn mailbox() -> Result<(Mailbox, Inbox), NetError> {
-    let bell = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
-    let bell = bell.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
+/// Both ends of a bounded channel of bytes.
+pub(crate) fn channel() -> Result<(PayloadSender, PayloadReceiver), NetError> {
+    let wakeup = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+    let wakeup = wakeup.map_err(|errno| NetError::Wait { sockets: 1, source: errno.into() })?;
     let state = Mutex::new(State { writers: 1, ..State::default() });
-    let shared = Arc::new(Shared { state, unsent: AtomicUsize::new(0), bell });
-    Ok((Mailbox { shared: shared.clone() }, Inbox { shared }))
+    let shared = Arc::new(Shared { state, unsent: AtomicUsize::new(0), wakeup });
+    Ok((PayloadSender { shared: shared.clone() }, PayloadReceiver { shared }))
 }
 
-impl Mailbox {
+impl PayloadSender {
     /// Bytes that may wait. Ours: as many as wait in the sender itself.
     pub const MOST: usize = 256 << 10;
 
@@ -178,7 +178,7 @@ impl Mailbox {
     }
 }
 
-/// A part of payload on its way into the mailbox, at once or when there is room.
+/// A part of payload on its way into the payloads, at once or when there is room.
 struct Pushing<'a> {
     shared: &'a Shared,
     part: &'a [u8],
@@ -192,7 +192,7 @@ impl Future for Pushing<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.shared.state();
-        if state.bytes + weight(self.part.len(), self.end) <= Mailbox::MOST || state.reader_gone {
+        if state.bytes + weight(self.part.len(), self.end) <= PayloadSender::MOST || state.reader_gone {
             return Poll::Ready(self.shared.put(state, self.part, self.end));
         }
         let ticket = self.ticket.unwrap_or(state.next_ticket);
@@ -232,45 +232,45 @@ fn block_on(pushing: Pushing<'_>) -> Result<(), Closed> {
     }
 }
 
-impl Clone for Mailbox {
+impl Clone for PayloadSender {
     fn clone(&self) -> Self {
         self.shared.state().writers += 1;
         Self { shared: self.shared.clone() }
     }
 }
 
-impl Drop for Mailbox {
+impl Drop for PayloadSender {
     fn drop(&mut self) {
         self.shared.state().writers -= 1;
         self.shared.ring();
     }
 }
 
-impl Inbox {
+impl PayloadReceiver {
     /// The next payload.
-    pub(crate) fn take(&mut self) -> Letter {
+    pub(crate) fn take(&mut self) -> Message {
         let mut state = self.shared.state();
-        if state.letters.len() <= 1 {
-            // The bell rings on while letters are left.
-            let _ = self.shared.bell.read();
+        if state.messages.len() <= 1 {
+            // The wakeup rings on while messages are left.
+            let _ = self.shared.wakeup.read();
         }
-        match state.letters.pop_front() {
+        match state.messages.pop_front() {
             Some((payload, end)) => {
                 state.bytes -= weight(payload.len(), end);
-                if state.bytes <= Mailbox::LOW && !state.waiting.is_empty() {
+                if state.bytes <= PayloadSender::LOW && !state.waiting.is_empty() {
                     wake(state);
                 }
-                Letter::Payload(payload, end)
+                Message::Payload(payload, end)
             }
-            None if state.writers == 0 => Letter::Closed,
-            None => Letter::None,
+            None if state.writers == 0 => Message::Closed,
+            None => Message::None,
         }
     }
 
     /// Whether nothing is left, and nobody can give more.
     pub(crate) fn is_closed(&self) -> bool {
         let state = self.shared.state();
-        state.writers == 0 && state.letters.is_empty()
+        state.writers == 0 && state.messages.is_empty()
     }
 
     /// The sender has so many bytes that it has not sent.
@@ -279,12 +279,12 @@ impl Inbox {
     }
 
     /// Readable when there is payload.
-    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
-        self.shared.bell.as_fd()
+    pub(crate) fn wakeup(&self) -> BorrowedFd<'_> {
+        self.shared.wakeup.as_fd()
     }
 }
 
-impl Drop for Inbox {
+impl Drop for PayloadReceiver {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.reader_gone = true;
@@ -296,32 +296,32 @@ impl Drop for Inbox {
 mod tests {
     use super::*;
 
-    fn taken(inbox: &mut Inbox) -> Option<Vec<u8>> {
-        if let Letter::Payload(payload, _) = inbox.take() { Some(payload) } else { None }
+    fn taken(queue: &mut PayloadReceiver) -> Option<Vec<u8>> {
+        if let Message::Payload(payload, _) = queue.take() { Some(payload) } else { None }
     }
 
     #[test]
     fn payload_comes_in_order_and_the_end_is_told() {
-        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
-        let second = mailbox.clone();
-        mailbox.push(b"one").expect("open");
+        let (payloads, mut queue) = channel().expect("an event descriptor");
+        let second = payloads.clone();
+        payloads.push(b"one").expect("open");
         second.push(b"two").expect("open");
-        drop((mailbox, second));
-        assert!(!inbox.is_closed(), "two letters are left");
-        assert_eq!((taken(&mut inbox), taken(&mut inbox)), (Some(b"one".to_vec()), Some(b"two".to_vec())));
-        assert!(inbox.is_closed() && matches!(inbox.take(), Letter::Closed));
+        drop((payloads, second));
+        assert!(!queue.is_closed(), "two messages are left");
+        assert_eq!((taken(&mut queue), taken(&mut queue)), (Some(b"one".to_vec()), Some(b"two".to_vec())));
+        assert!(queue.is_closed() && matches!(queue.take(), Message::Closed));
     }
 
     #[test]
     fn a_writer_waits_for_room_and_hears_of_the_end() {
-        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
-        assert_eq!(mailbox.try_push(&vec![0; Mailbox::MOST]), Ok(true));
-        assert_eq!(mailbox.try_push(b"more"), Ok(false));
-        let writer = thread::spawn(move || (mailbox.push(b"more"), mailbox.push(&vec![0; 2 * Mailbox::MOST])));
-        while taken(&mut inbox).is_none_or(|payload| payload != b"more") {
+        let (payloads, mut queue) = channel().expect("an event descriptor");
+        assert_eq!(payloads.try_push(&vec![0; PayloadSender::MOST]), Ok(true));
+        assert_eq!(payloads.try_push(b"more"), Ok(false));
+        let writer = thread::spawn(move || (payloads.push(b"more"), payloads.push(&vec![0; 2 * PayloadSender::MOST])));
+        while taken(&mut queue).is_none_or(|payload| payload != b"more") {
             thread::yield_now();
         }
-        drop(inbox);
+        drop(queue);
         let (first, second) = writer.join().expect("no panic");
         // The second never fits without a reader.
         assert_eq!((first, second), (Ok(()), Err(Closed)));
@@ -334,47 +334,47 @@ mod tests {
 
     #[test]
     fn a_task_waits_for_room_and_hears_of_the_end() {
-        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
-        assert_eq!(mailbox.try_push(&vec![0; Mailbox::MOST]), Ok(true));
-        let mut pushing = pin!(mailbox.push_async(b"more"));
+        let (payloads, mut queue) = channel().expect("an event descriptor");
+        assert_eq!(payloads.try_push(&vec![0; PayloadSender::MOST]), Ok(true));
+        let mut pushing = pin!(payloads.push_async(b"more"));
         assert_eq!(look(pushing.as_mut()), Poll::Pending);
         assert_eq!(look(pushing.as_mut()), Poll::Pending);
-        assert_eq!(inbox.shared.state().waiting.len(), 1, "it waits once, however often it is looked at");
-        assert!(taken(&mut inbox).is_some_and(|payload| payload.len() == Mailbox::MOST));
+        assert_eq!(queue.shared.state().waiting.len(), 1, "it waits once, however often it is looked at");
+        assert!(taken(&mut queue).is_some_and(|payload| payload.len() == PayloadSender::MOST));
         assert_eq!(look(pushing.as_mut()), Poll::Ready(Ok(())));
-        assert_eq!(taken(&mut inbox), Some(b"more".to_vec()));
-        assert_eq!(mailbox.try_push(&vec![0; Mailbox::MOST]), Ok(true));
-        let mut pushing = pin!(mailbox.push_async(b"too late"));
+        assert_eq!(taken(&mut queue), Some(b"more".to_vec()));
+        assert_eq!(payloads.try_push(&vec![0; PayloadSender::MOST]), Ok(true));
+        let mut pushing = pin!(payloads.push_async(b"too late"));
         assert_eq!(look(pushing.as_mut()), Poll::Pending);
-        drop(inbox);
+        drop(queue);
         assert_eq!(look(pushing.as_mut()), Poll::Ready(Err(Closed)));
     }
 
     /// If it fails, an application that puts a limit to its sending, while nothing can be sent, leaks.
     #[test]
     fn who_gives_up_waiting_leaves_nothing_behind() {
-        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
-        assert_eq!(mailbox.try_push(&vec![0; Mailbox::MOST]), Ok(true));
+        let (payloads, mut queue) = channel().expect("an event descriptor");
+        assert_eq!(payloads.try_push(&vec![0; PayloadSender::MOST]), Ok(true));
         for _ in 0..3 {
-            assert_eq!(look(pin!(mailbox.push_async(b"given up"))), Poll::Pending);
+            assert_eq!(look(pin!(payloads.push_async(b"given up"))), Poll::Pending);
         }
-        assert!(inbox.shared.state().waiting.is_empty());
-        assert!(taken(&mut inbox).is_some_and(|payload| payload.len() == Mailbox::MOST));
-        assert_eq!(taken(&mut inbox), None);
+        assert!(queue.shared.state().waiting.is_empty());
+        assert!(taken(&mut queue).is_some_and(|payload| payload.len() == PayloadSender::MOST));
+        assert_eq!(taken(&mut queue), None);
     }
 
     /// If it fails, a thread and a task that send at the same time wait for ever.
     #[test]
     fn threads_and_tasks_wait_in_the_same_line() {
-        const EACH: usize = 4 * Mailbox::MOST;
-        let (mailbox, mut inbox) = mailbox().expect("an event descriptor");
-        let (thread, task) = (mailbox.clone(), mailbox);
+        const EACH: usize = 4 * PayloadSender::MOST;
+        let (payloads, mut queue) = channel().expect("an event descriptor");
+        let (thread, task) = (payloads.clone(), payloads);
         let thread = thread::spawn(move || thread.push(&vec![1; EACH]));
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let task = thread::spawn(move || runtime.block_on(task.push_async(&vec![2; EACH])));
         let mut counts = [0; 3];
-        while !inbox.is_closed() {
-            taken(&mut inbox).iter().flatten().for_each(|byte| counts[usize::from(*byte)] += 1);
+        while !queue.is_closed() {
+            taken(&mut queue).iter().flatten().for_each(|byte| counts[usize::from(*byte)] += 1);
         }
         assert_eq!(thread.join().expect("no panic"), Ok(()));
         assert_eq!(task.join().expect("no panic"), Ok(()));

@@ -1,7 +1,7 @@
 //! Statistics of several paths → how much of a session's total rate each of them carries.
 //!
 //! A session over several interfaces decides twice: how much to send in all, which is a
-//! [`Controller`](super::Controller)'s business, and where. A [`Splitter`] answers the second question once in a period.
+//! [`Controller`](super::Controller)'s business, and where. A [`Scheduler`] answers the second question once in a period.
 //!
 //! Source: Asvarujanon 2014, Sec. 3. The attractor perturbation model says how each path's mean delay answers to a change
 //! of its rate, so the changes that make the delay of all packets least can be calculated ([`law`]).
@@ -14,7 +14,7 @@
 //! | `c_i = b_i σ_i²` | growth of its mean delay with its rate | s/(Mbit/s) |
 //! | `D` | change of the total | Mbit/s |
 //!
-//! [`SplitAp`] is the paper's method; [`Single`], [`Equal`] and [`MinDelay`] are its comparators.
+//! [`ApScheduler`] is the paper's method; [`Single`], [`Equal`] and [`MinDelay`] are its comparators.
 
 mod ap;
 pub mod law;
@@ -25,12 +25,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use ap::{SplitAp, SplitApConfig};
+pub use ap::{ApScheduler, ApSchedulerConfig};
 pub use plain::{Equal, MinDelay, Single};
 pub use pool::{PeriodDelay, pooled};
 
 use super::Snapshot;
-pub use super::catalogue::{SplitEntry, find_split as find, split_entries as entries};
+pub use super::catalogue::{SchedulerEntry, find_scheduler as find, scheduler_entries as entries};
 use crate::measure::DelaySummary;
 use crate::units::Rate;
 
@@ -44,7 +44,7 @@ impl core::fmt::Display for PathId {
     }
 }
 
-/// A path as a splitter sees it.
+/// A path as a scheduler sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// Which one.
@@ -62,12 +62,12 @@ pub struct PathView {
 pub struct Share {
     /// Rate of IP packets.
     pub rate: Rate,
-    /// What the splitter says of it.
+    /// What the scheduler says of it.
     pub snapshot: Snapshot,
 }
 
 /// Divides a session's total among its paths.
-pub trait Splitter: Send + Sync + fmt::Debug {
+pub trait Scheduler: Send + Sync + fmt::Debug {
     /// A share for each of `paths`, in their order. They sum to `total`, where any path may carry anything.
     ///
     /// Called at the end of a period, with its statistics, and without any when a path appears or goes, or when the total
@@ -75,8 +75,8 @@ pub trait Splitter: Send + Sync + fmt::Debug {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share>;
 }
 
-/// A splitter on the heap, as a session holds it.
-pub type BoxedSplitter = Box<dyn Splitter>;
+/// A scheduler on the heap, as a session holds it.
+pub type BoxedScheduler = Box<dyn Scheduler>;
 
 /// Rates in whole bit/s out of shares in Mbit/s, with the sum of the shares kept to the bit.
 fn whole(shares_mbps: &[f64], total: Rate) -> Vec<Rate> {

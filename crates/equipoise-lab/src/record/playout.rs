@@ -1,24 +1,24 @@
 use equipoise::units::Span;
 
-use crate::result::EgressResult;
+use crate::result::PlayoutResult;
 use crate::scenario::{Flow, Scenario};
 
-/// A session's egress buffer so far.
+/// A session's playout buffer so far.
 #[derive(Debug)]
-pub(super) struct EgressRecord {
-    pub(super) result: EgressResult,
+pub(super) struct PlayoutRecord {
+    pub(super) result: PlayoutResult,
     /// Packets of a finite content.
     content: Option<u64>,
     /// From the buffer to the end of the path.
     behind: Span,
 }
 
-impl EgressRecord {
+impl PlayoutRecord {
     pub(super) fn new(flow: &Flow, scenario: &Scenario) -> Option<Self> {
-        flow.egress()?;
+        flow.playout()?;
         let behind = flow.path.get(flow.network().len()..).unwrap_or_default();
         let behind = scenario.propagation_delay(behind);
-        Some(Self { result: EgressResult::default(), content: None, behind })
+        Some(Self { result: PlayoutResult::default(), content: None, behind })
     }
 
     /// The sender has so many packets to send.

@@ -1,14 +1,14 @@
-//! The table of splitters.
+//! The table of schedulers.
 
 use alloc::boxed::Box;
 
-use super::super::split::{BoxedSplitter, Equal, MinDelay, PathId, Single, SplitAp, SplitApConfig};
+use super::super::scheduler::{ApScheduler, ApSchedulerConfig, BoxedScheduler, Equal, MinDelay, PathId, Single};
 use super::rates::{LEARN, RESPONSE};
 use super::{Entry, Kind, Parameter};
 use crate::units::Size;
 
-/// A splitter that can be had by name, for packets of a size.
-pub type SplitEntry = Entry<BoxedSplitter, Size>;
+/// A scheduler that can be had by name, for packets of a size.
+pub type SchedulerEntry = Entry<BoxedScheduler, Size>;
 
 const PROBE: Parameter = Parameter {
     name: "probe",
@@ -35,7 +35,7 @@ const PATH: Parameter = Parameter {
     source: "Asvarujanon 2014, Sec. 4.4",
 };
 
-pub(super) static ENTRIES: &[SplitEntry] = &[
+pub(super) static ENTRIES: &[SchedulerEntry] = &[
     Entry {
         name: "ap",
         summary: "attractor perturbation: the steps that make the delay of all packets least, by each path's variance",
@@ -44,7 +44,13 @@ pub(super) static ENTRIES: &[SplitEntry] = &[
         make: |given, packet| {
             let (response, learning) = (given.number(&RESPONSE)?, given.learning()?);
             let (longest_step, probe) = (given.number(&LONGEST_STEP)?, given.rate(&PROBE)?);
-            Ok(Box::new(SplitAp::new(SplitApConfig { response, learning, longest_step, probe, packet: *packet })))
+            Ok(Box::new(ApScheduler::new(ApSchedulerConfig {
+                response,
+                learning,
+                longest_step,
+                probe,
+                packet: *packet,
+            })))
         },
     },
     Entry {

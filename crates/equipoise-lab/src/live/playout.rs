@@ -1,22 +1,22 @@
 use equipoise::units::Span;
 use equipoise_net::Time;
 
-use crate::egress::SharedEgress;
+use crate::playout::SharedPlayout;
 use crate::record::LinkRecord;
 use crate::result::LinkResult;
 
-/// Samples of the egress buffers, which stand in the emulator's place.
-pub(super) struct EgressWatch {
+/// Samples of the playout buffers, which stand in the emulator's place.
+pub(super) struct PlayoutWatch {
     /// For each link the buffer in its place.
-    buffers: Vec<Option<(SharedEgress, LinkRecord)>>,
+    buffers: Vec<Option<(SharedPlayout, LinkRecord)>>,
     every: Span,
     next: Span,
     origin: Time,
 }
 
-impl EgressWatch {
-    pub(super) fn new(buffers: &[Option<SharedEgress>], every: Span, origin: Time) -> Self {
-        let recorded = |buffer: &Option<SharedEgress>| Some((buffer.clone()?, LinkRecord::default()));
+impl PlayoutWatch {
+    pub(super) fn new(buffers: &[Option<SharedPlayout>], every: Span, origin: Time) -> Self {
+        let recorded = |buffer: &Option<SharedPlayout>| Some((buffer.clone()?, LinkRecord::default()));
         Self { buffers: buffers.iter().map(recorded).collect(), every, next: every, origin }
     }
 

@@ -2,16 +2,16 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::law::{self, Term};
-use super::{PathId, PathView, Share, Splitter, whole};
+use super::{PathId, PathView, Scheduler, Share, whole};
 use crate::control::ap::learn::{Learner, heads};
 use crate::control::ap::{Learning, md1};
 use crate::control::{Reason, Snapshot};
 use crate::measure::DelaySummary;
 use crate::units::{Rate, Size};
 
-/// What a splitter by attractor perturbation is made of.
+/// What a scheduler by attractor perturbation is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct SplitApConfig {
+pub struct ApSchedulerConfig {
     /// Coefficient of response b, in 1/(s·Mbit/s), or what is known of it before it is learned.
     pub response: f64,
     /// Whether b is learned, for each path by itself.
@@ -29,7 +29,7 @@ pub struct SplitApConfig {
 /// Source: Asvarujanon 2014, Alg. 1. Readings and additions:
 ///
 /// 1. At first, and where nothing else is known, all paths carry the same (the paper's beginning).
-/// 2. Every path that is alive carries [`SplitApConfig::probe`] at the least: the paper's minimum is zero, at which a path
+/// 2. Every path that is alive carries [`ApSchedulerConfig::probe`] at the least: the paper's minimum is zero, at which a path
 ///    could never show that it has become better.
 /// 3. A path that is alive and of which a whole period brought no statistics, while others had theirs, gives up as much as a
 ///    step may be: where every request or answer is lost, a queue is full, and the single path's sender halves its rate
@@ -38,8 +38,8 @@ pub struct SplitApConfig {
 /// 5. b is learned, where that is asked for, by small pushes ([`Learning`]): two paths at a time are pushed against each
 ///    other, by the toss of a coin, so that the total stands.
 #[derive(Clone, Debug)]
-pub struct SplitAp {
-    config: SplitApConfig,
+pub struct ApScheduler {
+    config: ApSchedulerConfig,
     models: BTreeMap<PathId, Model>,
     periods: u64,
 }
@@ -61,9 +61,9 @@ const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
 /// Pushes go on at this share of the headroom, root mean square; as the single path's controller has it.
 const UNREST: f64 = 0.08;
 
-impl SplitAp {
-    /// A splitter that has heard nothing yet.
-    pub const fn new(config: SplitApConfig) -> Self {
+impl ApScheduler {
+    /// A scheduler that has heard nothing yet.
+    pub const fn new(config: ApSchedulerConfig) -> Self {
         Self { config, models: BTreeMap::new(), periods: 0 }
     }
 
@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-impl Splitter for SplitAp {
+impl Scheduler for ApScheduler {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
         let is_period = paths.iter().any(|view| view.delay.is_some());
         if is_period {
@@ -190,9 +190,9 @@ mod tests {
 
     const TOTAL: Rate = Rate::from_bps(4_000_000);
 
-    fn splitter(learning: Learning) -> SplitAp {
+    fn scheduler(learning: Learning) -> ApScheduler {
         let (probe, packet) = (Rate::from_bps(64_000), Size::from_bytes(1000));
-        SplitAp::new(SplitApConfig { response: 300.0, learning, longest_step: 0.1, probe, packet })
+        ApScheduler::new(ApSchedulerConfig { response: 300.0, learning, longest_step: 0.1, probe, packet })
     }
 
     /// An M/D/1 queue of a capacity behind a way, as the statistics of a period would show it.
@@ -206,10 +206,10 @@ mod tests {
         }
     }
 
-    fn settle(splitter: &mut SplitAp, queues: &[(f64, f64)], periods: usize) -> Vec<Rate> {
+    fn settle(scheduler: &mut ApScheduler, queues: &[(f64, f64)], periods: usize) -> Vec<Rate> {
         let view = |at: usize, rate, delay| PathView { path: PathId(at as u16), alive: true, rate, delay };
         let young: Vec<PathView> = (0..queues.len()).map(|at| view(at, Rate::ZERO, None)).collect();
-        let mut rates: Vec<Rate> = splitter.split(TOTAL, &young).iter().map(|share| share.rate).collect();
+        let mut rates: Vec<Rate> = scheduler.split(TOTAL, &young).iter().map(|share| share.rate).collect();
         assert!(
             rates.iter().all(|rate| rate.as_bps().abs_diff(TOTAL.as_bps() / queues.len() as u64) < 9),
             "equal at first"
@@ -219,7 +219,7 @@ mod tests {
             let views: Vec<_> = views
                 .map(|(at, ((way, capacity), rate))| view(at, *rate, Some(delay(*way, *capacity, *rate))))
                 .collect();
-            rates = splitter.split(TOTAL, &views).iter().map(|share| share.rate).collect();
+            rates = scheduler.split(TOTAL, &views).iter().map(|share| share.rate).collect();
             assert_eq!(rates.iter().map(|rate| rate.as_bps()).sum::<u64>(), TOTAL.as_bps());
         }
         rates
@@ -240,7 +240,7 @@ mod tests {
     fn two_queues_settle_where_the_mean_delay_is_within_a_tenth_of_the_least() {
         for queues in [[(5.0, 3.0), (5.0, 3.0)], [(5.0, 3.0), (5.0, 9.0)], [(20.0, 5.0), (22.0, 2.0)]] {
             let rates: Vec<f64> =
-                settle(&mut splitter(Learning::Fixed), &queues, 60).iter().map(|rate| rate.as_mbps_f64()).collect();
+                settle(&mut scheduler(Learning::Fixed), &queues, 60).iter().map(|rate| rate.as_mbps_f64()).collect();
             let search = (0..=4000).map(|step| [f64::from(step) / 1e3, 4.0 - f64::from(step) / 1e3]);
             let possible = search.filter(|r| r[0] < 0.99 * queues[0].1 && r[1] < 0.99 * queues[1].1);
             let least = possible.map(|r| mean_ms(&queues, &r)).fold(f64::INFINITY, f64::min);
@@ -251,14 +251,14 @@ mod tests {
 
     #[test]
     fn a_dead_path_is_left_at_once_and_taken_up_again_from_its_probe_by_steps() {
-        let mut splitter = splitter(Learning::Fixed);
+        let mut scheduler = scheduler(Learning::Fixed);
         let view = |path, alive, bps, way: Option<f64>| {
             let rate = Rate::from_bps(bps);
             PathView { path: PathId(path), alive, rate, delay: way.map(|way| delay(way, 10.0, rate)) }
         };
-        splitter.periods = 1;
+        scheduler.periods = 1;
         let mut bps = |views: &[PathView]| -> Vec<u64> {
-            splitter.split(TOTAL, views).iter().map(|share| share.rate.as_bps()).collect()
+            scheduler.split(TOTAL, views).iter().map(|share| share.rate.as_bps()).collect()
         };
         assert_eq!(bps(&[view(0, true, 2_000_000, None), view(1, false, 2_000_000, None)]), [4_000_000, 0]);
         assert_eq!(bps(&[view(0, true, 4_000_000, Some(9.0)), view(1, false, 0, None)]), [4_000_000, 0]);
@@ -268,15 +268,15 @@ mod tests {
 
     #[test]
     fn a_path_of_which_a_whole_period_tells_nothing_gives_up_a_step_down_to_its_probe() {
-        let mut splitter = splitter(Learning::Fixed);
-        splitter.periods = 1;
+        let mut scheduler = scheduler(Learning::Fixed);
+        scheduler.periods = 1;
         let view = |path, bps, way: Option<f64>| {
             let rate = Rate::from_bps(bps);
             PathView { path: PathId(path), alive: true, rate, delay: way.map(|way| delay(way, 10.0, rate)) }
         };
         let mut bps = |first, second: (u64, Option<f64>)| -> Vec<u64> {
             let views = [view(0, first, Some(900.0)), view(1, second.0, second.1)];
-            splitter.split(TOTAL, &views).iter().map(|share| share.rate.as_bps()).collect()
+            scheduler.split(TOTAL, &views).iter().map(|share| share.rate.as_bps()).collect()
         };
         // However bad the other one is.
         assert_eq!(bps(2_000_000, (2_000_000, None)), [2_400_000, 1_600_000]);
@@ -287,11 +287,11 @@ mod tests {
     /// Two queues of 3.5 Mbit/s at 2 Mbit/s each: Waki 2013, Eq. 11 has b = 383 at that load, and 1200 was given.
     #[test]
     fn a_wrong_b_is_learned_for_each_path_while_the_total_stands() {
-        let mut splitter = splitter(Learning::Adapted);
-        splitter.config.response = 1200.0;
-        settle(&mut splitter, &[(5.0, 3.5), (5.0, 3.5)], 400);
+        let mut scheduler = scheduler(Learning::Adapted);
+        scheduler.config.response = 1200.0;
+        settle(&mut scheduler, &[(5.0, 3.5), (5.0, 3.5)], 400);
         for at in 0..2 {
-            let learned = splitter.response(PathId(at));
+            let learned = scheduler.response(PathId(at));
             assert!((300.0..500.0).contains(&learned), "{learned}");
         }
     }
@@ -314,9 +314,9 @@ mod tests {
         fn whatever_the_reports_the_total_is_carried_and_no_dead_path_carries_any(
             rounds in proptest::collection::vec((views(), 0u64..30_000_000), 1..5), adapt: bool,
         ) {
-            let mut splitter = splitter(if adapt { Learning::Adapted } else { Learning::Fixed });
+            let mut scheduler = scheduler(if adapt { Learning::Adapted } else { Learning::Fixed });
             for (paths, total) in rounds {
-                let shares = splitter.split(Rate::from_bps(total), &paths);
+                let shares = scheduler.split(Rate::from_bps(total), &paths);
                 let sum: u64 = shares.iter().map(|share| share.rate.as_bps()).sum();
                 let alive = paths.iter().filter(|path| path.alive).count() as u64;
                 prop_assert_eq!(sum, if alive == 0 { 0 } else { total });

@@ -1,5 +1,5 @@
 use equipoise::control::Snapshot;
-use equipoise::control::split::{PathView, Share, SplitEntry, Splitter};
+use equipoise::control::scheduler::{PathView, Scheduler, SchedulerEntry, Share};
 use equipoise::units::Rate;
 
 /// Each path carries a share inverse to the mean delay that it had last.
@@ -9,7 +9,7 @@ struct InverseDelay;
 /// Delay of a path that has not been measured.
 const UNKNOWN_S: f64 = 0.1;
 
-impl Splitter for InverseDelay {
+impl Scheduler for InverseDelay {
     fn split(&mut self, total: Rate, paths: &[PathView]) -> Vec<Share> {
         let weight = |path: &PathView| {
             let delay_s = path.delay.map_or(UNKNOWN_S, |delay| delay.mean_s.max(1e-3));
@@ -21,7 +21,7 @@ impl Splitter for InverseDelay {
     }
 }
 
-pub(crate) static INVERSE_DELAY: SplitEntry = SplitEntry {
+pub(crate) static INVERSE_DELAY: SchedulerEntry = SchedulerEntry {
     name: "inverse-delay",
     summary: "shares inverse to the paths' delays",
     source: "this example",

@@ -1,0 +1,260 @@
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use super::payload::Payload;
+use crate::DropReason;
+use crate::wire::relay;
+use equipoise::units::{Instant, ReceiverClock, Span};
+
+/// How payload is given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReorderConfig {
+    /// How long a missing packet is waited for before what follows it is given out.
+    pub hold: Span,
+    /// Bytes that may wait behind a missing packet; beyond, it is waited for no longer.
+    pub most: usize,
+    /// Whether payload is given out in the order in which it was sent; otherwise it is given out as it comes, for an
+    /// application that puts it into order itself.
+    pub in_order: bool,
+}
+
+impl Default for ReorderConfig {
+    /// 100 ms (ours: twice the reordering that a session should outlast) and 256 kB.
+    fn default() -> Self {
+        Self { hold: Span::from_millis(100), most: 256 << 10, in_order: true }
+    }
+}
+
+/// A media packet that came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came<'a> {
+    /// Its number, counted on over the wraps.
+    pub(crate) sequence: u64,
+    pub(crate) payload: &'a [u8],
+    /// All of it.
+    pub(crate) datagram: &'a [u8],
+}
+
+/// Puts payloads into the order of their sequence numbers.
+#[derive(Debug)]
+pub(crate) struct ReorderBuffer {
+    config: ReorderConfig,
+    /// The number to be given out next; `None` at the beginning, when a packet before the first one may still come.
+    next: Option<u64>,
+    /// What came too early: when, and the payload.
+    early: BTreeMap<u64, (Instant<ReceiverClock>, Vec<u8>)>,
+    held: usize,
+    /// Buffers to use again.
+    spare: Vec<Vec<u8>>,
+    /// What may be given out, in order, and what is missing before it.
+    ready: VecDeque<(u64, Vec<u8>)>,
+    /// What was given out last.
+    given: Vec<u8>,
+}
+
+impl ReorderBuffer {
+    /// Buffers that are kept for use again.
+    const SPARE: usize = 64;
+    /// A number this far ahead of what is waited for starts a new order: the sender began anew.
+    const FAR: u64 = 1 << 15;
+
+    pub(crate) const fn new(config: ReorderConfig) -> Self {
+        Self {
+            config,
+            next: None,
+            early: BTreeMap::new(),
+            held: 0,
+            spare: Vec::new(),
+            ready: VecDeque::new(),
+            given: Vec::new(),
+        }
+    }
+
+    /// A media packet came, in a session that carries payload of this kind.
+    ///
+    /// # Errors
+    /// [`DropReason::Late`] where what follows it was given out.
+    pub(crate) fn play(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        kind: Payload,
+        Came { sequence, payload, datagram }: Came<'_>,
+    ) -> Result<(), DropReason> {
+        let in_time = match kind {
+            Payload::Generated => true,
+            Payload::Stream => self.push(now, sequence, |out| out.extend_from_slice(payload)),
+            Payload::Rtp => self.push(now, sequence, |out| {
+                // It parsed as RTP, so it can be taken apart.
+                let _ = relay::unstamp(datagram, out);
+            }),
+        };
+        if in_time { Ok(()) } else { Err(DropReason::Late) }
+    }
+
+    /// A packet came. False where it is too late: what follows it was given out.
+    fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if !self.config.in_order {
+            let mut payload = self.spare.pop().unwrap_or_default();
+            payload.clear();
+            write(&mut payload);
+            self.ready.push_back((0, payload));
+            return true;
+        }
+        let reference = self.next.or_else(|| self.early.keys().next().copied()).unwrap_or(sequence);
+        if sequence.abs_diff(reference) >= Self::FAR {
+            self.flush();
+            self.next = None;
+        } else if self.next.is_some_and(|next| sequence < next) {
+            return false;
+        }
+        let mut payload = self.spare.pop().unwrap_or_default();
+        payload.clear();
+        write(&mut payload);
+        self.held += payload.len();
+        self.early.insert(sequence, (now, payload));
+        self.release(now);
+        true
+    }
+
+    /// When a missing packet is waited for no longer.
+    pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
+        let came = if self.next.is_some() {
+            self.early.values().map(|(came, _)| *came).next()
+        } else {
+            self.early.values().map(|(came, _)| *came).min()
+        };
+        came.map(|came| came + self.config.hold)
+    }
+
+    /// Gives out what is in order, or has waited for long enough.
+    pub(crate) fn release(&mut self, now: Instant<ReceiverClock>) {
+        while let Some((&sequence, _)) = self.early.first_key_value() {
+            let waits = self.next != Some(sequence) && self.due().is_some_and(|due| due > now);
+            if waits && self.held <= self.config.most {
+                break;
+            }
+            self.pop_first();
+        }
+    }
+
+    /// Gives out all there is.
+    pub(crate) fn flush(&mut self) {
+        while !self.early.is_empty() {
+            self.pop_first();
+        }
+    }
+
+    /// The next payload and how many packets are missing before it.
+    pub(crate) fn pop(&mut self) -> Option<(u64, &[u8])> {
+        let (missing, payload) = self.ready.pop_front()?;
+        let before = core::mem::replace(&mut self.given, payload);
+        if self.spare.len() < Self::SPARE {
+            self.spare.push(before);
+        }
+        Some((missing, &self.given))
+    }
+
+    fn pop_first(&mut self) {
+        if let Some((sequence, (_, payload))) = self.early.pop_first() {
+            let next = self.next.unwrap_or(sequence);
+            self.held -= payload.len();
+            self.ready.push_back((sequence.saturating_sub(next), payload));
+            self.next = Some(sequence.saturating_add(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(millis: i64) -> Instant<ReceiverClock> {
+        Instant::ZERO + Span::from_millis(millis)
+    }
+
+    /// One that holds for 50 ms and has given out everything before packet 10.
+    fn reorder() -> ReorderBuffer {
+        let mut reorder = ReorderBuffer::new(ReorderConfig { hold: Span::from_millis(50), most: 100, in_order: true });
+        reorder.next = Some(10);
+        reorder
+    }
+
+    fn push(reorder: &mut ReorderBuffer, millis: i64, sequence: u64) -> bool {
+        reorder.push(at(millis), sequence, |out| out.push(sequence as u8))
+    }
+
+    /// What is given out: number (as the payload has it) and how many are missing before it.
+    fn drain(reorder: &mut ReorderBuffer) -> Vec<(u8, u64)> {
+        core::iter::from_fn(|| reorder.pop().map(|(missing, payload)| (payload[0], missing))).collect()
+    }
+
+    #[test]
+    fn the_first_packet_to_come_need_not_be_the_first() {
+        let mut reorder = reorder();
+        reorder.next = None;
+        push(&mut reorder, 0, 11);
+        push(&mut reorder, 20, 10);
+        reorder.release(at(49));
+        assert_eq!((drain(&mut reorder), reorder.due()), ([].into(), Some(at(50))));
+        reorder.release(at(50));
+        assert_eq!(drain(&mut reorder), [(10, 0), (11, 0)]);
+    }
+
+    #[test]
+    fn what_comes_in_order_is_given_out_at_once_and_the_rest_when_the_gap_is_filled() {
+        let mut reorder = reorder();
+        push(&mut reorder, 0, 10);
+        push(&mut reorder, 1, 12);
+        assert_eq!((drain(&mut reorder), reorder.due()), ([(10, 0)].into(), Some(at(51))));
+        push(&mut reorder, 2, 11);
+        assert_eq!((drain(&mut reorder), reorder.due()), ([(11, 0), (12, 0)].into(), None));
+    }
+
+    #[test]
+    fn a_gap_is_waited_for_and_then_passed_over_and_late_packets_are_refused() {
+        let mut reorder = reorder();
+        push(&mut reorder, 0, 10);
+        push(&mut reorder, 5, 13);
+        drain(&mut reorder);
+        reorder.release(at(54));
+        assert_eq!(drain(&mut reorder), []);
+        reorder.release(at(55));
+        assert_eq!(drain(&mut reorder), [(13, 2)]);
+        assert!(!push(&mut reorder, 56, 11), "13 was given out");
+        assert!(push(&mut reorder, 56, 14));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_end_gives_out_all() {
+        let mut reorder = reorder();
+        push(&mut reorder, 0, 10);
+        for sequence in 12..200 {
+            push(&mut reorder, 1, sequence);
+        }
+        assert_eq!((reorder.held, drain(&mut reorder).len()), (0, 189), "beyond 100 bytes the gap is passed over");
+        push(&mut reorder, 2, 202);
+        reorder.flush();
+        assert_eq!(drain(&mut reorder), [(202, 2)]);
+    }
+
+    proptest! {
+        /// Whatever the order of arrival, numbers come out rising, none twice, and none that came in time is lost.
+        #[test]
+        fn the_order_is_that_of_the_numbers(shifts in proptest::collection::vec(0u64..20, 1..200)) {
+            let mut arrivals: Vec<_> = shifts.iter().enumerate().map(|(number, shift)| (number as u64 + shift, number as u64)).collect();
+            arrivals.sort_unstable();
+            let mut reorder = ReorderBuffer::new(ReorderConfig { hold: Span::from_millis(50), most: 1 << 20, in_order: true });
+            let mut found = Vec::new();
+            for (time, number) in arrivals {
+                prop_assert!(push(&mut reorder, time as i64, number), "{number} came within 20 ms");
+                found.extend(drain(&mut reorder));
+            }
+            reorder.flush();
+            found.extend(drain(&mut reorder));
+            let expected: Vec<_> = (0..shifts.len()).map(|number| (number as u8, 0)).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
