@@ -49,7 +49,7 @@ pub const EQ_E_INTERNAL: c_int = -9;
 /// Opens a handle. At a local address of IPv4 or IPv6 flows may arrive from now on, over TCP and UDP of the same port; with
 /// NULL it can only send.
 ///
-/// Gives the handle, or EQ_E_ARGUMENT or EQ_E_SYSTEM.
+/// Returns the handle, or EQ_E_ARGUMENT or EQ_E_SYSTEM.
 ///
 /// # Safety
 /// `local_addr` is null, or points to `length` bytes that can be read.
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn eq_fsocket(local_addr: *const sockaddr, length: socklen
 
 /// Sets the destination, and opens the flow to it: the handle sends from now on, from its local address where it has one.
 ///
-/// Gives 0, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE, EQ_E_PEER or EQ_E_SYSTEM; then it has no destination, and
+/// Returns 0, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE, EQ_E_PEER or EQ_E_SYSTEM; then it has no destination, and
 /// no flow arrives there any more.
 ///
 /// # Safety
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn eq_dst(fsock: c_int, remote_addr: *const sockaddr, leng
 
 /// Sends bytes of an application data unit, which ends with them where `adu_ind` is not 0; waits while there is no room.
 ///
-/// Gives `length`, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE, EQ_E_LENGTH or EQ_E_OVER. `flags` is 0.
+/// Returns `length`, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE, EQ_E_LENGTH or EQ_E_OVER. `flags` is 0.
 ///
 /// # Safety
 /// `msg` points to `length` bytes that can be read; with a `length` of 0 it may be null.
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn eq_send(
 
 /// Receives the next application data unit, whole and in order; waits for the flow and for the unit.
 ///
-/// Gives the unit's length, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE, EQ_E_BUFFER, EQ_E_OVER or EQ_E_SYSTEM. `flags` is 0.
+/// Returns the unit's length, or EQ_E_HANDLE, EQ_E_ARGUMENT, EQ_E_STATE, EQ_E_BUFFER, EQ_E_OVER or EQ_E_SYSTEM. `flags` is 0.
 ///
 /// # Safety
 /// `msg` points to `length` bytes that can be written; with a `length` of 0 it may be null.
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn eq_recv(fsock: c_int, msg: *mut c_void, length: usize, 
 
 /// Closes a handle. A sender first sends what waits, and ends an application data unit that is open.
 ///
-/// Gives 0, or EQ_E_HANDLE, or EQ_E_OVER where a sender's flow was over before all was sent; the handle is closed then, too.
+/// Returns 0, or EQ_E_HANDLE, or EQ_E_OVER where a sender's flow was over before all was sent; the handle is closed then, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn eq_close(fsock: c_int) -> c_int {
     guarded(|| close(fsock).map(|()| 0))

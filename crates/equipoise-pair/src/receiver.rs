@@ -33,7 +33,7 @@ impl ReceiverConfig {
 /// The receiving end of a flow pair.
 ///
 /// Call [`handle`](Self::handle) and [`tcp_received`](Self::tcp_received) with what comes, and [`poll`](Self::poll) until it
-/// gives `None`. ADUs wait until the application [takes](Self::take_adu) them: what is not taken holds up TCP.
+/// returns `None`. ADUs wait until the application [takes](Self::take_adu) them: what is not taken holds up TCP.
 pub struct Receiver {
     rtp: rtp::Receiver,
     order: Order,

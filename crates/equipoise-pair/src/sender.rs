@@ -55,7 +55,7 @@ pub enum PairError {
 
 /// The sending end of a flow pair.
 ///
-/// Call [`handle`](Self::handle) and [`push`](Self::push) with what happens, [`poll`](Self::poll) until it gives `None`,
+/// Call [`handle`](Self::handle) and [`push`](Self::push) with what happens, [`poll`](Self::poll) until it returns `None`,
 /// write what TCP [is to carry](Self::tcp_pending) and say [how much](Self::tcp_written) it took.
 pub struct Sender {
     rtp: rtp::Sender,

@@ -1,7 +1,7 @@
 //! The loop closed over a protocol: state machines that take datagrams and time, and give datagrams and events.
 //!
 //! A world drives an [`Endpoint`]: it calls [`handle`](Endpoint::handle) with what happened and when, then
-//! [`poll`](Endpoint::poll) until that gives `None`, then waits for the next datagram or for [`wake`](Endpoint::wake).
+//! [`poll`](Endpoint::poll) until that returns `None`, then waits for the next datagram or for [`wake`](Endpoint::wake).
 //! Calls may come in any order; a state machine never reads a clock and never blocks.
 //!
 //! [`rtp`] is a session over one path, [`multipath`] one over several.

@@ -340,7 +340,7 @@ impl Network {
         route.arrived.push_back(packet);
     }
 
-    /// The streams send no more; gives their flows.
+    /// The streams send no more; returns their flows.
     pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
         for stream in &mut self.streams {
             stream.stopped = true;

@@ -55,7 +55,7 @@ fn analysis(capture: &str) -> Value {
     serde_json::from_str(&said(&output)).expect("JSON")
 }
 
-/// Compares what both say; gives how many samples were the same.
+/// Compares what both say; returns how many samples were the same.
 fn compare(capture: &str) -> u64 {
     let mut theirs = tshark(capture);
     let ours = analysis(capture);

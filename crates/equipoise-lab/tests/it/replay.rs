@@ -58,7 +58,7 @@ impl Observer for Recorder {
             Input::Timer => Entry::Timer(now),
             Input::Path { path, change } => Entry::Path(now, *path, *change),
             Input::Stop => Entry::Stop(now),
-            Input::Payload { .. } => unreachable!("nobody gives payload here"),
+            other => unreachable!("nobody gives {other:?} here"),
         });
     }
 

@@ -300,7 +300,7 @@ impl<V: SessionObserver> State<V> {
         (is_full && !self.live.contains_key(&open.ssrc)).then_some(Refusal::Full)
     }
 
-    /// Makes the session, or gives it new keys where it lives already. Gives the answer.
+    /// Makes the session, or gives it new keys where it lives already. Returns the answer.
     fn open(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<[u8; LENGTH], NetError> {
         if let Some(live) = self.live.get_mut(&open.ssrc).filter(|live| live.nonce == open.nonce) {
             // A further path, or the answer was lost. Only the sender knows the number, or who can read all that it sends.

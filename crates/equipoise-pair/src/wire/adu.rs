@@ -72,7 +72,7 @@ impl AduPart {
         out.extend_from_slice(&self.since_switch.to_be_bytes());
     }
 
-    /// Reads what stands before a part, and gives the part.
+    /// Reads what stands before a part, and returns the part.
     ///
     /// # Errors
     /// [`PairWireError::Truncated`] where there is less; [`PairWireError::Adu`] as [`AduHeader::parse`], for a part that would

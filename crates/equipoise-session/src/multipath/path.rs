@@ -147,7 +147,7 @@ impl Path {
         self.has_told |= closing.is_some_and(|closing| asked >= closing);
     }
 
-    /// Dies where it has been silent for three intervals (Waki 2013, Sec. 5.1); gives whether it did.
+    /// Dies where it has been silent for three intervals (Waki 2013, Sec. 5.1); returns whether it did.
     ///
     /// Counted by time and not by requests: behind a long queue answers are late, and come all the same.
     pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {

@@ -157,7 +157,7 @@ impl Reception {
         self.last_sr.is_some()
     }
 
-    /// A sender report came that `timeline` has `timed`. Gives the answer, where it asks for one.
+    /// A sender report came that `timeline` has `timed`. Returns the answer, where it asks for one.
     pub(crate) fn on_sender_report(
         &mut self,
         now: Instant<ReceiverClock>,

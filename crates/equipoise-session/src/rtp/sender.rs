@@ -197,7 +197,7 @@ impl Sender {
         }
     }
 
-    /// Sends the next packet and gives its size; `None` where the application has none.
+    /// Sends the next packet and returns its size; `None` where the application has none.
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, queue, stock, plain, outbox, .. } = self;
         let sent = if self.payload == Payload::Generated {

@@ -66,7 +66,7 @@ impl TrafficAccumulation {
         Self(Queue::Standing { least_s: f64::INFINITY })
     }
 
-    /// Takes an interval and gives the accumulation f behind it, in packets.
+    /// Takes an interval and returns the accumulation f behind it, in packets.
     ///
     /// Never fails: numbers that are none come out as such, but for the delay, without which q is as printed.
     pub fn after(&mut self, traffic: &Traffic) -> f64 {
