@@ -39,13 +39,12 @@
 
 mod event_queue;
 mod network;
+mod observer;
 mod packets;
 pub mod pair;
 pub mod tcp;
 mod world;
 
 pub use network::LinkId;
-pub use world::{
-    BandwidthOracle, FarEnd, Flow, FlowError, FlowId, NearEnd, Observer, PathLinks, Side, SimClock, Stream, Time,
-    WhiteNoise, World, turn,
-};
+pub use observer::{FlowId, Observer, Side, SimClock, Time};
+pub use world::{BandwidthOracle, FarEnd, Flow, FlowError, NearEnd, PathLinks, Stream, WhiteNoise, World, turn};

@@ -6,14 +6,14 @@ use equipoise_path::source::Source;
 use equipoise_session::Event;
 
 use crate::event_queue::EventQueue;
+use crate::observer::{FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
-use crate::world::{FlowId, Observer, Side, SimClock, Time};
 
 /// A link of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) usize);
 
-/// The links, what is under route between them, and the streams that feed them.
+/// The links, what is under way between them, and the streams that feed them.
 ///
 /// No event is made for a packet's arrival at a link. The network stands still until it is told that all is known that
 /// the sessions send before some moment; then each link, behind those that feed it, takes what has come in until the
@@ -209,7 +209,7 @@ impl Network {
         self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at).min()
     }
 
-    /// A session sends a packet, at [`Packet::at`]. Gives it back where its route has no link: it has arrived.
+    /// A session sends a packet, at [`Packet::at`]. Returns it where its route has no link: it has arrived.
     pub(crate) fn send(&mut self, packet: Packet) -> Option<Packet> {
         // A run knows all up to and including its last moment, at which the sessions may still be told to stop.
         let past = self.known - packet.at > Span::from_nanos(1);

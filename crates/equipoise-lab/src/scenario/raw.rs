@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::raw_source::RawSource;
+use super::raw_source::{RawSource, RawStep};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,13 +151,6 @@ pub(super) struct RawBandwidth {
 pub(super) struct RawNoiseStep {
     pub(super) at: Spanned<Value>,
     pub(super) noise: Spanned<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawStep {
-    pub(super) at: Spanned<Value>,
-    pub(super) rate: Spanned<Value>,
 }
 
 impl RawFlow {

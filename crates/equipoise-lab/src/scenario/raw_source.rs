@@ -7,8 +7,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use toml::{Spanned, Value};
 
-use super::raw::RawStep;
-
 /// What a flow sends or has to send. A key that is not one of these is a parameter of a traffic model, and only the
 /// catalogue knows those.
 #[derive(Debug)]
@@ -19,6 +17,14 @@ pub(super) struct RawSource {
     pub(super) length: Option<Spanned<Value>>,
     pub(super) video: RawVideo,
     pub(super) model: BTreeMap<String, Spanned<Value>>,
+}
+
+/// A change of a rate, of a source or of a link.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStep {
+    pub(super) at: Spanned<Value>,
+    pub(super) rate: Spanned<Value>,
 }
 
 /// What only a video has.

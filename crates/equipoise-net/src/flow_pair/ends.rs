@@ -12,8 +12,8 @@ use nix::poll::{PollFd, PollFlags};
 
 use super::hello::{Link, keep_alive};
 use super::listener::{Heard, Opening, PATIENCE};
+use super::open::{last, open};
 use super::receiving::{Receiving, Shared};
-use super::sender::{last, open};
 use super::sending::{Sending, Supply};
 use super::{PairState, WindowControl};
 use crate::socket::wait_readable;

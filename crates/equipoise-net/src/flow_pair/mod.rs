@@ -35,6 +35,7 @@ mod connection;
 mod ends;
 mod hello;
 mod listener;
+mod open;
 mod pacing;
 mod receiver;
 mod receiving;

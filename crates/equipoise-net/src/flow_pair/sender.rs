@@ -4,19 +4,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use equipoise::control::BoxedController;
 use equipoise::units::Size;
 use equipoise_pair::Event;
-use equipoise_pair::tpba::{Period, Running};
-use equipoise_pair::wire::{AduHeader, PairHello};
+use equipoise_pair::tpba::Running;
+use equipoise_pair::wire::AduHeader;
 use equipoise_session::rtp::{self, Delays, StreamConfig};
 
-use super::connection::{Connection, idle_window};
-use super::hello::{self, Link, Opened, overhead};
+use super::hello::{Link, overhead};
+use super::open::{last, open};
 use super::sending::{Sending, Supply};
 use super::{PairConfig, PairState, SendError};
 use crate::channel::channel;
 use crate::leaving::{Leaving, blocking};
 use crate::secure::random;
 use crate::thread::Worker;
-use crate::{Clock, NetError, PayloadSender, Socket, Time};
+use crate::{Clock, NetError, PayloadSender, Time};
 
 /// A dynamic payload type (RFC 3551, Sec. 3).
 const PAYLOAD_TYPE: u8 = 96;
@@ -188,40 +188,6 @@ impl PairSender {
         thread.end(|thread| thread.join()?).await?;
         Ok(last(&state))
     }
-}
-
-/// Both transports of a sending end, opened.
-pub(super) struct Open {
-    pub(super) socket: Socket,
-    pub(super) tcp: Connection,
-    /// Where TCP goes to, and from where.
-    pub(super) peer: SocketAddr,
-    pub(super) local: SocketAddr,
-    /// What the receiver said.
-    pub(super) receiver: PairHello,
-    pub(super) state: Arc<Mutex<PairState>>,
-}
-
-/// Opens both transports to the receiver at `peer`, for packets of this source (SSRC).
-pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Open, NetError> {
-    let Opened { stream, socket, receiver } = hello::open(peer, link, clock, ssrc)?;
-    let local = stream.local_addr().unwrap_or(socket.address());
-    let tcp = Connection::new(stream, link.window_control.clone())?;
-    let state = PairState {
-        period: Period::Probing,
-        rate: None,
-        window: Size::ZERO,
-        running_periods: 0,
-        window_preset: tcp.preset(),
-        idle_window: idle_window(),
-        congestion_control: tcp.congestion_control(),
-        ended_by_peer: false,
-    };
-    Ok(Open { socket, tcp, peer, local, receiver, state: Arc::new(Mutex::new(state)) })
-}
-
-pub(super) fn last(state: &Mutex<PairState>) -> PairState {
-    state.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// What goes before the last part, and the part that ends the ADU where it does.

@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags};
 
 use super::PairState;
 use super::connection::{Connection, Moved, at_port};
-use super::sender::Open;
+use super::open::Open;
 use crate::channel::{Message, PayloadReceiver};
 use crate::datagram::MAX_PAYLOAD;
 use crate::driver::MediaTimer;

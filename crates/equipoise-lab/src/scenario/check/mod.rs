@@ -11,8 +11,9 @@ use equipoise_session::{multipath, rtp};
 use toml::{Spanned, Value};
 
 use super::error::{Problem, ScenarioError};
-use super::raw::{RawFlow, RawLink, RawRtcp, RawScenario, RawStep};
+use super::raw::{RawFlow, RawLink, RawRtcp, RawScenario};
 use super::raw_source::RawSource;
+use super::raw_source::RawStep;
 use super::{Catalogue, Choice, Flow, FlowKind, Link, Rtcp, Scenario, Table};
 
 mod content;

@@ -1,0 +1,46 @@
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use equipoise::units::Size;
+use equipoise_pair::tpba::Period;
+use equipoise_pair::wire::PairHello;
+
+use super::PairState;
+use super::connection::{Connection, idle_window};
+use super::hello::{self, Link, Opened};
+use crate::{Clock, NetError, Socket};
+
+/// Both transports of a sending end, opened.
+pub(super) struct Open {
+    pub(super) socket: Socket,
+    pub(super) tcp: Connection,
+    /// Where TCP goes to, and from where.
+    pub(super) peer: SocketAddr,
+    pub(super) local: SocketAddr,
+    /// What the receiver said.
+    pub(super) receiver: PairHello,
+    pub(super) state: Arc<Mutex<PairState>>,
+}
+
+/// Opens both transports to the receiver at `peer`, for packets of this source (SSRC).
+pub(super) fn open(peer: SocketAddr, link: &Link, clock: &Clock, ssrc: u32) -> Result<Open, NetError> {
+    let Opened { stream, socket, receiver } = hello::open(peer, link, clock, ssrc)?;
+    let local = stream.local_addr().unwrap_or(socket.address());
+    let tcp = Connection::new(stream, link.window_control.clone())?;
+    let state = PairState {
+        period: Period::Probing,
+        rate: None,
+        window: Size::ZERO,
+        running_periods: 0,
+        window_preset: tcp.preset(),
+        idle_window: idle_window(),
+        congestion_control: tcp.congestion_control(),
+        ended_by_peer: false,
+    };
+    Ok(Open { socket, tcp, peer, local, receiver, state: Arc::new(Mutex::new(state)) })
+}
+
+/// The state as it is now.
+pub(super) fn last(state: &Mutex<PairState>) -> PairState {
+    state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}

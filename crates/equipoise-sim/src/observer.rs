@@ -1,0 +1,53 @@
+//! Who sees what happens in a world, where and when.
+
+use equipoise::units::Instant;
+use equipoise_session::{Event, PathId};
+
+/// The one clock of a simulated world; all hosts read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SimClock {}
+
+/// A moment of simulated time; the world begins at zero.
+pub type Time = Instant<SimClock>;
+
+/// A flow of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub(crate) usize);
+
+impl FlowId {
+    /// The flow's place in the order in which flows were added.
+    pub const fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// One of a flow's two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The end that sends media.
+    Near,
+    /// The end that receives it.
+    Far,
+}
+
+/// Sees what happens at the ends of the flows.
+///
+/// The events of one end come in the order of their times, and those of all sessions together do, too. A stream's events
+/// come when the network knows of them, which may be ahead of the sessions' time; all up to a moment have come when
+/// [`World::run`](crate::World::run) has returned from there. Any closure over time, flow, side and event is an observer.
+pub trait Observer {
+    /// One end did or saw something.
+    fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event);
+
+    /// One end of a session over several paths did or saw something on one of them. Where nobody asks which one, it is an
+    /// event like any other.
+    fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, _path: PathId, event: &Event) {
+        self.on_event(now, flow, side, event);
+    }
+}
+
+impl<F: FnMut(Time, FlowId, Side, &Event)> Observer for F {
+    fn on_event(&mut self, now: Time, flow: FlowId, side: Side, event: &Event) {
+        self(now, flow, side, event);
+    }
+}
