@@ -60,6 +60,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
         "Karn 1987",
         "P. Karn and C. Partridge, *Improving round-trip time estimates in reliable transport protocols*, SIGCOMM",
     ),
+    (
+        "Kelly 2003",
+        "T. Kelly, *Scalable TCP: improving performance in highspeed wide area networks*, ACM SIGCOMM Computer \
+         Communication Review, vol. 33, no. 2",
+    ),
     ("Keshav 1991", "S. Keshav, *A control-theoretic approach to flow control*, SIGCOMM"),
     (
         "Kodama 2009",
