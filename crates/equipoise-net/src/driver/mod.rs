@@ -143,7 +143,7 @@ impl<E, O> Running<E, O> {
 /// the host's: it has no other.
 ///
 /// # Errors
-/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`], [`NetError::Spawn`] if there is no thread to be had.
+/// [`NetError::Paths`] for no path and for more than [`MAX_PATHS`](equipoise_session::multipath::MAX_PATHS), [`NetError::Spawn`] if there is no thread to be had.
 pub fn run_endpoint<E, O>(endpoint: E, host: Host, observer: O) -> Result<Running<E, O>, NetError>
 where
     E: Endpoint + Send + 'static,
