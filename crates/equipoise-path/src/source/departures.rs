@@ -9,6 +9,10 @@ use super::BoxedTraffic;
 #[derive(Debug)]
 pub struct Source<C> {
     traffic: BoxedTraffic,
+    has_silences: bool,
+    /// Gaps in bits, drawn in advance, and how many of them are used up.
+    gaps: [f64; DRAWN_AT_ONCE],
+    used: usize,
     rate: Schedule<Rate>,
     segment: Segment,
     packet: Size,
@@ -19,6 +23,9 @@ pub struct Source<C> {
     /// The same, rounded; `None` when no packet will leave any more.
     next: Option<Instant<C>>,
 }
+
+/// Gaps that are drawn at once: a model is called through a table, which for each packet would take as long as the rest.
+const DRAWN_AT_ONCE: usize = 16;
 
 /// A stretch of time in which the rate stays.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +49,19 @@ impl<C> Source<C> {
         let random = generator(seed, stream.wrapping_mul(2));
         let segment = Segment::at(&rate, 0.0);
         let traffic = traffic.into();
-        let mut source = Self { traffic, rate, segment, packet, origin, random, next_ns: 0.0, next: None };
+        let mut source = Self {
+            has_silences: traffic.mean_share() < 1.0,
+            traffic,
+            gaps: [0.0; DRAWN_AT_ONCE],
+            used: DRAWN_AT_ONCE,
+            rate,
+            segment,
+            packet,
+            origin,
+            random,
+            next_ns: 0.0,
+            next: None,
+        };
         source.advance();
         source
     }
@@ -82,7 +101,7 @@ impl<C> Source<C> {
 
     fn draw_next(&mut self) {
         // A gap is a span of work: it is used up at the rate of the moment, so a step takes hold in mid-gap.
-        let gap = self.traffic.gap(self.packet, &mut self.random);
+        let gap = self.next_gap();
         let mut work = if gap > 0.0 { gap } else { self.packet.as_bits() as f64 };
         loop {
             if self.next_ns >= self.segment.until_ns {
@@ -101,8 +120,20 @@ impl<C> Source<C> {
             work -= (until_ns - self.next_ns) / ns_per_bit;
             self.next_ns = until_ns;
         }
-        // The larger of both, and the first if the second is NaN.
-        self.next_ns = self.next_ns.max(self.traffic.departure_ns(self.next_ns, &mut self.random));
+        if self.has_silences {
+            // The larger of both, and the first if the second is NaN.
+            self.next_ns = self.next_ns.max(self.traffic.departure_ns(self.next_ns, &mut self.random));
+        }
+    }
+
+    fn next_gap(&mut self) -> f64 {
+        if self.used == DRAWN_AT_ONCE {
+            self.traffic.gaps(self.packet, &mut self.random, &mut self.gaps);
+            self.used = 0;
+        }
+        let gap = self.gaps[self.used];
+        self.used += 1;
+        gap
     }
 }
 
@@ -139,6 +170,28 @@ mod tests {
             source.advance();
         }
         times
+    }
+
+    /// Each gap is longer than the one before by the time of a packet.
+    #[derive(Debug)]
+    struct Slowing(u64);
+
+    impl super::super::TrafficModel for Slowing {
+        fn gap(&mut self, packet: Size, _: &mut Generator) -> f64 {
+            self.0 += 1;
+            (self.0 * packet.as_bits()) as f64
+        }
+    }
+
+    /// If it fails, gaps that are drawn in advance are lost, doubled or out of order.
+    #[test]
+    fn each_gap_of_a_model_is_used_once_in_its_order() {
+        let model: BoxedTraffic = alloc::boxed::Box::new(Slowing(0));
+        let rate = Schedule::constant(Rate::from_bps(8_000_000));
+        let mut source = Source::<SenderClock>::new(model, rate, PACKET, Instant::ZERO, (1, 1));
+        // 1 ms, 1 + 2 ms, 1 + 2 + 3 ms and so on.
+        let triangles: Vec<_> = (1..=40u64).map(|n| n * (n + 1) / 2 * 1_000_000).collect();
+        assert_eq!(departures(&mut source, Span::from_millis(821)), triangles);
     }
 
     #[test]

@@ -17,8 +17,13 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
     /// even gap.
     fn gap(&mut self, packet: Size, random: &mut Generator) -> f64;
 
+    /// Draws the gaps behind the next packets, all at once: a source asks for some in advance.
+    fn gaps(&mut self, packet: Size, random: &mut Generator, gaps: &mut [f64]) {
+        gaps.fill_with(|| self.gap(packet, random));
+    }
+
     /// When the packet that is due at `due_ns` leaves: a model with silences answers a later time. Earlier times and `NaN`
-    /// count as `due_ns`.
+    /// count as `due_ns`. Only a model whose [`mean_share`](Self::mean_share) is below 1 is asked.
     fn departure_ns(&mut self, due_ns: f64, _random: &mut Generator) -> f64 {
         due_ns
     }
@@ -26,7 +31,7 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
     /// The host stalled: all times that the model keeps move by `late_ns`.
     fn on_stall(&mut self, _late_ns: f64) {}
 
-    /// Mean rate of the model over the rate of the source, 0 to 1.
+    /// Mean rate of the model over the rate of the source, 0 to 1; below 1 for a model with silences.
     fn mean_share(&self) -> f64 {
         1.0
     }
