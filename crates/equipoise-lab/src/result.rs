@@ -3,11 +3,15 @@
 //! Field names carry their unit, because this is where types end (`report.json`). `None`, written as `null`, stands for
 //! what was not measured. Times of a run count from its start.
 
+mod pair;
+
 use std::collections::BTreeMap;
 
 use equipoise::units::Span;
 use equipoise_path::link::LinkStats;
 use serde::{Deserialize, Serialize};
+
+pub use pair::{PairHost, PairPeriod, PairResult, PairTransport};
 
 use crate::scenario::{FlowKind, Outage, Path, Scenario};
 
@@ -227,64 +231,6 @@ pub struct PlayoutResult {
     /// When the last packet of a finite content had been served and had come to the end of the path, in seconds since the
     /// run's start; `null` where it has no end or none was reached.
     pub finished_s: Option<f64>,
-}
-
-/// What a flow pair did over both transports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PairResult {
-    /// Mean rate at the receiver after the warm-up, in bit/s of IP packets.
-    pub received_bps: Option<f64>,
-    /// Application data units (ADUs) that the receiver delivered.
-    pub adus: u64,
-    /// ADUs of which something was lost.
-    pub adus_missing: u64,
-    /// The periods that began, the first probing period excepted.
-    pub periods: Vec<PairPeriod>,
-    /// What the sending host let the kernel's TCP do; left out for simulated runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<PairHost>,
-}
-
-/// The sending host of a flow pair's TCP half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PairHost {
-    /// Name of the kernel's congestion control.
-    pub congestion_control: String,
-    /// How the window comes down at the beginning of a probing period: "set to what the law says" and so on.
-    pub window: String,
-    /// What becomes of the window over idleness.
-    pub idle_window: String,
-}
-
-impl PairHost {
-    /// In words, for a line below a run.
-    pub fn words(&self) -> String {
-        let Self { congestion_control, window, idle_window } = self;
-        format!("TCP of the kernel under {congestion_control}, its window {window}, and {idle_window}")
-    }
-}
-
-/// A period of a flow pair, at its beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PairPeriod {
-    /// When it began, in seconds since the run's start.
-    pub at_s: f64,
-    /// What carries the data in it.
-    pub transport: PairTransport,
-    /// Number of the first ADU that it carries.
-    pub first_adu: u64,
-    /// The rate that RTP begins with; before a period of TCP, the rate that it ended with. In bit/s of IP packets.
-    pub rate_bps: f64,
-}
-
-/// What carries the data of a flow pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PairTransport {
-    /// TCP, in a probing period.
-    Tcp,
-    /// RTP, in a running period.
-    Rtp,
 }
 
 /// What came to a flow's receiver between two samples.

@@ -9,7 +9,6 @@ use super::BoxedTraffic;
 #[derive(Debug)]
 pub struct Source<C> {
     traffic: BoxedTraffic,
-    has_silences: bool,
     /// Gaps in bits, drawn in advance, and how many of them are used up.
     gaps: [f64; DRAWN_AT_ONCE],
     used: usize,
@@ -50,7 +49,6 @@ impl<C> Source<C> {
         let segment = Segment::at(&rate, 0.0);
         let traffic = traffic.into();
         let mut source = Self {
-            has_silences: traffic.mean_share() < 1.0,
             traffic,
             gaps: [0.0; DRAWN_AT_ONCE],
             used: DRAWN_AT_ONCE,
@@ -120,10 +118,8 @@ impl<C> Source<C> {
             work -= (until_ns - self.next_ns) / ns_per_bit;
             self.next_ns = until_ns;
         }
-        if self.has_silences {
-            // The larger of both, and the first if the second is NaN.
-            self.next_ns = self.next_ns.max(self.traffic.departure_ns(self.next_ns, &mut self.random));
-        }
+        // The larger of both, and the first if the second is NaN.
+        self.next_ns = self.next_ns.max(self.traffic.departure_ns(self.next_ns, &mut self.random));
     }
 
     fn next_gap(&mut self) -> f64 {

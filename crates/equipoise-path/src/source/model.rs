@@ -23,7 +23,7 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
     }
 
     /// When the packet that is due at `due_ns` leaves: a model with silences answers a later time. Earlier times and `NaN`
-    /// count as `due_ns`. Only a model whose [`mean_share`](Self::mean_share) is below 1 is asked.
+    /// count as `due_ns`.
     fn departure_ns(&mut self, due_ns: f64, _random: &mut Generator) -> f64 {
         due_ns
     }
@@ -31,7 +31,7 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
     /// The host stalled: all times that the model keeps move by `late_ns`.
     fn on_stall(&mut self, _late_ns: f64) {}
 
-    /// Mean rate of the model over the rate of the source, 0 to 1; below 1 for a model with silences.
+    /// Mean rate of the model over the rate of the source, 0 to 1.
     fn mean_share(&self) -> f64 {
         1.0
     }

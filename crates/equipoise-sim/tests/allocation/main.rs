@@ -5,9 +5,9 @@ mod sessions;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use equipoise::control::Cbr;
 use equipoise::control::adapt::Windowed;
 use equipoise::control::window::Reno;
-use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, QueueLimit};
@@ -139,15 +139,29 @@ fn a_warm_world_allocates_for_reports_alone_and_does_not_grow() {
     assert!(growth <= 0, "{growth} bytes more after 80 s than before them");
 }
 
-/// As below, with a controller that is told of each packet.
+/// First windows that are larger than any later one fill all there is; recoveries and timeouts behind them find room.
+#[test]
+fn warm_connections_allocate_nothing_and_do_not_grow() {
+    let law = || tcp::Law::Window(Box::new(Reno::new(100.0)));
+    let kinds = [LossRecovery::Sack, LossRecovery::NewReno, LossRecovery::Sack];
+    nothing_is_allocated(kinds.map(|recovery| (recovery, law())));
+}
+
+/// The same with a controller, which is told of each packet.
 #[test]
 fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
+    let law = || tcp::Law::Controller(Box::new(Windowed::new(Reno::new(100.0), SEGMENT)));
+    nothing_is_allocated([LossRecovery::Sack, LossRecovery::NewReno].map(|recovery| (recovery, law())));
+}
+
+const SEGMENT: Size = Size::from_bytes(1500);
+
+/// Runs connections over one bottleneck until they are warm, and for 100 s more.
+fn nothing_is_allocated<const N: usize>(connections: [(LossRecovery, tcp::Law); N]) {
     let mut world = World::new();
     let (there, back) = (add_link(&mut world, mbps(10), 50), add_link(&mut world, mbps(10), 1000));
-    let flows = [LossRecovery::Sack, LossRecovery::NewReno].map(|recovery| {
-        let packet = Size::from_bytes(1500);
-        let config = tcp::SenderConfig { recovery, ..tcp::SenderConfig::new(packet) };
-        let law: BoxedController = Box::new(Windowed::new(Reno::new(100.0), packet));
+    let flows = connections.map(|(recovery, law)| {
+        let config = tcp::SenderConfig { recovery, ..tcp::SenderConfig::new(SEGMENT) };
         let near = tcp::Sender::new(config, law).expect("a valid configuration");
         let far = tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("a valid configuration");
         world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world")
@@ -161,30 +175,5 @@ fn warm_connections_under_controllers_allocate_nothing_for_a_packet() {
     let (held, allocations) = (HELD_BYTES.get(), ALLOCATIONS.get());
     let after = run(120);
     assert_eq!((ALLOCATIONS.get() - allocations, HELD_BYTES.get() - held), (0, 0));
-    assert!(after.0 - before.0 > 80_000 && after.1 - before.1 > 100, "{before:?} {after:?}");
-}
-
-/// First windows that are larger than any later one fill all there is; recoveries and timeouts behind them find room.
-#[test]
-fn warm_connections_allocate_nothing_and_do_not_grow() {
-    let mut world = World::new();
-    let (there, back) = (add_link(&mut world, mbps(10), 50), add_link(&mut world, mbps(10), 1000));
-    let flows = [LossRecovery::Sack, LossRecovery::NewReno, LossRecovery::Sack].map(|recovery| {
-        let config = tcp::SenderConfig { recovery, ..tcp::SenderConfig::new(Size::from_bytes(1500)) };
-        let near =
-            tcp::Sender::new(config, tcp::Law::Window(Box::new(Reno::new(100.0)))).expect("a valid configuration");
-        let far = tcp::Receiver::new(tcp::ReceiverConfig::new()).expect("a valid configuration");
-        world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world")
-    });
-    let mut run = |secs: i64| {
-        world.run(Time::ZERO + Span::from_secs(secs), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
-        let stats = flows.map(|flow| world.near::<tcp::Sender>(flow).expect("a connection").stats());
-        stats.iter().fold((0, 0), |(sent, lost), stats| (sent + stats.sent, lost + stats.recoveries))
-    };
-    let before = run(20);
-    let (held, allocations) = (HELD_BYTES.get(), ALLOCATIONS.get());
-    let after = run(120);
-    assert_eq!(ALLOCATIONS.get() - allocations, 0);
-    assert_eq!(HELD_BYTES.get() - held, 0);
     assert!(after.0 - before.0 > 80_000 && after.1 - before.1 > 100, "{before:?} {after:?}");
 }

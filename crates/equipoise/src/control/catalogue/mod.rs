@@ -3,21 +3,21 @@
 //! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, schedulers for
 //! sessions with several paths. An [`Entry`] of another crate stands on the same footing: it checks and builds as ours do.
 
+mod parameters;
 mod rates;
 mod schedulers;
 mod windows;
 
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use thiserror::Error;
-
+pub use parameters::{ConfigError, Kind, Parameter, Parameters, Value};
 pub use rates::RateContext;
 pub use schedulers::SchedulerEntry;
 pub use windows::{WindowContext, WindowEntry};
 
 use super::BoxedController;
-use crate::units::{Rate, Size, Span, UnitError};
+use crate::units::Size;
 
 /// A controller that can be had by name: a rate controller, unless the types say otherwise.
 pub struct Entry<C: 'static = BoxedController, X: 'static = RateContext> {
@@ -47,164 +47,6 @@ impl Context for () {
 impl Context for Size {
     fn trial() -> Self {
         Self::from_bytes(1000)
-    }
-}
-
-/// Something that can be set.
-#[derive(Debug)]
-pub struct Parameter {
-    /// The name, in lower case.
-    pub name: &'static str,
-    /// What it is set to.
-    pub kind: Kind,
-    /// Its value where none is given, as one would write it; `None` where it has to be given.
-    pub default: Option<&'static str>,
-    /// Smallest and largest value, both allowed, as one would write them; `None` for a choice.
-    pub range: Option<(&'static str, &'static str)>,
-    /// What it means and what turning it does.
-    pub meaning: &'static str,
-    /// Where the default comes from.
-    pub source: &'static str,
-}
-
-/// What a parameter is set to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A number in the given unit; an empty unit for a plain ratio.
-    Number {
-        /// The unit.
-        unit: &'static str,
-    },
-    /// A rate with its unit.
-    Rate,
-    /// A time with its unit.
-    Span,
-    /// One of some words.
-    Choice(&'static [&'static str]),
-}
-
-/// A parameter's value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// A number in the unit of its [`Kind::Number`].
-    Number(f64),
-    /// A rate.
-    Rate(Rate),
-    /// A time.
-    Span(Span),
-    /// One of the words of its [`Kind::Choice`].
-    Choice(&'static str),
-}
-
-/// A value for every parameter of an entry, each checked against kind and range.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameters(Vec<(&'static str, Value)>);
-
-/// Why a controller cannot be made as asked.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// The controller has no such parameter.
-    #[error("`{name}` is not a parameter of {controller}; it has {known}")]
-    UnknownParameter {
-        /// What was given.
-        name: String,
-        /// The controller's name.
-        controller: &'static str,
-        /// Its parameters.
-        known: String,
-    },
-    /// A parameter without a default was not given.
-    #[error("{controller} needs `{name}`: {meaning}")]
-    Missing {
-        /// The parameter.
-        name: &'static str,
-        /// The controller's name.
-        controller: &'static str,
-        /// What the parameter means.
-        meaning: &'static str,
-    },
-    /// The text is not a quantity of the parameter's kind.
-    #[error("`{name}`: {source}")]
-    Unit {
-        /// The parameter.
-        name: &'static str,
-        /// What is wrong with the text.
-        source: UnitError,
-    },
-    /// The text is not a number.
-    #[error("`{name}` is to be a number{unit}, not `{text}`")]
-    NotANumber {
-        /// The parameter.
-        name: &'static str,
-        /// The unit it counts in, led by " in ", or nothing.
-        unit: String,
-        /// What was given.
-        text: String,
-    },
-    /// The text is not one of the words allowed.
-    #[error("`{name}` is to be one of {known}, not `{text}`")]
-    NotAChoice {
-        /// The parameter.
-        name: &'static str,
-        /// The words allowed.
-        known: String,
-        /// What was given.
-        text: String,
-    },
-    /// The value lies outside its range.
-    #[error("`{name}` is {text}; it must lie between {min} and {max}")]
-    OutOfRange {
-        /// The parameter.
-        name: &'static str,
-        /// What was given.
-        text: String,
-        /// The smallest value.
-        min: &'static str,
-        /// The largest value.
-        max: &'static str,
-    },
-    /// The parameters are another entry's.
-    #[error("`{name}` is asked for and is not among these parameters, which are another entry's")]
-    Foreign {
-        /// The parameter that is missing.
-        name: &'static str,
-    },
-    /// Values that are right by themselves do not fit together.
-    #[error("`{name}`: {problem}")]
-    Together {
-        /// The parameter that would best be changed.
-        name: &'static str,
-        /// What does not fit, and what would.
-        problem: String,
-    },
-    /// The lowest rate is above the highest.
-    #[error("`min_rate` is {min}, above `max_rate`, which is {max}; swap them or lower `min_rate`")]
-    MinAboveMax {
-        /// The lowest rate.
-        min: Rate,
-        /// The highest rate.
-        max: Rate,
-    },
-    /// The lowest rate is zero.
-    #[error("`min_rate` is zero; a session that sends nothing measures nothing, so it must be above zero")]
-    ZeroRate,
-}
-
-impl ConfigError {
-    /// The parameter that is wrong.
-    pub fn parameter(&self) -> &str {
-        match self {
-            Self::UnknownParameter { name, .. } => name,
-            Self::Missing { name, .. }
-            | Self::Unit { name, .. }
-            | Self::NotANumber { name, .. }
-            | Self::NotAChoice { name, .. }
-            | Self::OutOfRange { name, .. }
-            | Self::Foreign { name }
-            | Self::Together { name, .. } => name,
-            Self::MinAboveMax { .. } | Self::ZeroRate => rates::MIN_RATE.name,
-        }
     }
 }
 
@@ -285,121 +127,10 @@ impl<C, X: Context> Entry<C, X> {
     }
 }
 
-impl Parameter {
-    /// The value that `text` stands for.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for a text of another kind or a value out of range.
-    pub fn parse(&self, text: &str) -> Result<Value, ConfigError> {
-        let value = self.read(text)?;
-        let Some((min, max)) = self.range else { return Ok(value) };
-        let inside = match (value.base(), self.read(min)?.base(), self.read(max)?.base()) {
-            (Some(value), Some(low), Some(high)) => (low..=high).contains(&value),
-            _ => true,
-        };
-        if inside {
-            return Ok(value);
-        }
-        Err(ConfigError::OutOfRange { name: self.name, text: text.to_string(), min, max })
-    }
-
-    fn read(&self, text: &str) -> Result<Value, ConfigError> {
-        let name = self.name;
-        let wrong_unit = |source| ConfigError::Unit { name, source };
-        match self.kind {
-            Kind::Rate => text.parse().map(Value::Rate).map_err(wrong_unit),
-            Kind::Span => text.parse().map(Value::Span).map_err(wrong_unit),
-            Kind::Number { unit } => {
-                text.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Number).ok_or_else(|| {
-                    let unit = if unit.is_empty() { String::new() } else { alloc::format!(" in {unit}") };
-                    ConfigError::NotANumber { name, unit, text: text.to_string() }
-                })
-            }
-            Kind::Choice(words) => words
-                .iter()
-                .find(|word| **word == text)
-                .map(|word| Value::Choice(word))
-                .ok_or_else(|| ConfigError::NotAChoice { name, known: words.join(", "), text: text.to_string() }),
-        }
-    }
-}
-
-impl Value {
-    /// The value in its base unit, for comparison; `None` for a choice.
-    fn base(self) -> Option<f64> {
-        match self {
-            Self::Number(number) => Some(number),
-            Self::Rate(rate) => Some(rate.as_bps_f64()),
-            Self::Span(span) => Some(span.as_secs_f64()),
-            Self::Choice(_) => None,
-        }
-    }
-}
-
-impl core::fmt::Display for Value {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Rate(rate) => write!(f, "{rate}"),
-            Self::Span(span) => write!(f, "{span}"),
-            Self::Choice(word) => f.write_str(word),
-        }
-    }
-}
-
-impl Parameters {
-    /// Every parameter's name and value, in the order of the catalogue.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
-        self.0.iter().copied()
-    }
-
-    fn value(&self, parameter: &Parameter) -> Result<Value, ConfigError> {
-        let found = self.0.iter().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
-        found.ok_or(ConfigError::Foreign { name: parameter.name })
-    }
-
-    /// The value of a [`Kind::Number`].
-    ///
-    /// # Errors
-    /// [`ConfigError::Foreign`] if these are not the values of an entry with this parameter
-    pub fn number(&self, parameter: &Parameter) -> Result<f64, ConfigError> {
-        if let Value::Number(number) = self.value(parameter)? { Ok(number) } else { Err(parameter.foreign()) }
-    }
-
-    /// The value of a [`Kind::Rate`].
-    ///
-    /// # Errors
-    /// As [`number`](Self::number).
-    pub fn rate(&self, parameter: &Parameter) -> Result<Rate, ConfigError> {
-        if let Value::Rate(rate) = self.value(parameter)? { Ok(rate) } else { Err(parameter.foreign()) }
-    }
-
-    /// The value of a [`Kind::Span`].
-    ///
-    /// # Errors
-    /// As [`number`](Self::number).
-    pub fn span(&self, parameter: &Parameter) -> Result<Span, ConfigError> {
-        if let Value::Span(span) = self.value(parameter)? { Ok(span) } else { Err(parameter.foreign()) }
-    }
-
-    /// The value of a [`Kind::Choice`].
-    ///
-    /// # Errors
-    /// As [`number`](Self::number).
-    pub fn choice(&self, parameter: &Parameter) -> Result<&'static str, ConfigError> {
-        if let Value::Choice(word) = self.value(parameter)? { Ok(word) } else { Err(parameter.foreign()) }
-    }
-}
-
-impl Parameter {
-    const fn foreign(&self) -> ConfigError {
-        ConfigError::Foreign { name: self.name }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Rate;
 
     const CONTEXT: WindowContext = WindowContext { packet: Size::from_bytes(1500), seed: 1 };
 

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
 use super::super::{Aimd, BoxedController, Cbr, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
-use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters};
+use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters, parameters};
 use crate::control::PathLoad;
 use crate::units::Size;
 
@@ -65,7 +65,7 @@ const TARGET: Parameter = Parameter {
     source: "the application",
 };
 pub(super) const MIN_RATE: Parameter = Parameter {
-    name: "min_rate",
+    name: parameters::MIN_RATE,
     kind: Kind::Rate,
     default: Some("0.1 Mbit/s"),
     range: Some(("1 kbit/s", "10 Gbit/s")),
