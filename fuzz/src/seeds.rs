@@ -140,7 +140,7 @@ fn summary() -> DelaySummary {
 }
 
 fn rtcp() -> Seeds {
-    let request = ReportRequest { interval_start: NOW.middle() }.to_bytes();
+    let request = ReportRequest { interval_start: NOW.middle(), receipt: None }.to_bytes();
     let report = DelayReport::agreed(Some(summary())).to_bytes();
     let compound = written(|out| {
         info().encode(&[block()], &[], out);
@@ -179,7 +179,7 @@ fn delay_report() -> Seeds {
         ("most_negative", mean(-1e9)),
         ("most_samples", report(Some(DelaySummary { samples: u64::MAX, ..summary() }))),
         ("not_a_number", not_a_number),
-        ("request", ReportRequest { interval_start: NOW.middle() }.to_bytes().to_vec()),
+        ("request", ReportRequest { interval_start: NOW.middle(), receipt: None }.to_bytes()),
         ("numbers", numbers.iter().flat_map(|number| number.to_be_bytes()).collect()),
         ("instants", instants.iter().flat_map(|number| number.to_be_bytes()).collect()),
     ]

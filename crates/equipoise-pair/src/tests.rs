@@ -233,12 +233,13 @@ fn two_halvings_end_a_running_period_whatever_the_law_says_of_itself() {
         write(&mut sender, millis, &mut stream);
     }
     assert_eq!(sender.period(), Period::Running);
-    // Three requests are not answered, so those of 400 and 600 ms are skipped and the law is told of silence.
+    // Three requests are not answered, so that of 400 ms is skipped and the law is told of silence; at 500 ms the session
+    // halves what is left.
     let returns = (31..10_000).find(|millis| {
         sender.handle(at(*millis), Input::Timer);
         sender.period() == Period::Probing
     });
-    assert_eq!(returns, Some(600));
+    assert_eq!(returns, Some(500));
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use crate::rtp::Breaker;
 use equipoise::control::Snapshot;
 use equipoise::measure::{DelaySummary, Drift, Offset};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
@@ -61,8 +62,8 @@ pub enum Event {
         round_trip: Span,
         /// Share of the interval's packets that were lost, 0 to 1.
         fraction_lost: f64,
-        /// Packets lost since the session began; fewer than none where some came twice (RFC 3550, Sec. 6.4.1).
-        lost: i32,
+        /// Packets that were sent and have not arrived, since the session began.
+        lost: u64,
     },
     /// None of the last three reports came: the controller was told, and a request skipped.
     ReportsMissing,
@@ -87,9 +88,11 @@ pub enum Event {
         /// How fast that grows.
         drift: Option<Drift>,
     },
-    /// No report came for so long that the sender stopped sending media, and goes on asking (RFC 8083, Sec. 4).
-    CircuitBroken,
-    /// A report came: the sender sends media again, at the controller's rate.
+    /// The congestion breaker cut the rate to a tenth; should it trip again, media stops (RFC 8083, Sec. 4.3).
+    CircuitStrained,
+    /// A circuit breaker stopped the media; requests for reports go on (RFC 8083, Sec. 4).
+    CircuitBroken(Breaker),
+    /// Three reports in a row came, and the pause is over: media begins again at the lowest rate.
     CircuitClosed,
     /// The sender was late by more than a gap and began a new schedule rather than a burst.
     PacingReset {

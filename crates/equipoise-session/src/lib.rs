@@ -79,6 +79,12 @@ pub enum Input<'a> {
         /// What.
         change: PathChange,
     },
+    /// The network says that nobody takes what is sent (ICMP: port, host or network unreachable). Anybody may say so: it
+    /// counts for as long as no report comes.
+    Unreachable {
+        /// On which path.
+        path: PathId,
+    },
     /// The application wants to end the session.
     Stop,
 }

@@ -21,6 +21,8 @@ pub(super) struct SendInterval {
     pub(super) packets: u64,
     pub(super) reports: u64,
     pub(super) decided_by: Option<&'static str>,
+    /// The circuit breaker that had stopped the media at its end; `null` where none had.
+    pub(super) stopped_by: Option<&'static str>,
     /// What it did on each path, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) paths: Vec<SendPathInterval>,
@@ -38,6 +40,13 @@ pub(super) struct SendPathInterval {
     pub(super) interval: SendInterval,
 }
 
+impl SendInterval {
+    /// What made the rate what it is, for a line.
+    pub(super) fn decided_by(&self) -> Option<String> {
+        self.stopped_by.map(|breaker| format!("stopped: {breaker}")).or_else(|| self.decided_by.map(str::to_owned))
+    }
+}
+
 /// What a sender did in all.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct SendEnd {
@@ -45,8 +54,8 @@ pub(super) struct SendEnd {
     pub(super) rate_bps: f64,
     pub(super) packets_sent: u64,
     pub(super) bytes_sent: u64,
-    /// By the receiver's last report.
-    pub(super) packets_lost: Option<i32>,
+    /// Packets that were sent and had not arrived by the last report.
+    pub(super) packets_lost: Option<u64>,
     /// Mean over the intervals that had reports.
     pub(super) delay_mean_s: Option<f64>,
     pub(super) clocks: Option<ClocksCompared>,
@@ -55,7 +64,10 @@ pub(super) struct SendEnd {
     /// How often this host's wall clock was found to be set; it moves no delay.
     pub(super) wall_clock_steps: u64,
     pub(super) reports_missing: u64,
-    pub(super) circuit_broken: u64,
+    /// How often the congestion breaker cut the rate to a tenth (RFC 8083, Sec. 4.3).
+    pub(super) circuit_strained: u64,
+    /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4).
+    pub(super) circuit_broken: BTreeMap<&'static str, u64>,
     pub(super) pacing_resets: u64,
     pub(super) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
@@ -76,8 +88,8 @@ pub(super) struct SendPathEnd {
     pub(super) times_down: u64,
     pub(super) packets_sent: u64,
     pub(super) bytes_sent: u64,
-    /// By the receiver's last report.
-    pub(super) packets_lost: Option<i32>,
+    /// Packets that were sent and had not arrived by the last report.
+    pub(super) packets_lost: Option<u64>,
     pub(super) delay_mean_s: Option<f64>,
     pub(super) clocks: Option<ClocksCompared>,
     pub(super) reports_missing: u64,
@@ -175,7 +187,12 @@ impl SendTally {
             }
             Event::ClockStepped { by } => self.end.clock_steps.push(by.as_secs_f64()),
             Event::ReportsMissing => self.end.reports_missing += 1,
-            Event::CircuitBroken => self.end.circuit_broken += 1,
+            Event::CircuitStrained => self.end.circuit_strained += 1,
+            Event::CircuitBroken(breaker) => {
+                *self.end.circuit_broken.entry(breaker.name()).or_default() += 1;
+                self.now.stopped_by = Some(breaker.name());
+            }
+            Event::CircuitClosed => self.now.stopped_by = None,
             Event::PacingReset { .. } => self.end.pacing_resets += 1,
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             Event::Ended { by_peer } => self.end.ended_by_peer = *by_peer,
@@ -189,6 +206,7 @@ impl SendTally {
             start_s: at.as_secs_f64(),
             target_rate_bps: self.now.target_rate_bps,
             decided_by: self.now.decided_by,
+            stopped_by: self.now.stopped_by,
             ..SendInterval::default()
         };
         let mut closed = std::mem::replace(&mut self.now, kept);
@@ -226,7 +244,7 @@ impl SendTally {
         self.end.paths = paths.collect();
         if !self.end.paths.is_empty() {
             let lost = self.end.paths.iter().filter_map(|path| path.packets_lost);
-            self.end.packets_lost = lost.reduce(i32::saturating_add);
+            self.end.packets_lost = lost.reduce(u64::saturating_add);
         }
         self.end.duration_s = at.as_secs_f64();
         self.end.rate_bps = rate(self.end.bytes_sent, self.end.duration_s);

@@ -277,9 +277,9 @@ impl Watch {
                     "     time       sent    allowed   delay: mean   deviation  round trip    lost  decided by\n",
                 );
             }
-            say(self.quiet, &line(&format!("{:7.1} s", interval.end_s), &interval, interval.decided_by));
+            say(self.quiet, &line(&format!("{:7.1} s", interval.end_s), &interval, interval.decided_by()));
             for part in &interval.paths {
-                let by = if part.state == "up" { part.interval.decided_by } else { Some(part.state) };
+                let by = if part.state == "up" { part.interval.decided_by() } else { Some(part.state.to_owned()) };
                 say(self.quiet, &line(&format!("{:>9}", part.path), &part.interval, by));
             }
             self.intervals.push(interval);
@@ -287,7 +287,7 @@ impl Watch {
     }
 }
 
-fn line(name: &str, of: &SendInterval, decided_by: Option<&str>) -> String {
+fn line(name: &str, of: &SendInterval, decided_by: Option<String>) -> String {
     let millis = |seconds: Option<f64>| seconds.map_or(format!("{:>9}", "-"), |s| format!("{:6.2} ms", s * 1e3));
     let megabits = |bps: f64| format!("{:6.2}", bps / 1e6);
     format!(
@@ -298,7 +298,7 @@ fn line(name: &str, of: &SendInterval, decided_by: Option<&str>) -> String {
         millis(of.delay_deviation_s),
         millis(of.round_trip_s),
         of.fraction_lost.map_or_else(|| "-".to_owned(), |lost| format!("{:.1} %", lost * 100.0)),
-        decided_by.unwrap_or("-"),
+        decided_by.as_deref().unwrap_or("-"),
     )
 }
 
@@ -339,12 +339,18 @@ fn foot(end: &SendEnd, delay: DelayKind) -> String {
         (end.clock_steps.len() as u64, "steps of one host's clock against the other's"),
         (end.wall_clock_steps, "times this host's wall clock was set, which moved no delay"),
         (end.reports_missing, "times three reports were missing"),
-        (end.circuit_broken, "times the media was stopped for want of reports"),
+        (
+            end.circuit_strained,
+            "times the rate was cut to a tenth: losses were more than ten times TCP's rate would bear",
+        ),
         (end.pacing_resets, "times the sender was late by a packet or more"),
         (end.payload_dropped, "packets of the other program found no room"),
     ];
     for (count, what) in counted.iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("{count} {what}\n"));
+    }
+    for (breaker, count) in &end.circuit_broken {
+        text.push_str(&format!("{count} times the media was stopped by the circuit breaker {breaker}\n"));
     }
     for path in &end.paths {
         text.push_str(&format!("{}: {} packets", path.path, path.packets_sent));

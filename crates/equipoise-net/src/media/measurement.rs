@@ -21,8 +21,8 @@ pub struct Measurement {
     pub round_trip: Option<Span>,
     /// Share of the interval's packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
-    /// Packets lost since the session began; fewer than none where some came twice (RFC 3550, Sec. 6.4.1).
-    pub lost: Option<i32>,
+    /// Packets that were sent and have not arrived, since the session began.
+    pub lost: Option<u64>,
     /// How far the receiver's clock is ahead, with its uncertainty.
     pub offset: Option<Offset>,
 }

@@ -70,8 +70,7 @@ impl Video {
     /// Mean rate of the frames, without any header; zero of an empty video.
     pub fn mean_rate(&self) -> Rate {
         let bits: Size = self.frames.iter().map(|frame| frame.size).sum();
-        let length_s = self.length().as_secs_f64();
-        Rate::from_bps_f64(bits.as_bits() as f64 / length_s).filter(|_| length_s > 0.0).unwrap_or(Rate::ZERO)
+        bits.over(self.length()).unwrap_or(Rate::ZERO)
     }
 
     /// Mean and deviation of the frames' sizes, in bytes.

@@ -3,12 +3,13 @@ use alloc::vec::Vec;
 
 use crate::PathId;
 use crate::rtp::SenderConfig;
-use crate::rtp::exchange::Exchange;
+use crate::rtp::exchange::{Exchange, Proof};
 use crate::rtp::stream::{Counts, Sent};
 use crate::wire::rtp::Subflow;
 use equipoise::control::IntervalSummary;
 use equipoise::control::scheduler::{PathView, PeriodDelay};
 use equipoise::pace::{Pacer, Readiness};
+use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// One path of a session, as its sending end sees it.
@@ -42,10 +43,8 @@ pub(super) struct Path {
 /// What reports have told of a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
-    /// Share of the packets that were lost in the last interval, 0 to 1.
-    pub(super) fraction_lost: f64,
-    /// Packets that the reports speak of.
-    pub(super) packets: u64,
+    /// What of its packets arrived.
+    pub(super) proof: Proof,
     /// The longest round trip.
     pub(super) round_trip: Option<Span>,
 }
@@ -65,7 +64,12 @@ impl Path {
         let start = now.max(config.start);
         Self {
             id,
-            exchange: Exchange::new(config.delays, config.report_interval, start),
+            exchange: Exchange::new(
+                config.delays,
+                config.report_interval,
+                start,
+                stream_seed(config.seed, 1 + u64::from(id.0)),
+            ),
             pacer: Pacer::new(Rate::ZERO),
             is_up: true,
             is_alive: true,
@@ -133,16 +137,17 @@ impl Path {
         &mut self,
         asked: Instant<SenderClock>,
         interval: &IntervalSummary,
+        proof: Proof,
         closing: Option<Instant<SenderClock>>,
     ) {
+        // What arrived is proved, whatever the rate was.
+        self.told.proof = self.told.proof.and(proof);
         if asked <= self.begun || !self.is_alive {
             return;
         }
         if let Some(delay) = &interval.delay {
             self.pool.push(delay);
         }
-        self.told.fraction_lost = interval.fraction_lost.unwrap_or(0.0);
-        self.told.packets = self.told.packets.saturating_add(interval.packets.unwrap_or(0));
         self.told.round_trip = self.told.round_trip.max(interval.round_trip);
         self.has_told |= closing.is_some_and(|closing| asked >= closing);
     }
@@ -181,6 +186,7 @@ impl Path {
     /// A packet left on it. Gives how late it was, where that made the schedule start anew.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sent: Sent) -> Option<Span> {
         self.counts.add(sent);
+        self.exchange.on_media(now, sent.size, u64::from(self.next_sequence));
         self.served = self.served + self.pacer.rate().time_to_send(sent.size).unwrap_or(Span::ZERO);
         self.pacer.on_departure(now, sent.size)
     }

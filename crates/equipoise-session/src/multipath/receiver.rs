@@ -112,7 +112,7 @@ impl Receiver {
         let subflow = self.subflow(now, id)?;
         let (_, follows) = subflow.reception.count(place.sequence)?;
         subflow.hears(now);
-        subflow.reception.measure(sent, delay);
+        subflow.reception.measure(place.sequence, ntp, (sent, delay));
         self.outbox.about(Some(id));
         let sequence = self.ordered(header.sequence, follows)?;
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
@@ -293,7 +293,7 @@ impl Endpoint for Receiver {
                 return self.end(false);
             }
             // What becomes of a path shows in what comes in.
-            Input::Timer | Input::Path { .. } => {}
+            Input::Timer | Input::Path { .. } | Input::Unreachable { .. } => {}
             Input::Payload { .. } => {
                 self.outbox.about(None);
                 self.outbox.ignore(DropReason::Stray);

@@ -4,8 +4,9 @@ use rand_core::Rng;
 
 use super::MAX_PATHS;
 use super::path::Path;
+use crate::rtp::breaker::{Breakers, Trip};
 use crate::rtp::compound::CompoundTimer;
-use crate::rtp::exchange::{Application, CircuitBreaker, Exchange, Told};
+use crate::rtp::exchange::{Application, Exchange, Proof, Told};
 use crate::rtp::governor::Governor;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
@@ -49,7 +50,9 @@ pub struct Sender {
     /// When the last period ended, while the paths are asked about it.
     closing: Option<Instant<SenderClock>>,
     compound: CompoundTimer<SenderClock>,
-    circuit: CircuitBreaker,
+    breakers: Breakers,
+    /// When the first packet left.
+    first_media: Option<Instant<SenderClock>>,
     handled: Instant<SenderClock>,
     ended: bool,
     outbox: Outbox,
@@ -60,8 +63,8 @@ impl Sender {
     pub const PROVIDES: Needs = Needs::INTERVALS;
     /// Time between two splits in the paper (Asvarujanon 2014, Sec. 4.3).
     pub const PERIOD: Span = Span::from_secs(5);
-    /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4).
-    pub const CIRCUIT_S: i64 = CircuitBreaker::SECONDS;
+    /// Seconds without a report on any path after which no media is sent (RFC 8083, Sec. 4.1).
+    pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
     /// A sender without a path so far, which starts at `config.start`, at the total that `controller` says, and divides it
     /// anew after each `period`.
@@ -94,7 +97,8 @@ impl Sender {
             period_ends: config.start + period,
             closing: None,
             compound,
-            circuit: CircuitBreaker::new(config.report_interval, config.start),
+            breakers: Breakers::new(config.report_interval, config.stream.packet_size, config.start),
+            first_media: None,
             handled: Instant::ZERO,
             ended: false,
             outbox: Outbox::default(),
@@ -117,6 +121,8 @@ impl Sender {
             has_died |= self.ask_if_due(now, at, ends);
         }
         self.outbox.about(None);
+        let since_first = self.first_media.map_or(Span::ZERO, |first| now - first);
+        has_died |= self.governor.on_unproved(since_first, self.config.report_interval);
         if self.has_closed(now) {
             self.closing = None;
             self.split(now, true);
@@ -126,7 +132,8 @@ impl Sender {
         if self.compound.fires(now) {
             self.send_compound(now, false);
         }
-        self.circuit.check(now, &mut self.outbox);
+        let trip = self.breakers.check(now);
+        self.trips(now, trip);
         self.send_media(now);
     }
 
@@ -159,7 +166,7 @@ impl Sender {
             return false;
         };
         self.outbox.about(Some(path.id()));
-        match path.exchange.turn(now, || false) {
+        match path.exchange.turn(now, self.breakers.has_stopped(), || false) {
             None => self.outbox.event(Event::ReportsMissing),
             Some((number, extension)) => {
                 let info = SenderInfo {
@@ -194,8 +201,13 @@ impl Sender {
         if ends && none_alive {
             self.governor.on_silence(now, Exchange::MISSING);
         } else if ends {
-            let summary = self.summary(now, &views);
-            self.governor.on_interval(now, summary);
+            let (summary, proof) = self.summary(now, &views);
+            let trip = self.breakers.on_report(now, proof, summary.round_trip.unwrap_or(Span::ZERO));
+            self.governor.on_interval(now, summary, proof);
+            if self.governor.is_whole() {
+                self.breakers.on_whole();
+            }
+            self.note(trip);
         }
         let total = self.governor.rate();
         self.outbox.event(Event::RateDecided { rate: total, snapshot: self.governor.snapshot() });
@@ -208,32 +220,50 @@ impl Sender {
         self.outbox.about(None);
     }
 
-    /// The period of all paths as one path's.
-    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> IntervalSummary {
-        let mut fraction_lost = 0.0;
-        let mut packets = 0u64;
-        let mut round_trip = None;
-        let total: f64 = views.iter().map(|view| view.rate.as_bps_f64()).sum();
-        for (path, view) in self.paths.iter_mut().filter(|path| path.is_up).zip(views) {
+    /// The period of all paths as one path's, and what of its packets arrived.
+    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> (IntervalSummary, Proof) {
+        let (mut proof, mut round_trip) = (Proof::default(), None);
+        for path in self.paths.iter_mut().filter(|path| path.is_up) {
             let told = path.take_told();
-            fraction_lost += if total > 0.0 { told.fraction_lost * view.rate.as_bps_f64() / total } else { 0.0 };
-            packets = packets.saturating_add(told.packets);
+            proof = proof.beside(told.proof);
             round_trip = round_trip.max(told.round_trip);
         }
         let mut summary = IntervalSummary::unmeasured();
         summary.app_limited = self.application.ends(now, self.period);
         summary.delay = pooled(views);
-        summary.fraction_lost = Some(fraction_lost);
-        summary.packets = Some(packets);
+        summary.fraction_lost = Some(proof.fraction_lost());
+        summary.packets = Some(proof.sent);
+        summary.delivered = proof.delivered();
         summary.round_trip = round_trip;
-        summary
+        (summary, proof)
+    }
+
+    /// A circuit breaker has tripped, where one has, and the rate is divided anew.
+    fn trips(&mut self, now: Instant<SenderClock>, trip: Option<Trip>) {
+        self.note(trip);
+        if trip == Some(Trip::Tenth) {
+            self.split(now, false);
+        }
+    }
+
+    /// A circuit breaker has tripped, where one has.
+    fn note(&mut self, trip: Option<Trip>) {
+        self.outbox.about(None);
+        match trip {
+            None => {}
+            Some(Trip::Tenth) => {
+                self.governor.cut_to_tenth();
+                self.outbox.event(Event::CircuitStrained);
+            }
+            Some(Trip::Stop(breaker)) => self.outbox.event(Event::CircuitBroken(breaker)),
+        }
     }
 
     /// Sends what the paths' pacers let go: of those whose turn has come, the one that has sent least of its share first.
     fn send_media(&mut self, now: Instant<SenderClock>) {
         // Two for each path at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 * self.paths.len() {
-            if self.circuit.is_broken() {
+            if self.breakers.has_stopped() {
                 break;
             }
             let has_payload = self.has_payload();
@@ -278,6 +308,7 @@ impl Sender {
             }
             sent
         };
+        self.first_media.get_or_insert(now);
         let Some(path) = self.paths.get_mut(at) else { return };
         if let Some(late) = path.on_sent(now, sent) {
             self.outbox.event(Event::PacingReset { late });
@@ -295,7 +326,7 @@ impl Sender {
     }
 
     fn has_payload(&self) -> bool {
-        !self.circuit.is_broken() && (self.config.payload == Payload::Generated || self.queue.waiting() > 0)
+        !self.breakers.has_stopped() && (self.config.payload == Payload::Generated || self.queue.waiting() > 0)
     }
 
     /// The regular compound goes out on the path that carries most, a goodbye on every one.
@@ -391,19 +422,38 @@ impl Sender {
             return Err(DropReason::Stray);
         };
         self.outbox.about(Some(id));
-        let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox)?;
-        if matches!(told, Told::Nothing) {
-            return Ok(());
-        }
-        if let Told::Interval { asked, summary: Some(interval) } = told {
-            path.on_interval(asked, &interval, self.closing);
+        let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
+        let is_guess = path.exchange.is_guessed_at();
+        match if is_guess { Told::Contradiction } else { told? } {
+            Told::Nothing => return Ok(()),
+            Told::Contradiction => {
+                let trip = self.breakers.on_contradiction(now);
+                self.trips(now, trip);
+                return if is_guess { Err(DropReason::Stray) } else { Ok(()) };
+            }
+            Told::Alive => {}
+            Told::Interval { asked, summary, proof, .. } => {
+                if proof.arrived > 0 {
+                    self.governor.on_arrival();
+                }
+                if let Some(interval) = summary {
+                    path.on_interval(asked, &interval, proof, self.closing);
+                }
+                if self.breakers.has_stopped() {
+                    let _ = self.breakers.on_report(now, Proof::default(), Span::ZERO);
+                }
+            }
         }
         let was_dead = path.on_heard(now);
         self.outbox.about(None);
-        if self.circuit.on_heard(now, &mut self.outbox) {
+        self.breakers.on_heard(now);
+        let begins_again = self.breakers.begins_again(now);
+        if begins_again {
+            self.governor.begin_again();
+            self.outbox.event(Event::CircuitClosed);
             self.paths.iter_mut().for_each(|path| path.pacer.rested_until(now));
         }
-        if was_dead {
+        if was_dead || begins_again {
             self.split(now, false);
         }
         Ok(())
@@ -424,7 +474,8 @@ impl Sender {
     /// When the next packet is due; [`Instant::MAX`] where there is none.
     fn next_media(&self) -> Instant<SenderClock> {
         let has_payload = self.has_payload();
-        let can_send = |path: &&Path| path.is_up && (has_payload || (path.has_copies() && !self.circuit.is_broken()));
+        let can_send =
+            |path: &&Path| path.is_up && (has_payload || (path.has_copies() && !self.breakers.has_stopped()));
         let due = |path: &Path| match path.pacer.poll(self.handled) {
             Readiness::At(due) => due.max(self.config.start),
             Readiness::Now => self.config.start.max(self.handled + Span::from_nanos(1)),
@@ -456,6 +507,12 @@ impl Endpoint for Sender {
             Input::Stop => {
                 self.send_compound(now, true);
                 self.end(false);
+                Ok(())
+            }
+            Input::Unreachable { path } => {
+                if let Some(path) = self.paths.iter_mut().find(|it| it.id() == path) {
+                    path.exchange.on_unreachable();
+                }
                 Ok(())
             }
             Input::Timer => Ok(()),

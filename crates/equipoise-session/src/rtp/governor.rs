@@ -1,19 +1,40 @@
-use equipoise::control::{BoxedController, Feedback, IntervalSummary, Needs, Snapshot};
-use equipoise::units::{Instant, Rate, SenderClock};
+use alloc::collections::VecDeque;
+
+use equipoise::control::{BoxedController, Feedback, IntervalSummary, Needs, Reason, Snapshot};
+use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 use super::SessionError;
+use super::exchange::Proof;
 
-/// A session's controller, with the session's own answer to silence around it.
+/// A session's controller, and the limit to what it may decide.
 ///
-/// Feedback never raises the rate above what the controller allows; silence lowers it, whatever the controller does
-/// (RFC 8083, Sec. 4.3). An algorithm that needs no feedback is not slowed by silence: the circuit breaker ends it.
+/// Whatever the controller allows, no more is sent than twice what reports have proved to arrive, no more than what arrived
+/// while a tenth is lost, and half of it for each interval of silence. Ours, after RFC 5348, Sec. 4.3 (twice the receive rate)
+/// and RFC 8083, Sec. 4.3. A fixed rate, or a law that is to act as printed, is limited only after silence and by the circuit
+/// breakers.
 #[derive(Debug)]
 pub(crate) struct Governor {
     controller: BoxedController,
     rate: Rate,
-    /// The most that is sent until feedback comes again.
+    /// The most that is sent.
     cap: Option<Rate>,
+    /// What the latest reports have proved.
+    proofs: VecDeque<Proof>,
+    /// A report has proved that something arrived.
+    is_proved: bool,
+    /// A circuit breaker made the cap.
+    is_broken: bool,
 }
+
+/// Proofs count together until they cover so much time: a single short interval is as noisy as the way back of its report.
+const PROVED_OVER: Span = Span::from_secs(1);
+/// From this share of losses on, and so many packets, no more is sent than what arrived.
+const LOSSY: f64 = 0.1;
+const LOSSES: u64 = 3;
+/// Without any proof the rate that a session began with is kept for so long, or for two report intervals and the time that a
+/// report takes as a rule.
+const UNPROVED: Span = Span::from_secs(2);
+const USUAL_ROUND_TRIP: Span = Span::from_millis(250);
 
 impl Governor {
     /// A governor of `controller` in a session that provides `provided`.
@@ -23,7 +44,8 @@ impl Governor {
     pub(crate) fn new(controller: BoxedController, provided: Needs) -> Result<Self, SessionError> {
         controller.needs().met_by(provided)?;
         let rate = controller.allowance().rate.ok_or(SessionError::NoRate)?;
-        Ok(Self { controller, rate, cap: None })
+        let cap = controller.is_held_to_proof().then_some(rate);
+        Ok(Self { controller, rate, cap, proofs: VecDeque::new(), is_proved: false, is_broken: false })
     }
 
     /// The rate from now on.
@@ -31,35 +53,137 @@ impl Governor {
         self.rate
     }
 
+    /// Whether the controller has all that it allows.
+    pub(crate) const fn is_whole(&self) -> bool {
+        !self.is_broken
+    }
+
     /// Whether packets are to be sent in pairs.
     pub(crate) fn wants_packet_pairs(&self) -> bool {
         self.controller.needs().contains(Needs::PACKET_PAIRS)
     }
 
-    /// What the controller says of its last decision.
+    /// What the controller says of its last decision, or why it is not obeyed.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        self.controller.snapshot()
+        let mut snapshot = self.controller.snapshot();
+        if self.allowed() > self.rate {
+            snapshot.reason = Some(if self.is_broken { Reason::CircuitBreaker } else { Reason::Unproved });
+        }
+        snapshot
     }
 
-    /// A report came.
-    pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary) {
-        self.cap = None;
+    /// A report came, and `proof` says what of the packets arrived.
+    pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
+        let was_held = self.allowed() > self.rate;
+        self.prove(proof, summary.app_limited);
+        summary.app_limited |= was_held;
         self.controller.on_feedback(now, &Feedback::Interval(summary));
         self.decide();
     }
 
-    /// So many reports are missing in a row.
+    /// So many reports are missing in a row. The controller is told, and may halve its rate itself.
     pub(crate) fn on_silence(&mut self, now: Instant<SenderClock>, reports: u64) {
         self.controller.on_feedback(now, &Feedback::Silent { reports });
         if self.controller.needs() != Needs::NOTHING {
-            self.cap = Some(self.rate.halved().max(self.controller.lowest_rate()));
+            self.lower_to(self.rate.halved());
         }
         self.decide();
     }
 
+    /// The last request is not answered: what was raised since the last proof goes back to that.
+    pub(crate) fn on_unanswered(&mut self) -> bool {
+        let delivered = self.proofs.back().and_then(Proof::delivered).filter(|_| self.controller.is_held_to_proof());
+        let before = self.rate;
+        if let Some(proved) = delivered.map(|rate| rate.max(self.controller.lowest_rate())).filter(|it| *it < before) {
+            self.cap = Some(proved);
+            self.decide();
+        }
+        self.rate < before
+    }
+
+    /// Another interval has passed in silence, of which the controller is not told: the rate is halved all the same, unless it
+    /// is to act as printed.
+    pub(crate) fn on_further_silence(&mut self) {
+        if self.controller.is_held_to_proof() {
+            self.lower_to(self.rate.halved());
+            self.decide();
+        }
+    }
+
+    /// Something is proved to have arrived.
+    pub(crate) const fn on_arrival(&mut self) {
+        self.is_proved = true;
+    }
+
+    /// So much time has gone by since the controller's first packet. Returns whether the rate falls, as nothing was ever proved
+    /// to arrive.
+    pub(crate) fn on_unproved(&mut self, since_first: Span, report_interval: Span) -> bool {
+        let lowest = self.controller.lowest_rate();
+        let falls = !self.is_proved
+            && self.controller.is_held_to_proof()
+            && self.rate > lowest
+            && since_first > UNPROVED.max(report_interval * 2 + USUAL_ROUND_TRIP);
+        if falls {
+            self.lower_to(lowest);
+            self.decide();
+        }
+        falls
+    }
+
+    /// A circuit breaker cuts the rate to a tenth.
+    pub(crate) fn cut_to_tenth(&mut self) {
+        self.is_broken = true;
+        self.lower_to(Rate::from_bps(self.rate.as_bps() / 10));
+        self.decide();
+    }
+
+    /// Media begins again after a stop, at the lowest rate.
+    pub(crate) fn begin_again(&mut self) {
+        self.is_broken = true;
+        self.lower_to(self.controller.lowest_rate());
+        self.decide();
+    }
+
+    fn allowed(&self) -> Rate {
+        self.controller.allowance().rate.unwrap_or(self.rate)
+    }
+
+    fn lower_to(&mut self, cap: Rate) {
+        self.proofs.clear();
+        let cap = cap.max(self.controller.lowest_rate());
+        self.cap = Some(self.cap.map_or(cap, |before| before.min(cap)));
+    }
+
+    /// Takes what a report proves. A cap follows it, up and down; where the application holds the rate down, only up.
+    fn prove(&mut self, proof: Proof, app_limited: bool) {
+        if proof.sent == 0 {
+            return;
+        }
+        self.is_proved |= proof.arrived > 0;
+        self.proofs.push_back(proof);
+        // The oldest may go as long as the others cover the time.
+        while self.proofs.iter().skip(1).fold(Span::ZERO, |time, it| time + it.arriving) >= PROVED_OVER {
+            self.proofs.pop_front();
+        }
+        let Some(cap) = self.cap else { return };
+        let whole = self.proofs.iter().fold(Proof::default(), |whole, it| whole.and(*it));
+        let delivered = whole.delivered().unwrap_or(Rate::ZERO);
+        let is_lossy = whole.lost() >= LOSSES && whole.fraction_lost() >= LOSSY;
+        let twice = Rate::from_bps(delivered.as_bps().saturating_mul(2));
+        let proved = if is_lossy { delivered } else { twice };
+        let proved = if app_limited && !is_lossy { proved.max(cap) } else { proved };
+        self.cap = Some(proved.max(self.controller.lowest_rate()));
+    }
+
     fn decide(&mut self) {
-        let allowed = self.controller.allowance().rate.unwrap_or(self.rate);
+        let allowed = self.allowed();
         self.rate = self.cap.map_or(allowed, |cap| allowed.min(cap));
+        if self.rate == allowed {
+            self.is_broken = false;
+            if !self.controller.is_held_to_proof() {
+                self.cap = None;
+            }
+        }
     }
 }
 
@@ -72,38 +196,96 @@ mod tests {
 
     use super::*;
 
-    /// The smallest controller there can be: it does not know of silence.
+    /// The smallest controller there can be: it knows neither of silence nor of loss.
     #[derive(Debug)]
-    struct Deaf;
+    struct Deaf(Rate);
 
     impl Controller for Deaf {
-        fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {}
+        fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {
+            self.0 = Rate::from_bps(64_000_000);
+        }
 
         fn allowance(&self) -> Allowance {
-            Allowance::rate(Rate::from_bps(8_000_000))
+            Allowance::rate(self.0)
         }
     }
 
-    /// If it fails, a controller of somebody else's sends on at its rate into a path that is gone.
+    fn deaf() -> Governor {
+        Governor::new(Box::new(Deaf(Rate::from_bps(8_000_000))), Needs::INTERVALS).expect("its needs are met")
+    }
+
+    /// A second at `rate`, of which so much arrived.
+    fn second(rate: Rate, share: f64) -> Proof {
+        let sent = rate.as_bps() / 8000;
+        let arrived = (sent as f64 * share) as u64;
+        let size = |packets: u64| Size::from_bytes(packets * 1000);
+        let second = Span::from_secs(1);
+        let (sent_size, arrived_size) = (size(sent), size(arrived));
+        Proof { sent, arrived, sent_size, arrived_size, sending: second, arriving: second }
+    }
+
+    fn after(governor: &mut Governor, share: f64) -> u64 {
+        let proof = second(governor.rate(), share);
+        governor.on_interval(Instant::ZERO, IntervalSummary::unmeasured(), proof);
+        governor.rate().as_bps()
+    }
+
+    /// If it fails, a controller of somebody else's sends on at its rate into a path that is gone, or at once when it is back.
     #[test]
-    fn silence_halves_a_controller_that_does_not_answer_it_until_feedback_comes() {
-        let mut governor = Governor::new(Box::new(Deaf), Needs::INTERVALS).expect("its needs are met");
+    fn silence_halves_a_controller_that_does_not_answer_it_and_proof_lets_it_come_back() {
+        let mut governor = deaf();
         let rates = [(); 15].map(|()| {
             governor.on_silence(Instant::ZERO, 3);
             governor.rate().as_bps()
         });
         assert_eq!(rates[..3], [4_000_000, 2_000_000, 1_000_000]);
         assert_eq!(rates[14], 1_000, "the lowest rate");
-        governor.on_interval(Instant::ZERO, IntervalSummary::unmeasured());
-        assert_eq!(governor.rate().as_bps(), 8_000_000);
+        governor.on_interval(Instant::ZERO, IntervalSummary::unmeasured(), second(Rate::from_bps(16_000), 1.0));
+        assert_eq!(governor.rate().as_bps(), 32_000, "twice what arrived");
+        assert_eq!([(); 3].map(|()| after(&mut governor, 1.0)), [64_000, 128_000, 256_000]);
     }
 
     #[test]
-    fn a_fixed_rate_is_left_to_the_circuit_breaker() {
+    fn no_more_is_sent_than_twice_what_arrives_and_what_arrives_where_a_tenth_is_lost() {
+        let mut governor = deaf();
+        assert_eq!(after(&mut governor, 1.0), 16_000_000);
+        assert_eq!(governor.snapshot().reason, Some(Reason::Unproved));
+        assert_eq!(after(&mut governor, 0.25), 4_000_000);
+        assert_eq!(after(&mut governor, 0.7), 2_800_000);
+        assert_eq!(after(&mut governor, 0.0), 1_000, "nothing is proved");
+    }
+
+    /// If it fails, a source that is quiet for a while has to climb again.
+    #[test]
+    fn what_an_application_leaves_unused_takes_nothing_off_the_limit() {
+        let mut governor = deaf();
+        let mut limited = IntervalSummary::unmeasured();
+        limited.app_limited = true;
+        governor.on_interval(Instant::ZERO, limited, second(Rate::from_bps(80_000), 1.0));
+        assert_eq!(governor.rate().as_bps(), 8_000_000);
+        governor.on_interval(Instant::ZERO, limited, second(Rate::from_bps(80_000), 0.5));
+        assert!(governor.rate().as_bps() < 100_000, "but losses do");
+    }
+
+    #[test]
+    fn what_was_never_proved_ends_soon() {
+        let mut governor = deaf();
+        let second = Span::from_secs(1);
+        assert!(!governor.on_unproved(second * 2, second));
+        assert!(governor.on_unproved(Span::from_millis(2300), second));
+        assert_eq!(governor.rate().as_bps(), 1_000);
+    }
+
+    #[test]
+    fn a_fixed_rate_is_left_to_the_circuit_breakers() {
         let rate = Rate::from_bps(8_000_000);
         let mut governor = Governor::new(Box::new(Cbr::new(rate)), Needs::INTERVALS).expect("it needs nothing");
         governor.on_silence(Instant::ZERO, 3);
-        assert_eq!(governor.rate(), rate);
+        assert_eq!((governor.rate(), after(&mut governor, 0.1)), (rate, 8_000_000));
+        governor.cut_to_tenth();
+        assert_eq!((governor.rate().as_bps(), governor.is_whole()), (800_000, false));
+        assert_eq!([(); 4].map(|()| after(&mut governor, 1.0)), [1_600_000, 3_200_000, 6_400_000, 8_000_000]);
+        assert!(governor.is_whole());
     }
 
     /// What breaks otherwise: TQ without the occupancy that it goes by sends at its highest rate for ever.

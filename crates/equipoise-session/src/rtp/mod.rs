@@ -14,6 +14,7 @@
 //! interval itself is agreed between the ends, as early feedback is under RFC 4585.
 
 mod background;
+pub(super) mod breaker;
 #[cfg(test)]
 mod clock_tests;
 pub(super) mod compound;
@@ -29,6 +30,7 @@ mod payload_tests;
 mod playout;
 #[cfg(test)]
 mod playout_tests;
+pub(super) mod receipts;
 mod receiver;
 pub(super) mod reception;
 pub(super) mod reorder;
@@ -41,6 +43,7 @@ mod tests;
 mod two_ends;
 
 pub use background::Background;
+pub use breaker::Breaker;
 pub use delays::Delays;
 pub use payload::Payload;
 pub use playout::PlayoutBuffer;

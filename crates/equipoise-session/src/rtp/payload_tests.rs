@@ -99,8 +99,14 @@ fn an_application_that_does_not_fill_its_rate_does_not_raise_it() {
     assert_eq!(bench.count(|event| matches!(event, Event::PacingReset { .. })), 0, "a pause is not a late timer");
 }
 
+/// When media left after `from`, in ms.
+fn sent_since<F>(bench: &TwoEnds<F>, from: u64) -> Vec<u64> {
+    let media = bench.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
+    media.map(|(at, _)| at / MILLI).filter(|at| *at > from).collect()
+}
+
 #[test]
-fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
+fn without_any_report_the_media_stops_and_three_answers_let_it_begin_again() {
     let mut bench = TwoEnds::cbr(Payload::Generated, media(|_, _| vec![5]));
     bench.run_until(3000);
     // The receiver is gone.
@@ -115,9 +121,12 @@ fn without_any_report_the_media_stops_and_goes_on_with_the_first_one() {
     let last = media(&bench).expect("some media") / MILLI;
     assert!((17_500..18_600).contains(&last), "15 s after the last report, at {last} ms");
     bench.receiver = receiver;
-    bench.run_until(45_000);
-    assert!(media(&bench).expect("some media") / MILLI > 44_900, "it goes on");
-    assert_eq!(bench.count(|event| *event == Event::CircuitBroken), 1);
+    bench.run_until(50_000);
+    let again: Vec<u64> = sent_since(&bench, 40_000);
+    assert!((41_000..46_000).contains(&again[0]), "three answers later: {}", again[0]);
+    assert!((18..=22).contains(&(again[1] - again[0])), "with a tenth of the rate");
+    assert_eq!(again[again.len() - 1] - again[again.len() - 2], 2, "and with all of it soon");
+    assert_eq!(bench.count(|event| matches!(event, Event::CircuitBroken(_))), 1);
     assert_eq!(bench.count(|event| *event == Event::CircuitClosed), 1);
 }
 

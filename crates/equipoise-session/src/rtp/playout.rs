@@ -2,7 +2,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use crate::wire::PlayoutReport;
-use equipoise::units::{Instant, Rate, ReceiverClock, Size, Span};
+use equipoise::units::{Instant, Rate, ReceiverClock, Size};
 use equipoise_path::link::{FifoLink, Verdict};
 
 /// A buffer behind the network that a session's packets wait in until they are served: played out, or sent on over an
@@ -61,8 +61,7 @@ impl PlayoutMeter {
     /// What the report at `now` says.
     pub(super) fn report(&mut self, now: Instant<ReceiverClock>) -> PlayoutReport {
         self.serve(now);
-        let elapsed_s = (now - self.since.unwrap_or(now)).max(Span::ZERO).as_secs_f64();
-        let rate = |size: Size| Rate::from_bps_f64(size.as_bits() as f64 / elapsed_s).filter(|_| elapsed_s > 0.0);
+        let rate = |size: Size| size.over(now - self.since.unwrap_or(now));
         let report = PlayoutReport {
             occupancy: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
             arrival: rate(self.arrived).unwrap_or(Rate::ZERO),
@@ -83,7 +82,7 @@ impl PlayoutMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use equipoise::units::Schedule;
+    use equipoise::units::{Schedule, Span};
     use equipoise_path::link::{LinkConfig, QueueLimit};
 
     const PACKET: Size = Size::from_bytes(1000);

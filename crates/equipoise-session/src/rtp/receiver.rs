@@ -119,7 +119,7 @@ impl Receiver {
         let ntp = header.send_time.ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
         let (sequence, _) = self.reception.count(header.sequence)?;
-        self.reception.measure(sent, delay);
+        self.reception.measure(header.sequence, ntp, (sent, delay));
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.reception.pair_up(sequence, sent, now, size);
         self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
@@ -247,7 +247,7 @@ impl Endpoint for Receiver {
                 self.ended = true;
                 self.outbox.event(Event::Ended { by_peer: false });
             }
-            Input::Timer | Input::Path { .. } => {}
+            Input::Timer | Input::Path { .. } | Input::Unreachable { .. } => {}
             Input::Payload { payload: _, .. } => self.outbox.ignore(DropReason::Stray),
         }
         self.release_held(self.handled);

@@ -1,7 +1,8 @@
+use super::receipts::Stamps;
 use super::stream::StreamConfig;
 use crate::DropReason;
 use crate::wire::rtcp::{ReportBlock, SenderReport};
-use crate::wire::{DelayOrigin, DelayReport, NtpTime, ReportRequest};
+use crate::wire::{DelayOrigin, DelayReport, NtpTime, Receipt, ReceiptRequest, ReportRequest};
 use equipoise::measure::{
     Arrival, ClockMap, DelayMeter, DelaySummary, InterarrivalJitter, LossInterval, PacketPairs, SequenceTracker,
 };
@@ -79,6 +80,9 @@ pub(crate) struct Reception {
     delays: DelayMeter,
     jitter: InterarrivalJitter,
     pairs: PacketPairs,
+    /// Packets that have come, each counted once; wraps.
+    arrived: u32,
+    stamps: Stamps,
     /// The newest sender report: when it left and when it came.
     last_sr: Option<SrTimes>,
     /// The newest one that was a request.
@@ -112,7 +116,16 @@ pub(crate) enum Cut {
 impl Reception {
     pub(crate) fn new() -> Self {
         let (delays, jitter, pairs) = (DelayMeter::new(), InterarrivalJitter::default(), PacketPairs::new());
-        Self { tracker: None, delays, jitter, pairs, last_sr: None, last_request: None }
+        Self {
+            tracker: None,
+            delays,
+            jitter,
+            pairs,
+            arrived: 0,
+            stamps: Stamps::new(),
+            last_sr: None,
+            last_request: None,
+        }
     }
 
     /// A media packet came that carries `sequence`: its number, counted on over the wraps, and whether the numbers
@@ -130,8 +143,10 @@ impl Reception {
         }
     }
 
-    /// It had left at `sent` and took `delay`.
-    pub(crate) fn measure(&mut self, sent: Instant<SenderClock>, delay: Span) {
+    /// Packet `sequence` came, for the first time. It had left at `sent`, which it calls `ntp`, and took `delay`.
+    pub(crate) fn measure(&mut self, sequence: u16, ntp: NtpTime, (sent, delay): (Instant<SenderClock>, Span)) {
+        self.arrived = self.arrived.wrapping_add(1);
+        self.stamps.keep(sequence, ntp);
         self.delays.push(sent, delay);
         self.jitter.push(delay);
     }
@@ -193,8 +208,13 @@ impl Reception {
                 origin: timeline.origin(least),
                 playout: None,
                 bottleneck: self.pairs.bottleneck(),
+                receipt: request.receipt.map(|asked| self.receipt(asked)),
             },
         }))
+    }
+
+    fn receipt(&self, asked: ReceiptRequest) -> Receipt {
+        Receipt { nonce: asked.nonce, arrived: self.arrived, stamp: self.stamps.find(asked.sequence) }
     }
 
     /// The delay of the interval that a request asks about, and the least.

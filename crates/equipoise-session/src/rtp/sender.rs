@@ -1,8 +1,9 @@
 use alloc::vec::Vec;
 
+use super::breaker::{Breakers, Trip};
 use super::compound::CompoundTimer;
 use super::delays::Delays;
-use super::exchange::{Application, CircuitBreaker, Exchange, Told};
+use super::exchange::{Application, Exchange, Proof, Told};
 use super::governor::Governor;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
@@ -11,8 +12,9 @@ use super::supply::{Stock, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
 use crate::{DropReason, Endpoint, Event, Input, Output, Wake};
-use equipoise::control::{BoxedController, Needs};
+use equipoise::control::{BoxedController, IntervalSummary, Needs};
 use equipoise::pace::{Pacer, Readiness};
+use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// What a sender is made of, beside its controller.
@@ -65,8 +67,9 @@ impl SenderConfig {
 /// Reading: a report that arrives after a later request went out is applied as long as none newer was; so an interval
 /// may be shorter than the round trip.
 ///
-/// Beyond the paper: no report at all for [`Sender::CIRCUIT_S`] or three intervals stops the media (RFC 8083, Sec. 4);
-/// requests go on, and the first answer lets it go on.
+/// Beyond the paper: no more is sent than twice what reports prove to arrive, and the circuit breakers of RFC 8083, Sec. 4
+/// stop the media whatever the controller does ([`Event::CircuitBroken`]). Requests go on, the more rarely the longer no answer
+/// comes; three answers in a row let media begin again at the lowest rate.
 pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
@@ -84,7 +87,9 @@ pub struct Sender {
     compound: CompoundTimer<SenderClock>,
     /// Packets since the last pair.
     singles: u32,
-    circuit: CircuitBreaker,
+    breakers: Breakers,
+    /// When the first packet left under this controller.
+    first_media: Option<Instant<SenderClock>>,
     handled: Instant<SenderClock>,
     ended: bool,
     outbox: Outbox,
@@ -97,8 +102,8 @@ impl Sender {
     /// What a session over one path provides to its controller, and [`Needs::PLAYOUT`] besides if its receiver stands before
     /// a playout buffer.
     pub const PROVIDES: Needs = Needs::INTERVALS.and(Needs::PACKET_PAIRS);
-    /// Seconds without a report after which no media is sent (RFC 8083, Sec. 4).
-    pub const CIRCUIT_S: i64 = CircuitBreaker::SECONDS;
+    /// Seconds without a report after which no media is sent (RFC 8083, Sec. 4.1).
+    pub const CIRCUIT_S: i64 = Breakers::SECONDS;
 
     /// A sender that starts at `config.start` at the controller's rate.
     ///
@@ -109,6 +114,7 @@ impl Sender {
         let provided = config.provides();
         let governor = Governor::new(controller, provided)?;
         let mut compound = CompoundTimer::new(config.seed);
+        let packet = config.stream.packet_size;
         let packetiser = Packetiser::new(config.stream, None, compound.random())?;
         compound.restart(config.start);
         let mut sender = Self {
@@ -123,10 +129,11 @@ impl Sender {
             provided,
             report_interval: config.report_interval,
             start: config.start,
-            exchange: Exchange::new(config.delays, config.report_interval, config.start),
+            exchange: Exchange::new(config.delays, config.report_interval, config.start, stream_seed(config.seed, 1)),
             compound,
             singles: 0,
-            circuit: CircuitBreaker::new(config.report_interval, config.start),
+            breakers: Breakers::new(config.report_interval, packet, config.start),
+            first_media: None,
             handled: Instant::ZERO,
             ended: false,
             outbox: Outbox::default(),
@@ -144,6 +151,7 @@ impl Sender {
     /// [`SessionError::Needs`] and [`SessionError::NoRate`]; then the present one goes on.
     pub fn set_controller(&mut self, controller: BoxedController) -> Result<(), SessionError> {
         self.governor = Governor::new(controller, self.provided)?;
+        self.first_media = None;
         self.decided();
         Ok(())
     }
@@ -153,9 +161,9 @@ impl Sender {
         self.governor.rate()
     }
 
-    /// Whether no media is sent because no report comes (RFC 8083, Sec. 4).
+    /// Whether a circuit breaker has stopped the media (RFC 8083, Sec. 4).
     pub const fn is_circuit_broken(&self) -> bool {
-        self.circuit.is_broken()
+        self.breakers.has_stopped()
     }
 
     /// The controller's rate holds from now on.
@@ -176,11 +184,16 @@ impl Sender {
         if self.compound.fires(now) {
             self.packetiser.send_compound(now, false, &mut self.outbox);
         }
-        self.circuit.check(now, &mut self.outbox);
+        let trip = self.breakers.check(now);
+        self.trips(trip);
+        let since_first = self.first_media.map_or(Span::ZERO, |first| now - first);
+        if self.governor.on_unproved(since_first, self.report_interval) {
+            self.decided();
+        }
         self.refill(now);
         // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 {
-            if self.circuit.is_broken() || self.pacer.poll(now) != Readiness::Now {
+            if self.breakers.has_stopped() || self.pacer.poll(now) != Readiness::Now {
                 break;
             }
             let Some(size) = self.send(now) else {
@@ -210,7 +223,8 @@ impl Sender {
             let sequence = packetiser.number(now, self.payload, queue, plain)?;
             packetiser.stamp(now, Plain { sequence, bytes: plain }, None, outbox)
         };
-        self.exchange.on_media(sent.size, packetiser.next_sequence());
+        self.first_media.get_or_insert(now);
+        self.exchange.on_media(now, sent.size, packetiser.next_sequence());
         Some(sent.size)
     }
 
@@ -224,10 +238,26 @@ impl Sender {
         self.send(now).unwrap_or(Size::ZERO)
     }
 
-    /// The receiver lives: media may go on.
-    fn on_heard(&mut self, now: Instant<SenderClock>) {
-        if self.circuit.on_heard(now, &mut self.outbox) {
+    /// A circuit breaker has tripped, where one has.
+    fn trips(&mut self, trip: Option<Trip>) {
+        match trip {
+            None => {}
+            Some(Trip::Tenth) => {
+                self.governor.cut_to_tenth();
+                self.outbox.event(Event::CircuitStrained);
+                self.decided();
+            }
+            Some(Trip::Stop(breaker)) => self.outbox.event(Event::CircuitBroken(breaker)),
+        }
+    }
+
+    /// Media goes on at the lowest rate, where enough has been answered.
+    fn begin_again_if_due(&mut self, now: Instant<SenderClock>) {
+        if self.breakers.begins_again(now) {
+            self.governor.begin_again();
+            self.outbox.event(Event::CircuitClosed);
             self.pacer.rested_until(now);
+            self.decided();
         }
     }
 
@@ -262,17 +292,27 @@ impl Sender {
             Payload::Generated => self.stock.has(self.handled),
             Payload::Stream | Payload::Rtp => self.queue.waiting() > 0,
         };
-        !self.circuit.is_broken() && there
+        !self.breakers.has_stopped() && there
     }
 
     /// Asks for a report, or, where three are missing, tells the controller and lets this one be.
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
+        let has_stopped = self.breakers.has_stopped();
+        let is_silent = self.exchange.is_silent(now) && !has_stopped;
+        if self.exchange.is_unanswered(now) && self.governor.on_unanswered() {
+            self.decided();
+        }
         let (application, interval) = (&mut self.application, self.report_interval);
-        let Some((number, extension)) = self.exchange.turn(now, || application.ends(now, interval)) else {
+        let asked = self.exchange.turn(now, has_stopped, || application.ends(now, interval));
+        let Some((number, extension)) = asked else {
             self.governor.on_silence(now, Exchange::MISSING);
             self.outbox.event(Event::ReportsMissing);
             return self.decided();
         };
+        if is_silent {
+            self.governor.on_further_silence();
+            self.decided();
+        }
         let info = self.packetiser.sender_info(now);
         self.outbox.whole(|out| info.encode(&[], &extension, out));
         self.outbox.event(Event::ReportRequested { number });
@@ -305,21 +345,41 @@ impl Sender {
 
     fn on_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), DropReason> {
         let our_ssrc = self.packetiser.config().ssrc;
-        let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox)?;
-        if !matches!(told, Told::Nothing) {
-            self.on_heard(now);
-        }
+        let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
+        let is_guess = self.exchange.is_guessed_at();
+        let told = if is_guess { Told::Contradiction } else { told? };
         self.stock.on_lost(self.exchange.take_lost());
-        // Where a clock was set, the rate stays: what the clocks did says nothing of the path.
-        if let Told::Interval { summary: Some(summary), .. } = told {
-            if !self.exchange.receiver_cuts() {
-                // From here on packets are those of the present rate; no way has to be guessed.
-                self.exchange.begin(now);
+        match told {
+            Told::Nothing => {}
+            Told::Alive => self.breakers.on_heard(now),
+            Told::Contradiction => {
+                let trip = self.breakers.on_contradiction(now);
+                self.trips(trip);
             }
-            self.governor.on_interval(now, summary);
-            self.decided();
+            Told::Interval { summary, proof, round_trip, .. } => {
+                let trip = self.breakers.on_report(now, proof, round_trip);
+                // Where a clock was set, the rate stays: what the clocks did says nothing of the path.
+                if let Some(summary) = summary {
+                    self.on_interval(now, summary, proof);
+                }
+                self.trips(trip);
+                self.begin_again_if_due(now);
+            }
         }
-        Ok(())
+        if is_guess { Err(DropReason::Stray) } else { Ok(()) }
+    }
+
+    /// A report has told of an interval.
+    fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary, proof: Proof) {
+        if !self.exchange.receiver_cuts() {
+            // From here on packets are those of the present rate; no way has to be guessed.
+            self.exchange.begin(now);
+        }
+        self.governor.on_interval(now, summary, proof);
+        if self.governor.is_whole() {
+            self.breakers.on_whole();
+        }
+        self.decided();
     }
 
     fn end(&mut self, by_peer: bool) {
@@ -350,6 +410,7 @@ impl Endpoint for Sender {
                 self.packetiser.send_compound(now, true, &mut self.outbox);
                 self.end(false);
             }
+            Input::Unreachable { .. } => self.exchange.on_unreachable(),
             Input::Timer | Input::Path { .. } => {}
         }
         if !self.ended {
@@ -375,7 +436,7 @@ impl Endpoint for Sender {
         }
         let request = self.exchange.due();
         let report = self.compound.due().map_or(request, |due| due.min(request));
-        let is_stocked = self.payload == Payload::Generated && !self.circuit.is_broken();
+        let is_stocked = self.payload == Payload::Generated && !self.breakers.has_stopped();
         let refill = self.stock.next_at().filter(|_| is_stocked);
         let media = match self.pacer.poll(self.handled) {
             _ if !self.has_payload() => refill.map_or(Instant::MAX, |at| at.max(self.handled + Span::from_nanos(1))),

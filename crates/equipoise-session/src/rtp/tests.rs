@@ -23,6 +23,9 @@ impl Controller for Steady {
     fn allowance(&self) -> Allowance {
         Allowance::rate(self.0)
     }
+    fn is_held_to_proof(&self) -> bool {
+        false
+    }
 }
 
 const SENDER: u32 = 0x5E4D;

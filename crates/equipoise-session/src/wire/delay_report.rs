@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 use super::NtpTime;
 use super::WireError;
 use super::reader::Reader;
+use super::receipt::{Receipt, ReceiptRequest};
 use equipoise::measure::DelaySummary;
 use equipoise::units::{Rate, Span};
 
-/// The profile-specific extension that makes a sender report a request: 8 bytes.
+/// The profile-specific extension that makes a sender report a request: 8 bytes, and 12 more where it asks for a receipt.
 ///
 /// Source: Waki 2013, Sec. 5.1. The receiver is asked about the packets sent since the rate was last decided, which was
 /// when the report on the request of this time arrived.
@@ -25,10 +26,12 @@ use equipoise::units::{Rate, Span};
 pub struct ReportRequest {
     /// When the interval began, as [`NtpTime::middle`]: when the previous request left (t with index i − 1).
     pub interval_start: u32,
+    /// Whether a receipt is asked for, and of what.
+    pub receipt: Option<ReceiptRequest>,
 }
 
 /// Upper bit of our elements' types: those that others use are small.
-const OURS: u16 = 0x8000;
+pub(super) const OURS: u16 = 0x8000;
 const REQUEST_TYPE: u16 = OURS | 1;
 const REQUEST_LEN: u16 = 8;
 const REPORT_LEN: u16 = 12;
@@ -41,9 +44,13 @@ const BOTTLENECK_LEN: u16 = 8;
 
 impl ReportRequest {
     /// The extension's bytes.
-    pub fn to_bytes(self) -> [u8; 8] {
+    pub fn to_bytes(self) -> Vec<u8> {
         let head = u32::from(REQUEST_TYPE) << 16 | u32::from(REQUEST_LEN);
-        (u64::from(head) << 32 | u64::from(self.interval_start)).to_be_bytes()
+        let mut out = (u64::from(head) << 32 | u64::from(self.interval_start)).to_be_bytes().to_vec();
+        if let Some(receipt) = self.receipt {
+            receipt.write(&mut out);
+        }
+        out
     }
 
     /// Reads the extension of a sender report.
@@ -55,13 +62,16 @@ impl ReportRequest {
         let mut reader = Reader::new(extension, 0);
         let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
         let interval_start = reader.u32("start of the interval")?;
-        let ours = kind == REQUEST_TYPE && length == REQUEST_LEN && reader.rest().is_empty();
-        if ours { Ok(Self { interval_start }) } else { Err(refused) }
+        if kind != REQUEST_TYPE || length != REQUEST_LEN {
+            return Err(refused);
+        }
+        let receipt = ReceiptRequest::read(&mut reader)?;
+        if reader.rest().is_empty() { Ok(Self { interval_start, receipt }) } else { Err(refused) }
     }
 }
 
 /// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more where the clocks are
-/// apart, 20 more where the receiver has a playout buffer, and 8 more where packet pairs came.
+/// apart, 20 more where the receiver has a playout buffer, 8 more where packet pairs came, and 20 more with a receipt.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -94,13 +104,15 @@ impl ReportRequest {
 /// | 32 | service rate since the last report, the same |
 /// | 32 | packets discarded since the start; wraps |
 ///
-/// And last, where packet pairs came:
+/// Behind these, where packet pairs came:
 ///
 /// | bits | content |
 /// | --- | --- |
 /// | 16 | `0x8004`, a type that nobody else has |
 /// | 16 | 8, the length |
 /// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
+///
+/// And last the [`Receipt`], where one was asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayReport {
     /// The interval's statistics; `None` for too few samples.
@@ -111,6 +123,8 @@ pub struct DelayReport {
     pub playout: Option<PlayoutReport>,
     /// The bottleneck's rate, to 24 bits of precision; `None` where too few packet pairs came.
     pub bottleneck: Option<Rate>,
+    /// The receipt, where one was asked for.
+    pub receipt: Option<Receipt>,
 }
 
 /// A receiver's playout buffer as it reports it. Rates go up to 34 Gbit/s in steps of 8 bit/s.
@@ -146,7 +160,7 @@ impl DelayReport {
 
     /// A report between clocks that agree.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
-        Self { delay, origin: None, playout: None, bottleneck: None }
+        Self { delay, origin: None, playout: None, bottleneck: None, receipt: None }
     }
 
     /// The extension's bytes.
@@ -169,6 +183,9 @@ impl DelayReport {
             out.extend_from_slice(&BOTTLENECK_TYPE.to_be_bytes());
             out.extend_from_slice(&BOTTLENECK_LEN.to_be_bytes());
             out.extend_from_slice(&(bottleneck.as_bps_f64() as f32).to_be_bytes());
+        }
+        if let Some(receipt) = self.receipt {
+            receipt.write(&mut out);
         }
         out
     }
@@ -203,12 +220,13 @@ impl DelayReport {
         let origin = is_next(&reader, ORIGIN_TYPE).then(|| DelayOrigin::read(&mut reader)).transpose()?;
         let playout = is_next(&reader, PLAYOUT_TYPE).then(|| PlayoutReport::read(&mut reader)).transpose()?;
         let bottleneck = is_next(&reader, BOTTLENECK_TYPE).then(|| read_bottleneck(&mut reader)).transpose()?;
+        let receipt = Receipt::read(&mut reader)?;
         if !reader.rest().is_empty() {
             return Err(refused);
         }
         let samples = kind & !OURS;
         if (samples, mean, variance_bits) == (0, NO_MEAN, NO_VARIANCE) {
-            return Ok(Self { delay: None, origin, playout, bottleneck });
+            return Ok(Self { delay: None, origin, playout, bottleneck, receipt });
         }
         let variance_s2 = f64::from(f32::from_bits(variance_bits));
         if samples < 2 || mean == NO_MEAN || !variance_s2.is_finite() || variance_s2.is_sign_negative() {
@@ -216,7 +234,7 @@ impl DelayReport {
         }
         let mean_s = f64::from(mean.cast_signed()) / MEAN_SCALE;
         let delay = Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) });
-        Ok(Self { delay, origin, playout, bottleneck })
+        Ok(Self { delay, origin, playout, bottleneck, receipt })
     }
 }
 
@@ -254,7 +272,7 @@ fn bytes_per_second(rate: Rate) -> u32 {
     u32::try_from(rate.as_bps().saturating_add(4) / 8).unwrap_or(u32::MAX)
 }
 
-/// The bottleneck, which is the last element.
+/// The bottleneck.
 fn read_bottleneck(reader: &mut Reader<'_>) -> Result<Rate, WireError> {
     let refused = WireError::Extension { extension: "bottleneck", found: reader.rest().len(), need: 8 };
     let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
@@ -285,7 +303,7 @@ mod tests {
         let none = DelayReport::agreed(None).to_bytes();
         assert_eq!(none, [0x80, 0, 0x00, 0x0C, 0x80, 0, 0, 0, 0x7F, 0xC0, 0, 0]);
         assert_eq!(DelayReport::parse(&none), Ok(DelayReport::agreed(None)));
-        let request = ReportRequest { interval_start: 0x3C00_4000 };
+        let request = ReportRequest { interval_start: 0x3C00_4000, receipt: None };
         assert_eq!(request.to_bytes(), [0x80, 0x01, 0x00, 0x08, 0x3C, 0x00, 0x40, 0x00]);
         assert_eq!(ReportRequest::parse(&request.to_bytes()), Ok(request));
     }
@@ -293,7 +311,7 @@ mod tests {
     #[test]
     fn an_origin_stands_behind_the_statistics() {
         let origin = DelayOrigin { origin: Span::from_secs(-3600), least: Some(Span::from_millis(-500)) };
-        let report = DelayReport { delay: None, origin: Some(origin), playout: None, bottleneck: None };
+        let report = DelayReport { origin: Some(origin), ..DelayReport::agreed(None) };
         let bytes = report.to_bytes();
         // -3600 s = -3 600 000 000 000 ns; -0.5 s = -2²³ units.
         assert_eq!(bytes[12..], [0x80, 2, 0, 16, 0xFF, 0xFF, 0xFC, 0xB9, 0xCF, 0x47, 0x60, 0x00, 0xFF, 0x80, 0, 0]);

@@ -8,6 +8,7 @@ mod delay_report;
 mod error;
 mod ntp;
 mod reader;
+mod receipt;
 pub mod relay;
 pub mod rtcp;
 pub mod rtp;
@@ -15,6 +16,7 @@ pub mod rtp;
 pub use delay_report::{DelayOrigin, DelayReport, PlayoutReport, ReportRequest};
 pub use error::WireError;
 pub use ntp::NtpTime;
+pub use receipt::{Receipt, ReceiptRequest};
 
 /// Whether a datagram on a port that RTP and RTCP share is RTCP.
 ///

@@ -25,7 +25,7 @@ fn requests_and_reports_cut_short_are_refused() {
 
 #[test]
 fn extensions_of_any_other_length_are_refused() {
-    let mut request = ReportRequest { interval_start: 7 }.to_bytes().to_vec();
+    let mut request = ReportRequest { interval_start: 7, receipt: None }.to_bytes();
     let mut report = samples::delay_report().to_bytes();
     (request, report) = (request.repeat(3), report.repeat(3));
     for length in 0..request.len() {

@@ -76,7 +76,7 @@ pub(crate) fn media() -> Vec<u8> {
 }
 
 pub(crate) fn request() -> Vec<u8> {
-    written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE.middle() }.to_bytes(), out))
+    written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE.middle(), receipt: None }.to_bytes(), out))
 }
 
 pub(crate) fn answer() -> Vec<u8> {

@@ -120,10 +120,11 @@ fn a_total_above_the_better_paths_capacity_is_carried_by_both() {
     let ap = run(constant(2.4), ("ap", &[]), steady(), 100);
     assert!((ap.goodput(&[0, 1], 30, 100) - 2.4).abs() < 0.03, "{}", ap.goodput(&[0, 1], 30, 100));
     let single = run(constant(2.4), ("single", &[("path", "0")]), steady(), 100);
-    // What the others leave of 3 Mbit/s, and what they lose to smaller packets at a full queue.
-    assert!((1.9..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
+    // No more than what the others leave of 3 Mbit/s, and less, as the congestion breaker cuts a rate that loses a tenth behind a
+    // full queue.
+    assert!((1.2..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
     let (ap, single) = (ap.mean_delay_ms(30.0), single.mean_delay_ms(30.0));
-    assert!(ap < 40.0 && single > 200.0, "{ap} ms, and {single} ms with a full queue of 200 packets");
+    assert!(ap < 40.0 && single > 100.0, "{ap} ms, and {single} ms with a full queue of 200 packets at times");
 }
 
 /// The path is silent from 30 s to 40 s.

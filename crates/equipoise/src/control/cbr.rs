@@ -25,6 +25,15 @@ impl Controller for Cbr {
         Needs::NOTHING
     }
 
+    /// A tenth: what a circuit breaker leaves of it, and what it begins again with (RFC 8083, Sec. 4.3).
+    fn lowest_rate(&self) -> Rate {
+        Rate::from_bps((self.rate.as_bps() / 10).max(1))
+    }
+
+    fn is_held_to_proof(&self) -> bool {
+        false
+    }
+
     fn snapshot(&self) -> Snapshot {
         Snapshot { reason: Some(Reason::Fixed), ..Snapshot::default() }
     }

@@ -11,9 +11,10 @@ use crate::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
 
 /// A congestion control algorithm: feedback in, allowance out.
 ///
-/// It never parses, queues, paces or logs. The session that holds it answers silence (RFC 8083, Sec. 4.3 asks for it): if an
-/// algorithm that needs feedback does not at least halve its rate upon [`Feedback::Silent`], the session sends at half of
-/// what it did, down to [`lowest_rate`](Self::lowest_rate), until feedback comes again.
+/// It never parses, queues, paces or logs. The session that holds it has the last word: it sends no more than twice what was
+/// proved to arrive, halves that while no report comes, and breaks the circuit (RFC 8083, Sec. 4), whatever the algorithm
+/// allows. An algorithm need not know of this; of an interval in which the session held it back it is told
+/// [`IntervalSummary::app_limited`].
 pub trait Controller: Send + Sync + fmt::Debug {
     /// Takes what the far end has told, or that it is silent.
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>);
@@ -37,9 +38,15 @@ pub trait Controller: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The lowest rate that the algorithm decides on. The session's own answer to silence goes no lower.
+    /// The lowest rate that the algorithm decides on. What the session does to it goes no lower, except that it may stop.
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps(1_000)
+    }
+
+    /// Whether the session holds it to twice what was proved to arrive. A fixed rate, and a law that is to be seen as it was
+    /// printed, say no: only the circuit breakers act on them.
+    fn is_held_to_proof(&self) -> bool {
+        true
     }
 
     /// What a report may show of its last decision. Nothing else may depend on it.
@@ -96,13 +103,16 @@ pub struct IntervalSummary {
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
-    /// How many packets the report speaks of, lost or not.
+    /// How many packets were sent in what the report speaks of, whether they arrived or not.
     pub packets: Option<u64>,
+    /// Rate at which packets came out of the network: what of the sent ones arrived, over the time in which it did.
+    pub delivered: Option<Rate>,
     /// From a request to its report.
     pub round_trip: Option<Span>,
     /// Rate of the bottleneck, from packet pairs; `None` also if too few came.
     pub bottleneck: Option<Rate>,
-    /// The application gave less than the rate allowed, so that a short delay says nothing of a higher rate.
+    /// The application gave less than the rate allowed, or the session let less pass, so that a short delay says nothing of a
+    /// higher rate.
     pub app_limited: bool,
     /// What went into the network and what came out of the receiver's playout buffer.
     pub playout: Option<PlayoutSummary>,
@@ -115,11 +125,17 @@ impl IntervalSummary {
             delay: None,
             fraction_lost: None,
             packets: None,
+            delivered: None,
             round_trip: None,
             bottleneck: None,
             app_limited: false,
             playout: None,
         }
+    }
+
+    /// How many packets were lost.
+    pub fn lost(&self) -> f64 {
+        self.fraction_lost.unwrap_or(0.0) * self.packets.unwrap_or(0) as f64
     }
 
     /// Whether packets are known to be lost.
@@ -350,6 +366,16 @@ pub enum Reason {
     FarAboveTarget,
     /// The delay was far above the target and falling fast enough: the rate was kept.
     Draining,
+    /// More packets were lost than chance loses: the rate was cut to below what arrived.
+    Overload,
+    /// The step up was cut near the rate at which the path was last found full.
+    Ceiling,
+    /// The rate was kept: what its last change did cannot have been seen yet.
+    TooSoon,
+    /// The session held the rate to twice what was proved to arrive.
+    Unproved,
+    /// A circuit breaker holds the rate down (RFC 8083, Sec. 4).
+    CircuitBreaker,
     /// The step was cut by the lower or upper limit of the rate.
     RateLimit,
     /// The rate was not raised: the application does not use what it has.
@@ -376,6 +402,11 @@ impl Reason {
             Self::Change => "change",
             Self::FarAboveTarget => "far-above-target",
             Self::Draining => "draining",
+            Self::Overload => "overload",
+            Self::Ceiling => "ceiling",
+            Self::TooSoon => "too-soon",
+            Self::Unproved => "unproved",
+            Self::CircuitBreaker => "circuit-breaker",
             Self::RateLimit => "rate-limit",
             Self::AppLimited => "app-limited",
             Self::NoStatistics => "no-statistics",

@@ -11,6 +11,7 @@ mod aimd;
 pub mod ap;
 mod catalogue;
 mod cbr;
+mod ceiling;
 mod feedback;
 mod lda;
 mod limits;
@@ -25,6 +26,7 @@ pub use adaptation::{AdaptationPoints, reduced};
 pub use aimd::Aimd;
 pub use catalogue::{ConfigError, Context, Entry, Kind, Parameter, Parameters, RateContext, Value, entries, find};
 pub use cbr::Cbr;
+pub use ceiling::Ceiling;
 pub use feedback::{
     Allowance, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs,
     PacketFeedback, PacketReport, Reason, SentPacket, Snapshot, UnmetNeeds,

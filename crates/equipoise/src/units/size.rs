@@ -4,6 +4,7 @@ use core::ops::{Add, Sub};
 use core::str::FromStr;
 
 use super::parse::{self, UnitError};
+use super::{Rate, Span};
 
 /// A number of bytes; of IP packets, header included, unless said otherwise. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +28,11 @@ impl Size {
     /// Bytes.
     pub const fn as_bytes(self) -> u64 {
         self.0
+    }
+
+    /// The rate that carries this much in `time`; `None` if that is not positive.
+    pub fn over(self, time: Span) -> Option<Rate> {
+        if time > Span::ZERO { Rate::from_bps_f64(self.as_bits() as f64 / time.as_secs_f64()) } else { None }
     }
 
     /// Bits; saturates.

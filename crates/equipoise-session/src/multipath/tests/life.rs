@@ -106,12 +106,14 @@ fn where_all_paths_are_silent_the_media_goes_on_until_the_circuit_breaks() {
             },
         );
     let mut bench = Bench::new(Payload::Generated, 2, scheduler("ap", &[]), network);
-    bench.run_until(60_000);
+    bench.run_until(80_000);
     assert!(bench.sent_on(0, 10_000, 15_000) > 0 && bench.sent_on(1, 10_000, 15_000) > 0);
     let sent = |from, to| bench.sent_on(0, from, to) + bench.sent_on(1, from, to);
     assert_eq!(sent(20_500, 40_000), 0, "the circuit is broken");
-    assert!(sent(45_000, 60_000).abs_diff(15 * 500) <= 4);
-    assert_eq!(bench.count(|_, event| *event == Event::CircuitBroken), 1);
+    let again = sent(40_000, 42_500);
+    assert!((50..=900).contains(&again), "a tenth of the rate at first, and more with each period: {again}");
+    assert!(sent(70_000, 80_000).abs_diff(10 * 500) <= 4, "and all of it in the end");
+    assert_eq!(bench.count(|_, event| matches!(event, Event::CircuitBroken(_))), 1);
     assert_eq!(bench.count(|_, event| *event == Event::CircuitClosed), 1);
 }
 

@@ -33,7 +33,8 @@ fn block() -> ReportBlock {
 #[test]
 fn a_request_has_64_and_its_answer_72_bytes_of_ip_packet() {
     let mut request = Vec::new();
-    let extension = ReportRequest { interval_start: NtpTime::from_bits(0xEE9A_3C00_4000_0000).middle() }.to_bytes();
+    let extension =
+        ReportRequest { interval_start: NtpTime::from_bits(0xEE9A_3C00_4000_0000).middle(), receipt: None }.to_bytes();
     info().encode(&[], &extension, &mut request);
     assert_eq!(Size::from_bytes(request.len() as u64) + Size::IPV4_UDP, Size::from_bytes(64));
     assert_eq!(

@@ -2,7 +2,7 @@ use crate::control::{
     Allowance, Controller, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, SentPacket, Snapshot,
 };
 use crate::measure::{ClockMap, DelayMeter, DelaySummary, Notice, PacketPairs, PathClock};
-use crate::units::{Instant, SenderClock, Span};
+use crate::units::{Instant, SenderClock, Size, Span};
 
 /// How [`Intervals`] sums up packets.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +40,8 @@ pub enum Origin {
 ///
 /// It does what the receiver of Waki 2013, Sec. 5.1 does: mean and variance of the delay of the packets that left since the
 /// last decision (Eq. 13, 14), the share of packets lost, and the rate of the bottleneck if packets leave in pairs. Feedback
-/// without arrival times, such as TCP's, gives summaries without a delay, upon which AP keeps its rate, unless delays are
-/// counted from [`Origin::RoundTrip`].
+/// without arrival times, such as TCP's, gives summaries without a delay, upon which AP goes by the round trip alone, unless
+/// delays are counted from [`Origin::RoundTrip`].
 #[derive(Clone, Debug)]
 pub struct Intervals<C> {
     controller: C,
@@ -61,6 +61,7 @@ struct Interval {
     began: Instant<SenderClock>,
     packets: u64,
     lost: u64,
+    arrived: Size,
     round_trip: Option<Span>,
     app_limited: bool,
 }
@@ -75,7 +76,7 @@ enum Reading {
 
 impl Interval {
     const fn new(began: Instant<SenderClock>) -> Self {
-        Self { began, packets: 0, lost: 0, round_trip: None, app_limited: false }
+        Self { began, packets: 0, lost: 0, arrived: Size::ZERO, round_trip: None, app_limited: false }
     }
 }
 
@@ -103,7 +104,10 @@ impl<C: Controller> Intervals<C> {
             interval.packets += 1;
             match packet.fate {
                 Fate::Lost => interval.lost += 1,
-                Fate::Arrived { at: None, .. } => {}
+                Fate::Arrived { .. } => interval.arrived = interval.arrived + packet.size,
+            }
+            match packet.fate {
+                Fate::Lost | Fate::Arrived { at: None, .. } => {}
                 Fate::Arrived { at: Some(arrived), .. } => {
                     let map = match self.config.origin {
                         Origin::Departure(map) => Some(map),
@@ -144,6 +148,7 @@ impl<C: Controller> Intervals<C> {
             delay,
             fraction_lost: Some(interval.lost as f64 / interval.packets.max(1) as f64),
             packets: Some(interval.packets),
+            delivered: interval.arrived.over(now - interval.began),
             round_trip: interval.round_trip,
             bottleneck: self.pairs.bottleneck(),
             app_limited: interval.app_limited,
@@ -189,6 +194,10 @@ impl<C: Controller> Controller for Intervals<C> {
 
     fn allowance(&self) -> Allowance {
         self.controller.allowance()
+    }
+
+    fn is_held_to_proof(&self) -> bool {
+        self.controller.is_held_to_proof()
     }
 
     fn needs(&self) -> Needs {

@@ -24,7 +24,7 @@
 //! As printed, the law runs away: the delay's curve over the rate is convex, so a step up, which follows its tangent,
 //! overshoots; beyond the capacity the queue only grows, its variance is that of a ramp, and the step down vanishes. It
 //! takes no more than a first interval with few samples, a short interval, or a high target. [`Ap`] keeps the idea, that
-//! the fluctuation tells how the delay answers, and changes four things:
+//! the fluctuation tells how the delay answers, and changes five things:
 //!
 //! 1. **The whole curve.** The variance tells the headroom h ([`md1::headroom_mbps`]), and waiting is `1 / (2h)`, so the
 //!    step goes along that curve ([`curve_step_mbps`]). It never takes the headroom up, at most half of it.
@@ -33,7 +33,10 @@
 //! 3. **The variance of noise alone.** A mean that moved from one report to the next explains a part of the variance,
 //!    that of a ramp; it is taken out. A variance rises at once in the estimate, and falls slowly.
 //! 4. **A standing queue is drained.** A mean above twice the target halves the rate until the queue falls fast enough; so
-//!    do loss and a long round trip where an interval has no statistics. Nothing more than doubles or halves the rate.
+//!    does a round trip that has outgrown the least one where an interval has no statistics. Nothing more than doubles the rate.
+//! 5. **A full path is remembered** ([`Ceiling`](crate::control::Ceiling)), as a path without others' traffic tells of its
+//!    capacity by nothing else: delay below it is constant, variance none. Losses beyond chance cut the rate to below what
+//!    arrived. Nothing is raised before the last raise can have been seen.
 //!
 //! b may be learned ([`Learning`]), by small pushes of the rate at the toss of a coin.
 
@@ -41,6 +44,7 @@ pub(in crate::control) mod learn;
 pub mod md1;
 mod printed;
 mod robust;
+mod signs;
 
 pub use learn::Learning;
 pub use printed::{Printed, PrintedConfig, Response};

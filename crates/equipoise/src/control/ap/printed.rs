@@ -98,6 +98,10 @@ impl Controller for Printed {
         self.config.limits.min()
     }
 
+    fn is_held_to_proof(&self) -> bool {
+        false
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.snapshot
     }

@@ -1,7 +1,8 @@
 use super::curve_step_mbps;
 use super::learn::{Learner, Learning};
 use super::md1;
-use crate::control::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
+use super::signs::Signs;
+use crate::control::{Allowance, Ceiling, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::measure::DelaySummary;
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -31,6 +32,11 @@ pub struct Ap {
     rate: Rate,
     path: Option<Path>,
     learner: Learner,
+    signs: Signs,
+    ceiling: Ceiling,
+    /// When the rate was last raised, and when it was last cut because the path was full.
+    raised: Option<Instant<SenderClock>>,
+    cut: Option<Instant<SenderClock>>,
     snapshot: Snapshot,
 }
 
@@ -62,27 +68,50 @@ const SURPRISE_WEIGHT: f64 = 1.0 / 16.0;
 const VARIANCE_WEIGHT: f64 = 1.0 / 4.0;
 /// A step up takes at most this share of the headroom.
 const HEADROOM_SHARE: f64 = 0.5;
+/// The rate after losses, as a share of what arrived.
+const BELOW_DELIVERED: f64 = 0.85;
+/// A path that delivers less than this share of what is sent has a queue that grows: it is full.
+const GROWING: f64 = 0.95;
+/// A deviation of the delay below this is the ends' own: timers and clocks of common machines are no better.
+const NOISE_S: f64 = 250e-6;
+/// Without a sign of others' traffic the rate is doubled with reports of at most this distance, in seconds, and raised by less
+/// where they are further apart, as it may exceed the path's for as long as it takes to hear of it.
+const DOUBLING_S: f64 = 0.5;
+/// A report that speaks of so few packets is no proof of anything.
+const FEW: u64 = 4;
 /// A queue that would be gone within so many reports like the last is being drained already.
 const DRAINED_WITHIN: f64 = 2.0;
 
 impl Ap {
     /// A controller at its lowest rate.
-    pub const fn new(config: ApConfig) -> Self {
-        let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
-        let learner = Learner::new(config.learning, config.response);
-        Self { rate: config.limits.min(), config, path: None, learner, snapshot }
+    pub fn new(config: ApConfig) -> Self {
+        Self {
+            rate: config.limits.min(),
+            path: None,
+            learner: Learner::new(config.learning, config.response),
+            signs: Signs::default(),
+            ceiling: Ceiling::default(),
+            raised: None,
+            cut: None,
+            snapshot: Snapshot::default(),
+            config,
+        }
     }
 
     fn target_s(&self) -> f64 {
         self.config.target.as_secs_f64()
     }
 
-    fn on_interval(&mut self, interval: &IntervalSummary) {
+    fn on_interval(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
+        self.signs.observe(now, interval);
+        if self.signs.are_of_a_full_path() {
+            return self.on_losses(now, interval);
+        }
         let Some(delay) = interval.delay.filter(|d| d.mean_s.is_finite() && d.variance_s2.is_finite()) else {
-            return self.on_no_statistics(interval);
+            return self.on_no_statistics(now, interval);
         };
         if delay.mean_s > FAR_ABOVE * self.target_s() {
-            return self.on_far_above(&delay);
+            return self.on_far_above(now, interval, &delay);
         }
         let delay = self.without_push(delay);
         let (path, changed) = self.filtered(&delay);
@@ -92,12 +121,17 @@ impl Ap {
         self.path = Some(path);
         let headroom = self.headroom_mbps(&path);
         let step = curve_step_mbps(self.target_s(), path.mean_s, headroom, self.config.packet);
-        let (next, reason) = self.bounded_mbps(step, headroom, path.mean_s, changed);
+        let decided = self.bounded_mbps(step, headroom, path.mean_s, changed);
         let before = self.rate;
-        if interval.app_limited && next > before.as_mbps_f64() {
+        if interval.app_limited && decided.0 > before.as_mbps_f64() {
             // The path has shown what it does with less than the rate, which says nothing of more.
             self.learner.rest();
             return self.decide(before.as_mbps_f64(), Reason::AppLimited, step);
+        }
+        let (next, reason) = self.raised_with_care(now, decided, path.variance_s2 < NOISE_S * NOISE_S);
+        let overflows = interval.delivered.is_some_and(|rate| rate.as_bps_f64() < GROWING * before.as_bps_f64());
+        if next < before.as_mbps_f64() && overflows {
+            self.ceiling.on_full(interval.delivered, before.as_bps_f64());
         }
         self.decide(next, reason, step);
         self.expect(before, headroom);
@@ -201,37 +235,104 @@ impl Ap {
         (next.clamp(least, most), reason)
     }
 
+    /// A step up, where the decision is one, no larger than what is known of the path allows, and none before the last one
+    /// can have been seen. `blind` says that nothing tells of others' traffic.
+    fn raised_with_care(
+        &mut self,
+        now: Instant<SenderClock>,
+        (next, reason): (f64, Reason),
+        blind: bool,
+    ) -> (f64, Reason) {
+        let before = self.rate.as_mbps_f64();
+        if next <= before {
+            return (next, reason);
+        }
+        if self.is_too_soon(now, self.raised) {
+            return (before, Reason::TooSoon);
+        }
+        self.raised = Some(now);
+        let most = self.ceiling.most_bps(before * 1e6) / 1e6;
+        let elapsed_s = self.signs.elapsed_s().max(DOUBLING_S);
+        let stride = if blind { before * libm::exp2(DOUBLING_S / elapsed_s) } else { 2.0 * before };
+        let (next, reason) = match next.min(stride) {
+            stride if stride > most => (most, Reason::Ceiling),
+            stride if stride < next => (stride, Reason::StepGuard),
+            next => (next, reason),
+        };
+        self.ceiling.on_raised(next * 1e6);
+        (next, reason)
+    }
+
+    /// Whether a report that comes now cannot tell of a change made at `change`: a round trip has not passed.
+    fn is_too_soon(&self, now: Instant<SenderClock>, change: Option<Instant<SenderClock>>) -> bool {
+        let round_trip = self.signs.round_trip().unwrap_or(Span::ZERO);
+        change.is_some_and(|change| now - change < round_trip)
+    }
+
+    /// The path is full: `next` Mbit/s, unless it was cut for that within the last round trip.
+    fn on_full(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary, next: f64, reason: Reason) {
+        self.learner.rest();
+        if self.is_too_soon(now, self.cut) {
+            return self.decide(self.rate.as_mbps_f64(), Reason::Draining, None);
+        }
+        self.cut = Some(now);
+        self.ceiling.on_full(interval.delivered, self.rate.as_bps_f64());
+        self.decide(next, reason, None);
+    }
+
+    /// More is lost than chance loses: less than what arrived, as what is above it is lost.
+    fn on_losses(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
+        let rate = self.rate.as_mbps_f64();
+        let delivered = interval.delivered.map_or(rate / 2.0, Rate::as_mbps_f64);
+        let is_far = interval.delay.is_some_and(|delay| delay.mean_s > FAR_ABOVE * self.target_s());
+        let next = (delivered * BELOW_DELIVERED).min(if is_far { rate / 2.0 } else { rate });
+        self.path = None;
+        self.on_full(now, interval, next, Reason::Overload);
+        self.signs.forget_losses();
+    }
+
     /// A standing queue: halve, unless it is being drained already.
-    fn on_far_above(&mut self, delay: &DelaySummary) {
+    fn on_far_above(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary, delay: &DelaySummary) {
         let fallen_s = self.path.map_or(0.0, |path| path.last_s - delay.mean_s);
         let draining = delay.mean_s - self.target_s() <= DRAINED_WITHIN * fallen_s;
         if let Some(path) = &mut self.path {
             (path.last_s, path.mean_s) = (delay.mean_s, delay.mean_s);
         }
-        let now = self.rate.as_mbps_f64();
-        let (next, reason) = if draining { (now, Reason::Draining) } else { (now / 2.0, Reason::FarAboveTarget) };
-        self.learner.rest();
-        self.decide(next, reason, None);
+        let rate = self.rate.as_mbps_f64();
+        if draining {
+            self.learner.rest();
+            self.decide(rate, Reason::Draining, None);
+        } else {
+            self.on_full(now, interval, rate / 2.0, Reason::FarAboveTarget);
+        }
     }
 
-    /// Without statistics there are still signs of an overload: packets are lost, or the report itself was under way for
-    /// longer than a path far above the target takes there and back. Then the delay has outgrown the interval, whose
-    /// packets all left before the cut of Waki 2013, Eq. 14, and the law would never hear of it.
-    fn on_no_statistics(&mut self, interval: &IntervalSummary) {
-        let far = self.target_s() * FAR_ABOVE * 2.0;
-        let is_far = interval.round_trip.is_some_and(|round_trip| round_trip.as_secs_f64() > far);
-        let now = self.rate.as_mbps_f64();
-        let (next, reason) = match interval.round_trip {
-            _ if interval.has_losses() || is_far => (now / 2.0, Reason::FarAboveTarget),
-            _ if interval.app_limited => (now, Reason::AppLimited),
-            // Too few packets to measure by are too few to harm; more of them are wanted.
-            Some(_) => (now * 2.0, Reason::NoStatistics),
-            None => (now, Reason::NoStatistics),
-        };
+    /// Without statistics the round trip tells of the queue, by what it is beyond the least one: where a path's delay has
+    /// outgrown the interval, all packets left before the cut of Waki 2013, Eq. 13, and the law would never hear of it.
+    fn on_no_statistics(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         // What was expected of another rate and another path is worth nothing now.
         self.path = None;
         self.learner.rest();
-        self.decide(next, reason, None);
+        let rate = self.rate.as_mbps_f64();
+        let (Some(round_trip), Some(least)) = (interval.round_trip, self.signs.least_round_trip()) else {
+            return self.decide(rate, Reason::NoStatistics, None);
+        };
+        // A target that holds the way itself leaves the rest to the queue.
+        let way_s = least.as_secs_f64() / 2.0;
+        let target_s = if self.target_s() > way_s { self.target_s() - way_s } else { self.target_s() };
+        let queue_s = (round_trip - least).as_secs_f64();
+        let sent = interval.packets.unwrap_or(0);
+        if queue_s > FAR_ABOVE * target_s {
+            self.on_full(now, interval, rate / 2.0, Reason::FarAboveTarget);
+        } else if interval.app_limited {
+            self.decide(rate, Reason::AppLimited, None);
+        } else if queue_s > target_s || interval.lost() > sent as f64 / 2.0 {
+            self.decide(rate, Reason::NoStatistics, None);
+        } else {
+            // Few packets do no harm, and more of them are wanted; many that all arrived on an empty path may be more.
+            let (next, reason) = self.raised_with_care(now, (2.0 * rate, Reason::NoStatistics), sent > FEW);
+            self.decide(next, reason, None);
+        }
     }
 
     fn decide(&mut self, next_mbps: f64, reason: Reason, step: Option<f64>) {
@@ -265,9 +366,9 @@ impl Ap {
 }
 
 impl Controller for Ap {
-    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
         match feedback {
-            Feedback::Interval(interval) => self.on_interval(interval),
+            Feedback::Interval(interval) => self.on_interval(now, interval),
             Feedback::Silent { .. } => self.on_silence(),
             _ => {}
         }
@@ -379,22 +480,54 @@ mod tests {
         assert_eq!(after(&mut ap, 100.0, 3_000.0), (rate / 2.0, Some(Reason::Draining)), "200 ms less than before");
     }
 
+    /// A report at `millis`, of so many packets of which so many were lost, after a round trip.
+    fn told(ap: &mut Ap, millis: i64, (packets, lost): (u64, u64), round_trip: i64) -> (f64, Option<Reason>) {
+        let interval = IntervalSummary {
+            packets: Some(packets),
+            fraction_lost: Some(lost as f64 / packets as f64),
+            delivered: Rate::from_bps_f64(ap.rate.as_bps_f64() * (packets - lost) as f64 / packets as f64),
+            round_trip: Some(Span::from_millis(round_trip)),
+            ..IntervalSummary::unmeasured()
+        };
+        ap.on_feedback(Instant::ZERO + Span::from_millis(millis), &Feedback::Interval(interval));
+        (ap.rate.as_mbps_f64(), ap.snapshot().reason)
+    }
+
+    /// What breaks otherwise: a report without delay statistics of a hundred packets, all lost or all behind the cut of
+    /// Eq. 13 as the queue has outgrown the interval, is taken for a report of too few packets, and the rate is doubled.
     #[test]
-    fn too_few_packets_are_answered_by_more_and_signs_of_overload_by_less() {
-        let quiet = IntervalSummary { round_trip: Some(Span::from_millis(20)), ..IntervalSummary::unmeasured() };
-        let lossy = IntervalSummary { fraction_lost: Some(0.5), ..IntervalSummary::unmeasured() };
-        let slow = IntervalSummary { round_trip: Some(Span::from_millis(600)), ..IntervalSummary::unmeasured() };
-        let unknown = IntervalSummary::unmeasured();
-        for (interval, expected) in [
-            (quiet, (8.0, Reason::NoStatistics)),
-            (lossy, (2.0, Reason::FarAboveTarget)),
-            (slow, (2.0, Reason::FarAboveTarget)),
-            (unknown, (4.0, Reason::NoStatistics)),
-        ] {
-            let mut ap = controller(4.0);
-            ap.on_feedback(Instant::ZERO, &Feedback::Interval(interval));
-            assert_eq!((ap.rate.as_mbps_f64(), ap.snapshot().reason), (expected.0, Some(expected.1)));
-        }
+    fn without_statistics_an_empty_path_is_tried_and_a_full_one_is_left() {
+        let mut ap = controller(4.0);
+        assert_eq!(told(&mut ap, 0, (2, 0), 20), (8.0, Some(Reason::NoStatistics)), "few, on an empty path");
+        assert_eq!(told(&mut ap, 10, (2, 0), 20), (8.0, Some(Reason::TooSoon)));
+        assert_eq!(
+            told(&mut ap, 250, (100, 0), 30),
+            (8.0, Some(Reason::NoStatistics)),
+            "a queue of 10 ms: 8.2 are wanted"
+        );
+        assert_eq!(told(&mut ap, 500, (100, 0), 410), (4.0, Some(Reason::FarAboveTarget)));
+        assert_eq!(told(&mut ap, 750, (100, 0), 410), (4.0, Some(Reason::Draining)), "within the round trip");
+        assert_eq!(told(&mut ap, 1000, (100, 0), 410), (2.0, Some(Reason::FarAboveTarget)));
+        assert_eq!(told(&mut ap, 2000, (100, 30), 20), (2.0 * 0.7 * BELOW_DELIVERED, Some(Reason::Overload)));
+        assert_eq!(told(&mut ap, 3000, (100, 100), 20), (limits().min().as_mbps_f64(), Some(Reason::RateLimit)));
+        let mut ap = controller(4.0);
+        ap.on_feedback(Instant::ZERO, &Feedback::Interval(IntervalSummary::unmeasured()));
+        assert_eq!(
+            (ap.rate.as_mbps_f64(), ap.snapshot().reason),
+            (4.0, Some(Reason::NoStatistics)),
+            "nothing is known"
+        );
+    }
+
+    /// A path without others' traffic has no variance until it is full: then it is remembered where that was.
+    #[test]
+    fn what_was_too_much_is_not_tried_again_in_strides() {
+        let mut ap = controller(4.0);
+        told(&mut ap, 0, (100, 50), 20);
+        assert_eq!(ap.rate.as_mbps_f64(), 2.0 * BELOW_DELIVERED);
+        let rates = [1, 2, 3, 4].map(|second| told(&mut ap, 1000 * second, (2, 0), 20).0);
+        let expected = [2.0 * 0.95, 1.919, 1.938_19, 1.957_572];
+        assert!(rates.iter().zip(expected).all(|(rate, expected)| (rate - expected).abs() < 1e-4), "{rates:?}");
     }
 
     #[test]
@@ -406,18 +539,24 @@ mod tests {
     /// An expectation of before would hold the rate down for minutes: it was made for another rate.
     #[test]
     fn after_an_interval_without_statistics_the_next_report_is_a_first_one() {
-        let lossy = IntervalSummary { fraction_lost: Some(0.5), ..IntervalSummary::unmeasured() };
+        let round_trip = Some(Span::from_millis(600));
+        let far = IntervalSummary { round_trip, ..IntervalSummary::unmeasured() };
         let blind: [fn(&mut Ap, IntervalSummary); 2] = [
-            |ap, lossy| ap.on_feedback(Instant::ZERO, &Feedback::Interval(lossy)),
+            |ap, far| {
+                let near = IntervalSummary { round_trip: Some(Span::from_millis(1)), ..far };
+                ap.signs.observe(Instant::ZERO, &near);
+                ap.on_feedback(Instant::ZERO, &Feedback::Interval(far));
+            },
             |ap, _| ap.on_feedback(Instant::ZERO, &Feedback::Silent { reports: 3 }),
         ];
         for make_blind in blind {
             let mut ap = settled();
             let before = ap.rate.as_mbps_f64();
-            make_blind(&mut ap, lossy);
+            make_blind(&mut ap, far);
             assert!((ap.rate.as_mbps_f64() - before / 2.0).abs() < 1e-5);
+            ap.raised = None;
             let (rate, _) = after(&mut ap, 6.0, 0.3);
-            assert!((rate - before).abs() < 1e-5, "doubled from the half: {rate} of {before}");
+            assert!((0.9..=1.0).contains(&(rate / before)), "from the half to below what was full: {rate} of {before}");
         }
     }
 

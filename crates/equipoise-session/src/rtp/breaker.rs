@@ -1,0 +1,317 @@
+use alloc::collections::VecDeque;
+
+use super::exchange::Proof;
+use equipoise::units::{Instant, SenderClock, Size, Span};
+
+/// Why a circuit breaker tripped (RFC 8083, Sec. 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Breaker {
+    /// No report comes (RFC 8083, Sec. 4.1).
+    Reports,
+    /// Reports come and say that no media does (RFC 8083, Sec. 4.2).
+    Media,
+    /// The rate is more than ten times what TCP would have at such losses (RFC 8083, Sec. 4.3).
+    Congestion,
+    /// Reports come from who did not receive the media, or answer what was never asked. Ours.
+    Receipts,
+}
+
+impl Breaker {
+    /// The breaker in lower-case words joined by hyphens.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reports => "no-reports",
+            Self::Media => "no-media",
+            Self::Congestion => "congestion",
+            Self::Receipts => "receipts",
+        }
+    }
+}
+
+/// What a tripped breaker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trip {
+    /// The rate is cut to a tenth.
+    Tenth,
+    /// No media is sent.
+    Stop(Breaker),
+}
+
+/// The circuit breakers of a session (RFC 8083, Sec. 4), which act whatever its controller does.
+///
+/// Media that was stopped begins again after three reports in a row that answer, and where losses were the cause, not
+/// before a pause that doubles each time.
+#[derive(Debug)]
+pub(crate) struct Breakers {
+    report_interval: Span,
+    packet: Size,
+    /// When the receiver was last heard of, or the session began.
+    heard: Instant<SenderClock>,
+    /// Reports in a row that say that no media came.
+    without_media: u32,
+    /// The last reports, for the congestion breaker.
+    window: VecDeque<Proof>,
+    /// The rate was cut to a tenth, and has not been whole since.
+    was_cut: bool,
+    /// Stops by losses since the rate was whole.
+    stops: u32,
+    stopped: Option<Stopped>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stopped {
+    /// Not before then.
+    until: Instant<SenderClock>,
+    /// Reports that have answered in a row.
+    answers: u32,
+}
+
+impl Breakers {
+    /// Seconds without a report after which no media is sent: three of the regular intervals of RTCP, 5 s each
+    /// (RFC 8083, Sec. 4.1; RFC 3550, Sec. 6.2).
+    pub(crate) const SECONDS: i64 = 15;
+    /// Reports without media that trip, k of RFC 8083, Sec. 4.2.
+    const WITHOUT_MEDIA: i64 = 5;
+    /// So many times TCP's throughput are too much (RFC 8083, Sec. 4.3).
+    const TIMES_TCP: f64 = 10.0;
+    /// Answers in a row after which media begins again. Ours.
+    const ANSWERS: u32 = 3;
+    /// The first pause after congestion, and the longest. Ours: a person who redials takes longer than the first.
+    const PAUSE: Span = Span::from_secs(5);
+    const LONGEST_PAUSE: Span = Span::from_secs(300);
+
+    /// Breakers of a session that begins at `start`, with packets of at most `packet`.
+    pub(crate) fn new(report_interval: Span, packet: Size, start: Instant<SenderClock>) -> Self {
+        Self {
+            report_interval,
+            packet,
+            heard: start,
+            without_media: 0,
+            window: VecDeque::new(),
+            was_cut: false,
+            stops: 0,
+            stopped: None,
+        }
+    }
+
+    /// Whether no media may be sent.
+    pub(crate) const fn has_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// Whether the time without reports is over the limit at `now`.
+    pub(crate) fn check(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
+        let limit = Span::from_secs(Self::SECONDS).max(self.report_interval * 3);
+        (!self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
+    }
+
+    /// Something came that shows that the receiver lives.
+    pub(crate) const fn on_heard(&mut self, now: Instant<SenderClock>) {
+        self.heard = now;
+    }
+
+    /// A report was not from who received the media.
+    pub(crate) fn on_contradiction(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
+        (!self.has_stopped()).then(|| self.stop(now, Breaker::Receipts))
+    }
+
+    /// A report came that proves what arrived.
+    pub(crate) fn on_report(&mut self, now: Instant<SenderClock>, proof: Proof, round_trip: Span) -> Option<Trip> {
+        self.heard = now;
+        if let Some(stopped) = &mut self.stopped {
+            stopped.answers = stopped.answers.saturating_add(1);
+            return None;
+        }
+        self.is_without_media(&proof, round_trip)
+            .then_some(Breaker::Media)
+            .or_else(|| self.is_congested(proof, round_trip).then_some(Breaker::Congestion))
+            .map(|breaker| self.trip(now, breaker))
+    }
+
+    /// Whether media that had stopped begins again at `now`.
+    pub(crate) fn begins_again(&mut self, now: Instant<SenderClock>) -> bool {
+        let begins = self.stopped.is_some_and(|it| it.answers >= Self::ANSWERS && now >= it.until);
+        if begins {
+            self.stopped = None;
+            // At the lowest rate nothing of before says anything.
+            self.window.clear();
+            self.without_media = 0;
+        }
+        begins
+    }
+
+    /// The controller has its whole rate, and a window of reports has found nothing wrong with it.
+    pub(crate) fn on_whole(&mut self) {
+        if self.window.len() >= self.reports(Span::ZERO, Span::ZERO) {
+            (self.was_cut, self.stops) = (false, 0);
+        }
+    }
+
+    fn trip(&mut self, now: Instant<SenderClock>, breaker: Breaker) -> Trip {
+        self.window.clear();
+        if breaker == Breaker::Congestion && !core::mem::replace(&mut self.was_cut, true) {
+            return Trip::Tenth;
+        }
+        self.stop(now, breaker)
+    }
+
+    fn stop(&mut self, now: Instant<SenderClock>, breaker: Breaker) -> Trip {
+        let pause = match breaker {
+            // Whoever answers now was away.
+            Breaker::Reports => Span::ZERO,
+            Breaker::Media | Breaker::Congestion | Breaker::Receipts => {
+                self.stops = self.stops.saturating_add(1);
+                (Self::PAUSE * (1 << (self.stops - 1).min(10))).min(Self::LONGEST_PAUSE)
+            }
+        };
+        self.stopped = Some(Stopped { until: now + pause, answers: 0 });
+        self.window.clear();
+        Trip::Stop(breaker)
+    }
+
+    /// RFC 8083, Sec. 4.2, with the time between two packets for the frame interval, which is not known here.
+    fn is_without_media(&mut self, proof: &Proof, round_trip: Span) -> bool {
+        if proof.arrived > 0 {
+            self.without_media = 0;
+        }
+        if proof.sent == 0 || proof.arrived > 0 {
+            return false;
+        }
+        self.without_media = self.without_media.saturating_add(1);
+        let gap = proof.gap();
+        let longest = gap.max(round_trip).max(self.report_interval);
+        let limit = ceil_div(longest * Self::WITHOUT_MEDIA, self.report_interval);
+        usize::try_from(self.without_media).unwrap_or(usize::MAX) >= limit
+    }
+
+    /// RFC 8083, Sec. 4.3, with the simplified equation, and one packet for a group of frames.
+    fn is_congested(&mut self, proof: Proof, round_trip: Span) -> bool {
+        if proof.sent == 0 {
+            return false;
+        }
+        let gap = proof.gap();
+        let reports = self.reports(gap, round_trip);
+        self.window.push_back(proof);
+        while self.window.len() > reports {
+            self.window.pop_front();
+        }
+        if self.window.len() < reports || gap > self.report_interval.max(round_trip) {
+            return false;
+        }
+        // Reading: all packets count alike, where the text weighs reports by their time; so what comes late is no loss.
+        let whole = self.window.iter().fold(Proof::default(), |whole, it| whole.and(*it));
+        let tcp = tcp_throughput_bps(self.packet, round_trip, whole.fraction_lost());
+        whole.sent_size.over(whole.sending).is_some_and(|rate| rate.as_bps_f64() > Self::TIMES_TCP * tcp)
+    }
+
+    /// `CB_INTERVAL`: how many reports the congestion breaker looks at, three at least (RFC 8083, Sec. 4.3).
+    fn reports(&self, gap: Span, round_trip: Span) -> usize {
+        let interval = self.report_interval;
+        let longest = (gap * 10).max(round_trip * 10).max(interval * 3);
+        ceil_div(longest.min(Span::from_secs(Self::SECONDS).max(interval * 3)), interval)
+    }
+}
+
+/// TCP's throughput in bit/s at a loss fraction (RFC 8083, Sec. 4.3, after Mathis 1997), b = 1; infinite without loss.
+fn tcp_throughput_bps(packet: Size, round_trip: Span, lost: f64) -> f64 {
+    packet.as_bits() as f64 / (round_trip.as_secs_f64() * libm::sqrt(2.0 * lost / 3.0))
+}
+
+/// How many of `part` cover `whole`.
+fn ceil_div(whole: Span, part: Span) -> usize {
+    let (whole, part) = (whole.as_nanos().max(0), part.as_nanos().max(1));
+    usize::try_from((whole + part - 1) / part).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Span = Span::from_secs(1);
+    const PACKET: Size = Size::from_bytes(1000);
+
+    fn at(seconds: i64) -> Instant<SenderClock> {
+        Instant::ZERO + SECOND * seconds
+    }
+
+    /// A second in which so many packets were sent and so many arrived.
+    fn proof(sent: u64, arrived: u64) -> Proof {
+        let size = |packets: u64| Size::from_bytes(1000 * packets);
+        let (sent_size, arrived_size) = (size(sent), size(arrived));
+        Proof { sent, arrived, sent_size, arrived_size, sending: SECOND, arriving: SECOND }
+    }
+
+    fn breakers() -> Breakers {
+        Breakers::new(SECOND, PACKET, Instant::ZERO)
+    }
+
+    /// The first trip, and in which second, where every second's report says the same.
+    fn first_trip(breakers: &mut Breakers, (sent, arrived): (u64, u64), millis: i64) -> Option<(i64, Trip)> {
+        let round_trip = Span::from_millis(millis);
+        (1..100).find_map(|second| Some((second, breakers.on_report(at(second), proof(sent, arrived), round_trip)?)))
+    }
+
+    #[test]
+    fn three_regular_intervals_without_a_report_stop_and_three_answers_begin_again() {
+        let mut breakers = breakers();
+        assert_eq!(breakers.check(at(15)), None);
+        assert_eq!(breakers.check(at(16)), Some(Trip::Stop(Breaker::Reports)));
+        for (second, begins) in [(20, false), (21, false), (22, true)] {
+            assert_eq!(breakers.on_report(at(second), proof(0, 0), Span::ZERO), None);
+            assert_eq!(breakers.begins_again(at(second)), begins);
+        }
+        assert!(!breakers.has_stopped());
+    }
+
+    #[test]
+    fn five_reports_that_no_media_came_stop_and_more_where_the_round_trip_is_long() {
+        assert_eq!(first_trip(&mut breakers(), (100, 0), 20), Some((5, Trip::Stop(Breaker::Media))));
+        assert_eq!(first_trip(&mut breakers(), (100, 0), 2000), Some((10, Trip::Stop(Breaker::Media))));
+        assert_eq!(first_trip(&mut breakers(), (0, 0), 20), None, "what was not sent cannot come");
+    }
+
+    /// By hand: 1000 bytes, 20 ms, p = 0.06: 8000 / (0.02 · sqrt(0.04)) = 2 Mbit/s, so that 20 Mbit/s are the limit.
+    #[test]
+    fn ten_times_tcps_throughput_is_too_much() {
+        assert!((tcp_throughput_bps(PACKET, Span::from_millis(20), 0.06) - 2e6).abs() < 1.0);
+        assert_eq!(first_trip(&mut breakers(), (2490, 2341), 20), None);
+        let mut tripped = breakers();
+        assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Tenth)));
+        assert_eq!(first_trip(&mut tripped, (2510, 2359), 20), Some((3, Trip::Stop(Breaker::Congestion))));
+        // 10 round trips of 2 s are longer than 15 s, so that 15 reports are looked at.
+        assert_eq!(first_trip(&mut breakers(), (2510, 251), 2000).map(|(second, _)| second), Some(15));
+    }
+
+    #[test]
+    fn the_pause_after_congestion_doubles_until_the_whole_rate_has_held() {
+        let mut breakers = breakers();
+        let mut now = 0;
+        let mut pauses = [0; 8];
+        for pause in &mut pauses {
+            breakers.was_cut = true;
+            breakers.window.clear();
+            while !breakers.has_stopped() {
+                now += 1;
+                breakers.on_report(at(now), proof(2510, 251), Span::from_millis(20));
+            }
+            let stopped = now;
+            while !breakers.begins_again(at(now)) {
+                now += 1;
+                breakers.on_report(at(now), proof(0, 0), Span::ZERO);
+            }
+            *pause = now - stopped;
+        }
+        assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
+        (0..3).for_each(|_| assert_eq!(breakers.on_report(at(now), proof(100, 100), Span::ZERO), None));
+        breakers.on_whole();
+        assert!(!breakers.was_cut && breakers.stops == 0);
+    }
+
+    #[test]
+    fn contradictions_stop() {
+        let mut breakers = breakers();
+        assert_eq!(breakers.on_contradiction(at(1)), Some(Trip::Stop(Breaker::Receipts)));
+        assert_eq!(breakers.on_contradiction(at(1)), None, "it has stopped");
+    }
+}

@@ -1,0 +1,173 @@
+//! Whether reports are from who received the media: each is asked for the sending time of one packet, drawn by chance.
+//!
+//! A nonce alone shows that the request was read. A receiver that reads requests and not media could go on to say that all is
+//! well. Numbers that are left out on purpose would show it, too, but as holes in a stream that somebody listens to.
+
+use alloc::boxed::Box;
+
+use chacha20::ChaCha12Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::wire::{NtpTime, Receipt, ReceiptRequest};
+
+/// When the latest packets left, by their sequence numbers: what both ends remember of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamps {
+    ring: Box<[Option<(u16, u32)>; Stamps::KEPT as usize]>,
+}
+
+impl Stamps {
+    /// Packets that are remembered.
+    const KEPT: u16 = 512;
+
+    pub(crate) fn new() -> Self {
+        Self { ring: Box::new([None; Self::KEPT as usize]) }
+    }
+
+    /// Packet `sequence` left at `sent`.
+    pub(crate) fn keep(&mut self, sequence: u16, sent: NtpTime) {
+        if let Some(place) = self.ring.get_mut(usize::from(sequence % Self::KEPT)) {
+            *place = Some((sequence, sent.as_bits() as u32));
+        }
+    }
+
+    /// The lower half of the time at which packet `sequence` left, as far as is remembered.
+    pub(crate) fn find(&self, sequence: u16) -> Option<u32> {
+        let (kept, stamp) = (*self.ring.get(usize::from(sequence % Self::KEPT))?)?;
+        (kept == sequence).then_some(stamp)
+    }
+}
+
+/// Asks for receipts and reads them.
+#[derive(Debug)]
+pub(crate) struct Receipts {
+    random: ChaCha12Rng,
+    stamps: Stamps,
+    /// How much more packets were missing than reports admit.
+    doubt: f64,
+    /// Share of packets lost by the last report, or the one before.
+    lost: f64,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) request: ReceiptRequest,
+    /// What the packet carried; `None` if none was there to be asked about.
+    stamp: Option<u32>,
+}
+
+/// A report that does not come from who received the media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction;
+
+impl Receipts {
+    /// Each packet adds to the doubt by how much more it was missing than the share that is said to be lost; each question takes
+    /// so much off it, so that chance does not add up, and less than that is not noticed.
+    const BENEFIT: f64 = 0.2;
+    /// Doubt beyond this many missing packets is a contradiction. With half of the packets lost, chance comes to it once in 10⁷
+    /// times.
+    const LIMIT: f64 = 10.0;
+
+    /// One whose nonces are drawn from a stream of `seed`.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { random: ChaCha12Rng::seed_from_u64(seed), stamps: Stamps::new(), doubt: 0.0, lost: 0.0 }
+    }
+
+    /// Packet `sequence` leaves at `sent`.
+    pub(crate) fn on_media(&mut self, sequence: u16, sent: NtpTime) {
+        self.stamps.keep(sequence, sent);
+    }
+
+    /// What to ask, where packet `next` is the next to leave and `before` was that when the last request left.
+    ///
+    /// A packet from before the last request has arrived by now, or will not, and the receiver remembers no more than this end:
+    /// so it is one of the last before that, or, where many left since, of the older half of those remembered.
+    pub(crate) fn ask(&mut self, before: u16, next: u16) -> Asked {
+        let since = next.wrapping_sub(before).min(Stamps::KEPT / 2);
+        let span = u32::from(Stamps::KEPT / 2 - 1);
+        let back = 1 + (u64::from(self.random.next_u32()) * u64::from(span) >> 32) as u16;
+        let sequence = next.wrapping_sub(since).wrapping_sub(back);
+        let request = ReceiptRequest { nonce: self.random.next_u32(), sequence };
+        Asked { request, stamp: self.stamps.find(sequence) }
+    }
+
+    /// Reads the receipt of a report that says that `lost` of the packets were lost, 0 to 1.
+    ///
+    /// # Errors
+    /// [`Contradiction`] where it names a packet that it did not get, or has too often not got what it says it got.
+    pub(crate) fn read(&mut self, asked: &Asked, receipt: &Receipt, lost: f64) -> Result<(), Contradiction> {
+        let admitted = core::mem::replace(&mut self.lost, lost).max(lost);
+        match (asked.stamp, receipt.stamp) {
+            (Some(left), Some(said)) if left != said => return Err(Contradiction),
+            (None, Some(_)) => return Err(Contradiction),
+            (None, None) => return Ok(()),
+            (Some(_), Some(_)) => self.doubt -= admitted + Self::BENEFIT,
+            (Some(_), None) => self.doubt += 1.0 - admitted - Self::BENEFIT,
+        }
+        self.doubt = self.doubt.max(0.0);
+        if self.doubt > Self::LIMIT { Err(Contradiction) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One whose packets 0 to 999 have left, 100 since the last request.
+    fn receipts(seed: u64) -> Receipts {
+        let mut receipts = Receipts::new(seed);
+        (0..1000).for_each(|number| receipts.on_media(number, stamp(number)));
+        receipts
+    }
+
+    fn stamp(number: u16) -> NtpTime {
+        NtpTime::from_bits(u64::from(number) * 0x1234_5678)
+    }
+
+    fn answer(asked: &Asked, arrived: bool) -> Receipt {
+        let stamp = stamp(asked.request.sequence).as_bits() as u32;
+        Receipt { nonce: asked.request.nonce, arrived: 0, stamp: arrived.then_some(stamp) }
+    }
+
+    /// Questions until the answers are not believed, of 1000, where so many of 100 packets arrive and the share `admitted` is
+    /// said to be lost.
+    fn believed(arriving: u16, admitted: f64) -> usize {
+        let mut receipts = receipts(7);
+        (0..1000)
+            .take_while(|_| {
+                let asked = receipts.ask(900, 1000);
+                assert!((644..900).contains(&asked.request.sequence), "{asked:?}");
+                let arrived = asked.request.sequence * 37 % 100 < arriving;
+                receipts.read(&asked, &answer(&asked, arrived), admitted).is_ok()
+            })
+            .count()
+    }
+
+    #[test]
+    fn who_admits_its_losses_is_believed_and_who_hides_them_is_not() {
+        assert_eq!([(100, 0.0), (99, 0.0), (90, 0.1), (70, 0.3), (50, 0.5)].map(|(a, l)| believed(a, l)), [1000; 5]);
+        assert!(believed(14, 0.0) < 30 && believed(14, 0.05) < 30, "a policer's 86 %");
+        assert!(believed(50, 0.02) < 100);
+    }
+
+    #[test]
+    fn a_packet_that_never_left_or_another_sending_time_is_a_lie() {
+        let mut receipts = receipts(1);
+        let asked = receipts.ask(900, 1000);
+        let wrong = Receipt { stamp: Some(1), ..answer(&asked, true) };
+        assert_eq!(receipts.read(&asked, &wrong, 0.0), Err(Contradiction));
+        let never = Receipts::new(1).ask(0, 0);
+        assert_eq!(receipts.read(&never, &answer(&never, false), 0.0), Ok(()));
+        assert_eq!(receipts.read(&never, &answer(&never, true), 0.0), Err(Contradiction));
+    }
+
+    #[test]
+    fn where_much_has_left_since_the_last_request_what_both_ends_remember_is_asked_about() {
+        let mut receipts = receipts(3);
+        for _ in 0..100 {
+            let asked = receipts.ask(10, 1000);
+            assert!(asked.stamp.is_some(), "{asked:?}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Proof that a report comes from who received the media: an element behind a request and one behind its report.
+
+use alloc::vec::Vec;
+
+use super::WireError;
+use super::delay_report::OURS;
+use super::reader::Reader;
+
+/// Asks for a receipt, behind a request's first element: 12 bytes.
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8005`, a type that nobody else has |
+/// | 16 | 12, the length |
+/// | 32 | nonce: drawn for this request |
+/// | 16 | sequence number of the packet that is asked about; of the path, where a session has several |
+/// | 16 | 0 |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiptRequest {
+    /// Drawn for this request, so that nobody who did not see it can answer.
+    pub nonce: u32,
+    /// The packet that is asked about.
+    pub sequence: u16,
+}
+
+/// A receipt, behind all else in a report: 20 bytes.
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8006`, a type that nobody else has |
+/// | 16 | 20, the length |
+/// | 32 | the request's nonce |
+/// | 32 | packets that have arrived since the session began, each counted once; wraps |
+/// | 32 | whether the packet that was asked about arrived: 0 or 1 |
+/// | 32 | if so, the lower half of its sending time's NTP timestamp |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The request's nonce.
+    pub nonce: u32,
+    /// Packets that have arrived since the session began, each counted once; wraps.
+    pub arrived: u32,
+    /// The lower half of the NTP timestamp that the packet carried; `None` if it did not arrive.
+    pub stamp: Option<u32>,
+}
+
+const REQUEST_HEAD: u32 = (OURS as u32 | 5) << 16 | 12;
+const RECEIPT_HEAD: u32 = (OURS as u32 | 6) << 16 | 20;
+
+impl ReceiptRequest {
+    /// Appends the element.
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        for word in [REQUEST_HEAD, self.nonce, u32::from(self.sequence) << 16] {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
+    }
+
+    /// Reads the element, which is the last one; `None` where nothing stands there.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let found = reader.rest().len();
+        if found == 0 {
+            return Ok(None);
+        }
+        let head = reader.u32("receipt request")?;
+        let (nonce, sequence) = (reader.u32("nonce")?, reader.u16("sequence number")?);
+        reader.u16("padding")?;
+        if head != REQUEST_HEAD {
+            return Err(WireError::Extension { extension: "receipt request", found, need: 12 });
+        }
+        Ok(Some(Self { nonce, sequence }))
+    }
+}
+
+impl Receipt {
+    /// Appends the element.
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        let Self { nonce, arrived, stamp } = self;
+        for word in [RECEIPT_HEAD, nonce, arrived, u32::from(stamp.is_some()), stamp.unwrap_or(0)] {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
+    }
+
+    /// Reads the element, which is the last one; `None` where nothing stands there.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        let found = reader.rest().len();
+        if found == 0 {
+            return Ok(None);
+        }
+        let head = reader.u32("receipt")?;
+        let (nonce, arrived) = (reader.u32("nonce")?, reader.u32("packets arrived")?);
+        let (did_arrive, stamp) = (reader.u32("whether the packet arrived")?, reader.u32("sending time")?);
+        if head != RECEIPT_HEAD || did_arrive > 1 {
+            return Err(WireError::Extension { extension: "receipt", found, need: 20 });
+        }
+        Ok(Some(Self { nonce, arrived, stamp: (did_arrive == 1).then_some(stamp) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::{DelayReport, ReportRequest};
+
+    use super::*;
+
+    #[test]
+    fn a_receipt_and_its_request_stand_behind_all_else() {
+        let receipt = Some(ReceiptRequest { nonce: 0xCAFE_F00D, sequence: 0x1234 });
+        let bytes = ReportRequest { interval_start: 7, receipt }.to_bytes();
+        assert_eq!(bytes[8..], [0x80, 5, 0, 12, 0xCA, 0xFE, 0xF0, 0x0D, 0x12, 0x34, 0, 0]);
+        assert_eq!(ReportRequest::parse(&bytes), Ok(ReportRequest { interval_start: 7, receipt }));
+        for stamp in [None, Some(9)] {
+            let receipt = Some(Receipt { nonce: 5, arrived: 0xFFFF_FFFF, stamp });
+            let report = DelayReport { receipt, ..DelayReport::agreed(None) };
+            let bytes = report.to_bytes();
+            let said = if stamp.is_some() { [0, 0, 0, 1, 0, 0, 0, 9] } else { [0; 8] };
+            assert_eq!(bytes[12..24], [0x80, 6, 0, 20, 0, 0, 0, 5, 0xFF, 0xFF, 0xFF, 0xFF]);
+            assert_eq!(bytes[24..], said);
+            assert_eq!(DelayReport::parse(&bytes), Ok(report));
+            for end in 13..bytes.len() {
+                assert!(DelayReport::parse(&bytes[..end]).is_err());
+            }
+            assert!(DelayReport::parse(&[&bytes[..], &bytes[12..]].concat()).is_err(), "one is enough");
+        }
+    }
+}

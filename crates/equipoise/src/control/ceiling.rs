@@ -1,0 +1,73 @@
+use crate::units::Rate;
+
+/// The rate at which a path was last found full, and how far beyond it a law may go with the next report.
+///
+/// A path that carries nobody else's traffic says nothing of its capacity until it is exceeded: its delay is constant below and
+/// grows without end above. What can be known is what came through while it was full. Below that a law may take
+/// strides; near it, small ones; well beyond, steps that grow while nothing happens, as the path has become wider. Ours.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ceiling {
+    full_bps: Option<f64>,
+    /// Steps taken well beyond it since the path was last full.
+    steps: i32,
+}
+
+impl Ceiling {
+    /// From this share of the ceiling on it is near, and up to that.
+    const NEAR: f64 = 0.95;
+    const BEYOND: f64 = 1.05;
+    /// A step near it, as a share of the rate; each further one beyond is twice as large.
+    const STEP: f64 = 0.01;
+    /// How often it is doubled: to 8 %, which doubles the rate with nine reports and overfills little.
+    const LARGEST: i32 = 3;
+
+    /// The path was found full at a sending rate of `sent_bps`, of which it delivered so much.
+    pub fn on_full(&mut self, delivered: Option<Rate>, sent_bps: f64) {
+        let full = delivered.map_or(sent_bps, |rate| rate.as_bps_f64().min(sent_bps));
+        (self.full_bps, self.steps) = (Some(full), 0);
+    }
+
+    /// A rate was decided upon, not below the one before, after a report that shows no sign of a full path.
+    pub fn on_raised(&mut self, to_bps: f64) {
+        if self.full_bps.is_some_and(|full| to_bps > full * Self::BEYOND) {
+            self.steps = (self.steps + 1).min(Self::LARGEST);
+        }
+    }
+
+    /// The highest rate that may follow `now_bps`, both in bit/s: at most twice as much.
+    pub fn most_bps(&self, now_bps: f64) -> f64 {
+        let near = self.full_bps.map_or(f64::INFINITY, |full| full * Self::NEAR);
+        let step = libm::ldexp(Self::STEP, self.steps.clamp(0, Self::LARGEST));
+        (now_bps * (1.0 + step)).max(near).min(2.0 * now_bps)
+    }
+
+    /// The rate at which the path was last found full, in bit/s; `None` if it never was.
+    pub const fn full_bps(&self) -> Option<f64> {
+        self.full_bps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, a law saws through a full queue for ever: it doubles where it went wrong the last time.
+    #[test]
+    fn strides_end_below_the_rate_at_which_the_path_was_full_and_steps_lead_beyond() {
+        let mut ceiling = Ceiling::default();
+        assert_eq!(ceiling.most_bps(1e6), 2e6, "nothing is known");
+        ceiling.on_full(Some(Rate::from_bps(2_000_000)), 3e6);
+        assert_eq!(ceiling.most_bps(0.5e6), 1e6);
+        assert_eq!(ceiling.most_bps(1.5e6), 1.9e6);
+        let mut rate = 1.9e6;
+        let rates = [(); 20].map(|()| {
+            rate = ceiling.most_bps(rate);
+            ceiling.on_raised(rate);
+            rate
+        });
+        assert!((rates[0] - 1.919e6).abs() < 1.0 && (rates[9] / rates[8] - 1.01).abs() < 1e-9, "{rates:?}");
+        assert!((rates[19] / rates[18] - 1.08).abs() < 1e-9, "a path that has become wider is found before long");
+        ceiling.on_full(None, 5e6);
+        assert_eq!((ceiling.full_bps(), ceiling.most_bps(5e6)), (Some(5e6), 5.05e6));
+    }
+}
