@@ -48,11 +48,11 @@ fn rtcp_report_parse(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn sequence_tracker(bencher: Bencher<'_, '_>) {
-    let mut tracker = SequenceTracker::new(0);
+    let mut tracker = SequenceTracker::new(0, Instant::ZERO);
     let mut sequence = 0u16;
     bencher.bench_local(|| {
         sequence = sequence.wrapping_add(1);
-        tracker.push(sequence)
+        tracker.push(sequence, Instant::ZERO + Span::from_micros(i64::from(sequence)))
     });
 }
 

@@ -30,7 +30,8 @@ pub(super) struct Path {
     pub(super) has_told: bool,
     /// How long what it has sent since the last split takes at its rate.
     served: Span,
-    next_sequence: u16,
+    /// Its lower half is what the next packet carries.
+    next_number: u32,
     pub(super) counts: Counts,
     /// Its delay in this period, and what else reports have told of it.
     pool: PeriodDelay,
@@ -77,7 +78,7 @@ impl Path {
             begun: start,
             has_told: false,
             served: Span::ZERO,
-            next_sequence: first,
+            next_number: u32::from(first),
             counts: Counts::default(),
             pool: PeriodDelay::default(),
             told: Told::default(),
@@ -186,15 +187,15 @@ impl Path {
     /// A packet left on it. Gives how late it was, where that made the schedule start anew.
     pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sent: Sent) -> Option<Span> {
         self.counts.add(sent);
-        self.exchange.on_media(now, sent.size, u64::from(self.next_sequence));
+        self.exchange.on_media(now, sent.size, u64::from(self.next_number));
         self.served = self.served + self.pacer.rate().time_to_send(sent.size).unwrap_or(Span::ZERO);
         self.pacer.on_departure(now, sent.size)
     }
 
     /// The place of its next packet.
     pub(super) const fn next_subflow(&mut self) -> Subflow {
-        let sequence = self.next_sequence;
-        self.next_sequence = sequence.wrapping_add(1);
+        let sequence = self.next_number as u16;
+        self.next_number = self.next_number.wrapping_add(1);
         Subflow { id: self.id.0, sequence }
     }
 

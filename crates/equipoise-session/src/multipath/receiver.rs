@@ -12,7 +12,7 @@ use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
 use crate::{DropReason, Endpoint, Event, Input, Output, PathId, Wake, WakeReason};
 use equipoise::measure::{Arrival, SequenceTracker};
-use equipoise::units::{Instant, ReceiverClock, Size, Span};
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
 /// The receiving end of a session over several paths: measures each, answers its requests, and gives out what comes in the
 /// order in which it was sent, each packet once.
@@ -110,31 +110,35 @@ impl Receiver {
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
         let id = PathId(place.id);
         let subflow = self.subflow(now, id)?;
-        let (_, follows) = subflow.reception.count(place.sequence)?;
+        let (_, follows) = subflow.reception.count(place.sequence, sent)?;
         subflow.hears(now);
         subflow.reception.measure(place.sequence, ntp, (sent, delay));
         self.outbox.about(Some(id));
-        let sequence = self.ordered(header.sequence, follows)?;
+        let sequence = self.ordered(header.sequence, sent, follows)?;
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 
-    /// A packet's number in the whole stream, counted on over the wraps. `follows` says that it goes on where its path was.
-    fn ordered(&mut self, sequence: u16, follows: bool) -> Result<u64, DropReason> {
+    /// The number in the whole stream of a packet that left at `sent`, counted on over the wraps. `follows` says that it goes on
+    /// where its path was.
+    fn ordered(&mut self, sequence: u16, sent: Instant<SenderClock>, follows: bool) -> Result<u64, DropReason> {
         let Some(order) = &mut self.order else {
-            return Ok(self.order.insert(SequenceTracker::of_paths(sequence)).highest());
+            return Ok(self.order.insert(SequenceTracker::of_paths(sequence, sent)).highest());
         };
         let far = (sequence.wrapping_sub(order.highest() as u16) as i16).unsigned_abs();
         if !follows && u64::from(far) >= SequenceTracker::WINDOW {
             // The sender began anew, and this is the first path to say so.
-            order.restart(sequence);
-            return Ok(order.highest());
+            self.reorder.begin_anew();
+            return Ok(order.restart(sequence));
         }
-        match order.push(sequence) {
-            Arrival::New(sequence) | Arrival::Restarted(sequence) => Ok(sequence),
+        match order.push(sequence, sent) {
+            Arrival::New(sequence) => Ok(sequence),
+            Arrival::Restarted(sequence) => {
+                self.reorder.begin_anew();
+                Ok(sequence)
+            }
             Arrival::Duplicate => Err(DropReason::Duplicate),
-            Arrival::Invalid => Err(DropReason::Implausible),
         }
     }
 

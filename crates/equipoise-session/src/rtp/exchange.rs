@@ -306,7 +306,7 @@ impl Exchange {
         }
         let last = self.asked.back().map_or(Sent::default(), |last| last.entered);
         let before = self.asked.back().map_or(0, |last| last.next_sequence);
-        let receipt = self.receipts.as_mut().map(|receipts| receipts.ask(before as u16, self.next_sequence as u16));
+        let receipt = self.receipts.as_mut().map(|receipts| receipts.ask(before as u32, self.next_sequence as u32));
         let extension = ReportRequest {
             interval_start: NtpTime::from_instant(self.interval_start).middle(),
             receipt: receipt.map(|asked| asked.request),

@@ -1,6 +1,7 @@
 //! What broken networks do to a session, in virtual time: each fault with many seeds. The command's tests do the same to real
 //! sockets across namespaces, with one seed.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -9,7 +10,7 @@ use rand_distr::{Distribution, StandardUniform};
 use super::two_ends::{EPOCH, MILLI, Passing, TwoEnds};
 use super::{Delays, Payload, Sender, SenderConfig, StreamConfig};
 use crate::{Endpoint as _, Event, Input};
-use equipoise::control::find;
+use equipoise::control::{Cbr, find};
 use equipoise::random::generator;
 use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, Size, Span};
 use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
@@ -183,5 +184,33 @@ fn an_outage_of_ten_seconds_ends_no_session() {
         assert!(told.rates[24..35].iter().all(|rate| *rate <= MIN * 1.01), "seed {seed}: {:?}", told.rates);
         let high = told.rates[37..].iter().position(|rate| *rate > 2.0 * MIN);
         assert!(high.is_some_and(|high| high <= 20), "seed {seed}: {:?}", told.rates);
+    }
+}
+
+/// If it fails, an outage of more than 3000 packets is a hole in the stream that its reader is not told of, and a loss of 65 536
+/// packets more or less.
+#[test]
+fn an_outage_of_any_number_of_packets_is_told_to_the_reader_and_counted() {
+    for millis in [500, 4300, 6800] {
+        let lost = |at: u64| (SECOND..SECOND + millis * MILLI).contains(&at);
+        let path = move |passing: &Passing| if lost(passing.at) { vec![] } else { vec![WAY] };
+        let cbr = || Box::new(Cbr::new(Rate::from_bps(80_000_000)));
+        let mut ends = TwoEnds::between(Delays::Queueing, Payload::Generated, cbr(), path);
+        ends.run_until(2000 + millis);
+        let sent = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
+        let missing = sent.clone().filter(|(at, _)| lost(*at)).count() as u64;
+        assert!(missing.abs_diff(10 * millis) < 20, "{missing}");
+        let told = ends.events.iter().rev().find_map(|(_, event)| match event {
+            Event::ReportApplied { lost, .. } => Some(*lost),
+            _ => None,
+        });
+        assert_eq!(told, Some(missing), "{millis} ms");
+        let numbers = |is: fn(&Event) -> Option<u64>| ends.events.iter().filter_map(move |(_, event)| is(event));
+        let sent = numbers(|event| if let Event::MediaSent { sequence, .. } = event { Some(*sequence) } else { None });
+        let came =
+            numbers(|event| if let Event::MediaReceived { sequence, .. } = event { Some(*sequence) } else { None });
+        let (first, last) = (sent.clone().min().expect("media"), sent.max().expect("media"));
+        let (first_came, last_came) = (came.clone().min().expect("media"), came.max().expect("media"));
+        assert!((last - first).abs_diff(last_came - first_came) < 200, "{millis} ms: the numbers go on");
     }
 }

@@ -83,13 +83,13 @@ impl Receipts {
     ///
     /// A packet from before the last request has arrived by now, or will not, and the receiver remembers no more than this end:
     /// so it is one of the last before that, or, where many left since, of the older half of those remembered.
-    pub(crate) fn ask(&mut self, before: u16, next: u16) -> Asked {
-        let since = next.wrapping_sub(before).min(Stamps::KEPT / 2);
-        let span = u32::from(Stamps::KEPT / 2 - 1);
-        let back = 1 + (u64::from(self.random.next_u32()) * u64::from(span) >> 32) as u16;
-        let sequence = next.wrapping_sub(since).wrapping_sub(back);
-        let request = ReceiptRequest { nonce: self.random.next_u32(), sequence };
-        Asked { request, stamp: self.stamps.find(sequence) }
+    pub(crate) fn ask(&mut self, before: u32, next: u32) -> Asked {
+        let half = u32::from(Stamps::KEPT / 2);
+        let since = next.wrapping_sub(before).min(half);
+        let back = 1 + (u64::from(self.random.next_u32()) * u64::from(half - 1) >> 32) as u32;
+        let number = next.wrapping_sub(since).wrapping_sub(back);
+        let request = ReceiptRequest { nonce: self.random.next_u32(), number };
+        Asked { request, stamp: self.stamps.find(number as u16) }
     }
 
     /// Reads the receipt of a report that says that `lost` of the packets were lost, 0 to 1.
@@ -126,19 +126,19 @@ mod tests {
     }
 
     fn answer(asked: &Asked, arrived: bool) -> Receipt {
-        let stamp = stamp(asked.request.sequence).as_bits() as u32;
+        let stamp = stamp(asked.request.number as u16).as_bits() as u32;
         Receipt { nonce: asked.request.nonce, arrived: 0, stamp: arrived.then_some(stamp) }
     }
 
     /// Questions until the answers are not believed, of 1000, where so many of 100 packets arrive and the share `admitted` is
     /// said to be lost.
-    fn believed(arriving: u16, admitted: f64) -> usize {
+    fn believed(arriving: u32, admitted: f64) -> usize {
         let mut receipts = receipts(7);
         (0..1000)
             .take_while(|_| {
                 let asked = receipts.ask(900, 1000);
-                assert!((644..900).contains(&asked.request.sequence), "{asked:?}");
-                let arrived = asked.request.sequence * 37 % 100 < arriving;
+                assert!((644..900).contains(&asked.request.number), "{asked:?}");
+                let arrived = asked.request.number * 37 % 100 < arriving;
                 receipts.read(&asked, &answer(&asked, arrived), admitted).is_ok()
             })
             .count()

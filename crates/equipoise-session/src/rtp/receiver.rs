@@ -118,7 +118,10 @@ impl Receiver {
         // Packets of this session carry their sending time; one that does not is not of this session.
         let ntp = header.send_time.ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
-        let (sequence, _) = self.reception.count(header.sequence)?;
+        let (sequence, follows) = self.reception.count(header.sequence, sent)?;
+        if !follows {
+            self.reorder.begin_anew();
+        }
         self.reception.measure(header.sequence, ntp, (sent, delay));
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.reception.pair_up(sequence, sent, now, size);

@@ -128,18 +128,17 @@ impl Reception {
         }
     }
 
-    /// A media packet came that carries `sequence`: its number, counted on over the wraps, and whether the numbers
-    /// follow those before.
-    pub(crate) fn count(&mut self, sequence: u16) -> Result<(u64, bool), DropReason> {
+    /// A media packet came that carries `sequence` and left at `sent`: its number, counted on over the wraps, and whether the
+    /// numbers follow those before.
+    pub(crate) fn count(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Result<(u64, bool), DropReason> {
         let Some(tracker) = &mut self.tracker else {
-            let tracker = self.tracker.insert(SequenceTracker::new(sequence));
+            let tracker = self.tracker.insert(SequenceTracker::new(sequence, sent));
             return Ok((tracker.highest(), true));
         };
-        match tracker.push(sequence) {
+        match tracker.push(sequence, sent) {
             Arrival::New(sequence) => Ok((sequence, true)),
             Arrival::Restarted(sequence) => Ok((sequence, false)),
             Arrival::Duplicate => Err(DropReason::Duplicate),
-            Arrival::Invalid => Err(DropReason::Implausible),
         }
     }
 
@@ -195,6 +194,9 @@ impl Reception {
             return Ok(None);
         }
         let request = ReportRequest::parse(report.extension).map_err(|_| DropReason::Malformed)?;
+        if let (Some(tracker), Some(asked)) = (&mut self.tracker, request.receipt) {
+            tracker.align(asked.number);
+        }
         let (delay, least) = self.interval(request, times, cut);
         // The next request will carry this one's time or a later one.
         self.delays.forget_until(times.sent);
@@ -214,7 +216,7 @@ impl Reception {
     }
 
     fn receipt(&self, asked: ReceiptRequest) -> Receipt {
-        Receipt { nonce: asked.nonce, arrived: self.arrived, stamp: self.stamps.find(asked.sequence) }
+        Receipt { nonce: asked.nonce, arrived: self.arrived, stamp: self.stamps.find(asked.number as u16) }
     }
 
     /// The delay of the interval that a request asks about, and the least.

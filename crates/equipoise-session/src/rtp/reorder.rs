@@ -55,8 +55,6 @@ pub(crate) struct ReorderBuffer {
 impl ReorderBuffer {
     /// Buffers that are kept for use again.
     const SPARE: usize = 64;
-    /// A number this far ahead of what is waited for starts a new order: the sender began anew.
-    const FAR: u64 = 1 << 15;
 
     pub(crate) const fn new(config: ReorderConfig) -> Self {
         Self {
@@ -100,11 +98,7 @@ impl ReorderBuffer {
             self.ready.push_back((0, payload));
             return true;
         }
-        let reference = self.next.or_else(|| self.early.keys().next().copied()).unwrap_or(sequence);
-        if sequence.abs_diff(reference) >= Self::FAR {
-            self.flush();
-            self.next = None;
-        } else if self.next.is_some_and(|next| sequence < next) {
+        if self.next.is_some_and(|next| sequence < next) {
             return false;
         }
         let mut payload = self.spare.pop().unwrap_or_default();
@@ -114,6 +108,12 @@ impl ReorderBuffer {
         self.early.insert(sequence, (now, payload));
         self.release(now);
         true
+    }
+
+    /// The sender's numbers begin anew: what is there is given out, and nothing is missing before what follows.
+    pub(crate) fn begin_anew(&mut self) {
+        self.flush();
+        self.next = None;
     }
 
     /// When a missing packet is waited for no longer.

@@ -13,14 +13,13 @@ use super::reader::Reader;
 /// | 16 | `0x8005`, a type that nobody else has |
 /// | 16 | 12, the length |
 /// | 32 | nonce: drawn for this request |
-/// | 16 | sequence number of the packet that is asked about; of the path, where a session has several |
-/// | 16 | 0 |
+/// | 32 | number of the packet that is asked about, whose lower half is its sequence number; of the path, where a session has several |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptRequest {
     /// Drawn for this request, so that nobody who did not see it can answer.
     pub nonce: u32,
-    /// The packet that is asked about.
-    pub sequence: u16,
+    /// The packet that is asked about, by the sender's count: its lower half is the sequence number that the packet carried.
+    pub number: u32,
 }
 
 /// A receipt, behind all else in a report: 20 bytes.
@@ -49,7 +48,7 @@ const RECEIPT_HEAD: u32 = (OURS as u32 | 6) << 16 | 20;
 impl ReceiptRequest {
     /// Appends the element.
     pub(super) fn write(self, out: &mut Vec<u8>) {
-        for word in [REQUEST_HEAD, self.nonce, u32::from(self.sequence) << 16] {
+        for word in [REQUEST_HEAD, self.nonce, self.number] {
             out.extend_from_slice(&word.to_be_bytes());
         }
     }
@@ -61,12 +60,11 @@ impl ReceiptRequest {
             return Ok(None);
         }
         let head = reader.u32("receipt request")?;
-        let (nonce, sequence) = (reader.u32("nonce")?, reader.u16("sequence number")?);
-        reader.u16("padding")?;
+        let (nonce, number) = (reader.u32("nonce")?, reader.u32("packet's number")?);
         if head != REQUEST_HEAD {
             return Err(WireError::Extension { extension: "receipt request", found, need: 12 });
         }
-        Ok(Some(Self { nonce, sequence }))
+        Ok(Some(Self { nonce, number }))
     }
 }
 
@@ -103,9 +101,9 @@ mod tests {
 
     #[test]
     fn a_receipt_and_its_request_stand_behind_all_else() {
-        let receipt = Some(ReceiptRequest { nonce: 0xCAFE_F00D, sequence: 0x1234 });
+        let receipt = Some(ReceiptRequest { nonce: 0xCAFE_F00D, number: 0x0005_1234 });
         let bytes = ReportRequest { interval_start: 7, receipt }.to_bytes();
-        assert_eq!(bytes[8..], [0x80, 5, 0, 12, 0xCA, 0xFE, 0xF0, 0x0D, 0x12, 0x34, 0, 0]);
+        assert_eq!(bytes[8..], [0x80, 5, 0, 12, 0xCA, 0xFE, 0xF0, 0x0D, 0, 5, 0x12, 0x34]);
         assert_eq!(ReportRequest::parse(&bytes), Ok(ReportRequest { interval_start: 7, receipt }));
         for stamp in [None, Some(9)] {
             let receipt = Some(Receipt { nonce: 5, arrived: 0xFFFF_FFFF, stamp });

@@ -1,23 +1,30 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Follows the sequence numbers of one RTP source: wraps, reordering, duplicates, restarts and loss.
+use crate::units::{Instant, SenderClock, Span};
+
+/// Follows the sequence numbers of one RTP source: wraps, reordering, duplicates, outages and loss.
 ///
-/// Source: RFC 3550, App. A.1 (validation, cycles, restart) and A.3 (loss), with a window of the last
-/// [`SequenceTracker::WINDOW`] numbers beside them, or [`SequenceTracker::PATHS_WINDOW`], so that a duplicate is told from a late packet. Probation is left to
-/// the session, which knows whether its peer's SSRC was agreed on beforehand.
+/// Source: RFC 3550, App. A.1 (cycles) and A.3 (loss), with a window of the last [`SequenceTracker::WINDOW`] numbers beside them,
+/// or [`SequenceTracker::PATHS_WINDOW`], so that a duplicate is told from a late packet. RFC 3550 takes a jump of 3000 numbers
+/// for another source, as it knows nothing else of it; here packets say when they left. What left later has a higher number,
+/// however far ahead, so that an outage of up to 65 535 packets is counted as what it is; of a longer one the sender tells
+/// ([`SequenceTracker::align`]). Only numbers that no source could have used up in the time between are a restart. Probation is
+/// left to the session, which knows whether its peer's SSRC was agreed on beforehand.
 #[derive(Clone, Debug)]
 pub struct SequenceTracker {
     /// Extended number of the first packet, and of the highest.
     base: u64,
     highest: u64,
-    /// A jump ahead of so much or more is not loss, and a packet so far behind or further not late.
-    too_far: (u16, u16),
-    /// The 16-bit number that, if it comes next, shows that the source restarted.
-    restart_at: Option<u16>,
+    /// When the highest left.
+    newest: Instant<SenderClock>,
+    /// What left later than the highest and is less than this behind it is a copy, which another path had to wait for.
+    copies: u64,
+    /// By how much the sender's count is ahead of this one; `None` before it has told.
+    ahead: Option<u64>,
     /// Bit `n mod` its length stands for the extended number n, of those up to `highest`.
     seen: Vec<u64>,
-    /// Packets that RFC 3550 counts as received: all but invalid ones, duplicates included.
+    /// Packets that RFC 3550 counts as received, duplicates included.
     received: u64,
     /// Expected and received at the last report.
     reported: (u64, u64),
@@ -30,8 +37,6 @@ pub enum Arrival {
     New(u64),
     /// Seen before, or so old that it cannot be told.
     Duplicate,
-    /// A jump that is neither loss nor reordering; not counted unless the next packet confirms a restart.
-    Invalid,
     /// The source restarted with this packet; its extended number follows on the old ones.
     Restarted(u64),
 }
@@ -53,30 +58,29 @@ impl SequenceTracker {
     /// The same where packets come on several paths, of which one may be seconds slower: 16384 packets of 500 bytes are 6 s of
     /// 10 Mbit/s.
     pub const PATHS_WINDOW: u64 = 1 << 14;
-    /// A jump ahead of more than this is not loss (RFC 3550, App. A.1).
-    const MAX_DROPOUT: u16 = 3000;
-    /// A packet up to this far behind is late, not a restart (RFC 3550, App. A.1; here as far as the window reaches).
-    const MAX_MISORDER: u16 = Self::WINDOW as u16;
+    /// A jump ahead of less than this is loss in any case (RFC 3550, App. A.1).
+    const MAX_DROPOUT: u64 = 3000;
+    /// No source sends faster than a packet in this time: 10 Gbit/s of the common size. Ours.
+    const LEAST_GAP: Span = Span::from_micros(1);
 
-    /// A stream whose first packet carries `first`.
-    pub fn new(first: u16) -> Self {
-        Self::with((Self::MAX_DROPOUT, Self::MAX_MISORDER), Self::WINDOW, first)
-    }
-
-    fn with(too_far: (u16, u16), window: u64, first: u16) -> Self {
-        // Starting in cycle 1 keeps a packet from before the first representable.
-        let base = u64::from(first) + (1 << 16);
-        let seen = vec![0; window as usize / 64];
-        let mut tracker = Self { base, highest: base, too_far, restart_at: None, seen, received: 1, reported: (0, 0) };
-        tracker.mark(base);
-        tracker
+    /// A stream whose first packet carries `first` and left at `sent`.
+    pub fn new(first: u16, sent: Instant<SenderClock>) -> Self {
+        Self::with((Self::WINDOW, 0), first, sent)
     }
 
     /// The same for packets that come on several paths, of which each is tracked by itself.
-    ///
-    /// What another tracker has let pass is lost or late, however far: a slow path's packets are no restart.
-    pub fn of_paths(first: u16) -> Self {
-        Self::with((1 << 15, 1 << 15), Self::PATHS_WINDOW, first)
+    pub fn of_paths(first: u16, sent: Instant<SenderClock>) -> Self {
+        Self::with((Self::PATHS_WINDOW, Self::PATHS_WINDOW), first, sent)
+    }
+
+    fn with((window, copies): (u64, u64), first: u16, sent: Instant<SenderClock>) -> Self {
+        // Starting in cycle 1 keeps a packet from before the first representable.
+        let base = u64::from(first) + (1 << 16);
+        let seen = vec![0; window as usize / 64];
+        let mut tracker =
+            Self { base, highest: base, newest: sent, copies, ahead: None, seen, received: 1, reported: (0, 0) };
+        tracker.mark(base);
+        tracker
     }
 
     /// The highest number so far.
@@ -84,43 +88,64 @@ impl SequenceTracker {
         self.highest
     }
 
-    /// A further packet carries `sequence`.
-    pub fn push(&mut self, sequence: u16) -> Arrival {
-        let ahead = sequence.wrapping_sub(self.highest as u16);
-        if ahead != 0 && ahead < self.too_far.0 {
-            let extended = self.advance(u64::from(ahead));
-            return Arrival::New(extended);
-        }
-        let behind = 0u16.wrapping_sub(ahead);
-        if behind < self.too_far.1 {
-            self.restart_at = None;
-            self.received += 1;
-            let extended = self.highest.saturating_sub(u64::from(behind));
-            if u64::from(behind) >= self.window() || !self.mark(extended) {
-                return Arrival::Duplicate;
+    /// A further packet carries `sequence` and left at `sent`.
+    pub fn push(&mut self, sequence: u16, sent: Instant<SenderClock>) -> Arrival {
+        let ahead = u64::from(sequence.wrapping_sub(self.highest as u16));
+        let passed = sent - self.newest;
+        let behind = (1 << 16) - ahead;
+        // What a small difference means, the numbers say; what a large one means, the time of departure.
+        let is_ahead = if ahead < 1 << 15 {
+            ahead < Self::MAX_DROPOUT || passed > Span::ZERO
+        } else {
+            behind > self.copies && passed > Span::ZERO
+        };
+        if ahead != 0 && is_ahead {
+            self.newest = self.newest.max(sent);
+            if ahead >= Self::MAX_DROPOUT && passed / Self::LEAST_GAP < i64::try_from(ahead).ok() {
+                return Arrival::Restarted(self.restart(sequence));
             }
-            self.base = self.base.min(extended);
-            return Arrival::New(extended);
+            return Arrival::New(self.advance(ahead));
         }
-        if self.restart_at == Some(sequence) {
-            // Two in a row: the source started anew.
-            self.restart(sequence);
-            return Arrival::Restarted(self.base);
+        let behind = behind % (1 << 16);
+        self.received += 1;
+        let extended = self.highest.saturating_sub(behind);
+        if behind >= self.window() || !self.mark(extended) {
+            return Arrival::Duplicate;
         }
-        self.restart_at = Some(sequence.wrapping_add(1));
-        Arrival::Invalid
+        self.base = self.base.min(extended);
+        Arrival::New(extended)
     }
 
-    /// The source started anew with `sequence`. Its numbers go on behind the old ones, as if nothing were lost.
-    pub fn restart(&mut self, sequence: u16) {
-        self.restart_at = None;
+    /// The sender tells its own count of a packet that carries the lower 16 bits of it, and that was sent a short while ago: an
+    /// outage of more than 65 535 packets shows as a difference of whole cycles.
+    pub fn align(&mut self, count: u32) {
+        let near = (count as u16).wrapping_sub(self.highest as u16).cast_signed();
+        let here = self.highest.saturating_add_signed(i64::from(near));
+        let ahead = u64::from(count).wrapping_sub(here) & 0xFFFF_FFFF;
+        let Some(before) = self.ahead.replace(ahead) else { return };
+        // Less than half of the 32 bits ahead, or else it has gone back.
+        let more = ahead.wrapping_sub(before) & 0xFFFF_FFFF;
+        if more < 1 << 31 {
+            self.highest += more & !0xFFFF;
+            self.ahead = Some(before);
+            if more >= 1 << 16 {
+                self.seen.fill(0);
+            }
+        }
+    }
+
+    /// The source started anew with `sequence`. Its numbers go on behind the old ones, as if nothing were lost. Returns its
+    /// extended number.
+    pub fn restart(&mut self, sequence: u16) -> u64 {
         let cycles = (self.highest >> 16) + 1;
         self.base = (cycles << 16) + u64::from(sequence);
         self.highest = self.base;
+        self.ahead = None;
         self.seen.fill(0);
         self.mark(self.highest);
         self.received = 1;
         self.reported = (0, 0);
+        self.base
     }
 
     /// The losses since the previous call, which begins the next interval.
@@ -141,7 +166,6 @@ impl SequenceTracker {
     }
 
     fn advance(&mut self, by: u64) -> u64 {
-        self.restart_at = None;
         self.received += 1;
         if by >= self.window() {
             self.seen.fill(0);
@@ -187,83 +211,108 @@ mod tests {
 
     use super::*;
 
-    fn feed(tracker: &mut SequenceTracker, sequences: impl IntoIterator<Item = u16>) {
-        sequences.into_iter().for_each(|sequence| {
-            tracker.push(sequence);
+    const MILLI: Span = Span::from_millis(1);
+
+    /// Packet `number` of a source that sends one a millisecond.
+    fn push(tracker: &mut SequenceTracker, number: u64) -> Arrival {
+        tracker.push(number as u16, Instant::ZERO + MILLI * number as i64)
+    }
+
+    fn tracker(first: u64) -> SequenceTracker {
+        SequenceTracker::new(first as u16, Instant::ZERO + MILLI * first as i64)
+    }
+
+    fn feed(tracker: &mut SequenceTracker, numbers: impl IntoIterator<Item = u64>) {
+        numbers.into_iter().for_each(|number| {
+            push(tracker, number);
         });
     }
 
     /// A path that is two seconds slower than the other delivers packets far behind, in rows.
     #[test]
-    fn on_several_paths_what_is_far_behind_is_late_and_never_a_restart() {
-        let mut tracker = SequenceTracker::of_paths(5000);
-        assert_eq!(tracker.push(9000), Arrival::New(9000 + (1 << 16)));
+    fn on_several_paths_what_is_far_behind_is_late() {
+        let mut tracker = SequenceTracker::of_paths(5000, Instant::ZERO + MILLI * 5000);
+        assert_eq!(push(&mut tracker, 9000), Arrival::New(9000 + (1 << 16)));
         for late in 5001..5010 {
-            assert_eq!(tracker.push(late), Arrival::New(u64::from(late) + (1 << 16)));
-            assert_eq!(tracker.push(late), Arrival::Duplicate);
+            assert_eq!(push(&mut tracker, late), Arrival::New(late + (1 << 16)));
+            assert_eq!(push(&mut tracker, late), Arrival::Duplicate);
         }
-        assert_eq!(tracker.push(8500), Arrival::New(8500 + (1 << 16)));
-        assert_eq!(tracker.push(8500), Arrival::Duplicate);
-        assert_eq!(tracker.push(25_000), Arrival::New(25_000 + (1 << 16)));
-        assert_eq!(tracker.push(25_000 - (1 << 14)), Arrival::Duplicate, "it cannot be told");
-        tracker.restart(100);
-        assert_eq!(tracker.push(101), Arrival::New(101 + (2 << 16)));
+        assert_eq!(push(&mut tracker, 8500), Arrival::New(8500 + (1 << 16)));
+        assert_eq!(push(&mut tracker, 25_000), Arrival::New(25_000 + (1 << 16)));
+        assert_eq!(push(&mut tracker, 25_000 - (1 << 14)), Arrival::Duplicate, "it cannot be told");
     }
 
     #[test]
     fn numbers_go_on_over_the_wrap() {
-        let mut tracker = SequenceTracker::new(65_534);
-        let Arrival::New(before) = tracker.push(65_535) else { panic!("in order") };
-        assert_eq!(tracker.push(0), Arrival::New(before + 1));
+        let mut tracker = tracker(65_534);
+        let Arrival::New(before) = push(&mut tracker, 65_535) else { panic!("in order") };
+        assert_eq!(push(&mut tracker, 65_536), Arrival::New(before + 1));
         assert_eq!(tracker.report().extended_highest, 0x0001_0000);
     }
 
     #[test]
     fn a_gap_is_loss_until_the_late_packet_fills_it() {
-        let mut tracker = SequenceTracker::new(1);
+        let mut tracker = tracker(1);
         feed(&mut tracker, [2, 3, 5]);
         assert_eq!(tracker.report(), LossInterval { fraction_lost: 51, cumulative_lost: 1, extended_highest: 5 });
-        assert!(matches!(tracker.push(4), Arrival::New(_)));
+        assert!(matches!(push(&mut tracker, 4), Arrival::New(_)));
         assert_eq!(tracker.report().cumulative_lost, 0);
     }
 
     #[test]
     fn a_duplicate_is_received_but_not_new_and_can_make_the_loss_negative() {
-        let mut tracker = SequenceTracker::new(7);
-        assert_eq!(tracker.push(7), Arrival::Duplicate);
+        let mut tracker = tracker(7);
+        assert_eq!(push(&mut tracker, 7), Arrival::Duplicate);
         feed(&mut tracker, [8]);
-        assert_eq!(tracker.push(7), Arrival::Duplicate);
+        assert_eq!(push(&mut tracker, 7), Arrival::Duplicate);
         assert_eq!(tracker.report().cumulative_lost, -2);
     }
 
+    /// If it fails, an outage of more than 3000 packets is a hole that nobody is told of.
     #[test]
-    fn one_wild_number_is_ignored_and_two_in_a_row_are_a_restart() {
-        let mut tracker = SequenceTracker::new(100);
-        assert_eq!(tracker.push(40_000), Arrival::Invalid);
-        assert!(matches!(tracker.push(101), Arrival::New(_)));
-        assert_eq!(tracker.push(40_000), Arrival::Invalid);
-        assert!(matches!(tracker.push(40_001), Arrival::Restarted(_)));
-        assert_eq!(tracker.report().cumulative_lost, 0, "a restart is not forty thousand losses");
+    fn an_outage_of_any_length_is_loss() {
+        for outage in [100, 2999, 3000, 5000, 32_767, 32_768, 43_000, 64_600, 65_000, 65_535, 68_000, 150_000, 400_000]
+        {
+            let mut tracker = tracker(100);
+            feed(&mut tracker, 101..300);
+            tracker.align(299);
+            let first = 300 + outage;
+            feed(&mut tracker, first..first + 100);
+            tracker.align(first as u32 + 50);
+            feed(&mut tracker, first + 100..first + 200);
+            let lost = tracker.report().cumulative_lost;
+            assert_eq!(u64::try_from(lost), Ok(outage), "an outage of {outage}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_source_could_have_used_up_are_a_restart() {
+        let mut tracker = tracker(100);
+        let at = |micros: i64| Instant::ZERO + MILLI * 100 + Span::from_micros(micros);
+        assert!(matches!(tracker.push(20_101, at(500)), Arrival::Restarted(_)));
+        assert!(matches!(tracker.push(20_102, at(1500)), Arrival::New(_)));
+        assert_eq!(tracker.report().cumulative_lost, 0, "a restart is not twenty thousand losses");
     }
 
     #[test]
     fn a_packet_from_before_the_first_is_late_and_not_lost() {
-        let mut tracker = SequenceTracker::new(10);
-        assert!(matches!(tracker.push(9), Arrival::New(_)));
+        let mut tracker = tracker(10);
+        assert!(matches!(push(&mut tracker, 9), Arrival::New(_)));
         assert_eq!(tracker.report().cumulative_lost, 0);
     }
 
     proptest! {
         #[test]
-        fn shuffled_and_doubled_within_the_window_every_number_is_new_once(start: u16, order in proptest::collection::vec(0u16..200, 1..400)) {
-            let mut tracker = SequenceTracker::new(start);
-            let mut seen = BTreeSet::from([0u16]);
+        fn shuffled_and_doubled_within_the_window_every_number_is_new_once(start: u16, order in proptest::collection::vec(0u64..200, 1..400)) {
+            let start = u64::from(start);
+            let mut tracker = tracker(start);
+            let mut seen = BTreeSet::from([0u64]);
             for offset in order {
-                let arrival = tracker.push(start.wrapping_add(offset));
+                let arrival = push(&mut tracker, start + offset);
                 prop_assert_eq!(matches!(arrival, Arrival::New(_)), seen.insert(offset));
             }
             let highest = seen.last().copied().unwrap_or(0);
-            let missing = i32::from(highest) + 1 - seen.len() as i32;
+            let missing = highest as i32 + 1 - seen.len() as i32;
             prop_assert!(tracker.report().cumulative_lost <= missing);
         }
     }
