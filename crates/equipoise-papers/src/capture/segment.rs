@@ -26,8 +26,12 @@ pub(super) struct Segment {
     pub(super) hop_limit: u8,
 }
 
+/// The Linux cooked header ends with the `EtherType`, whatever kind of device the frame comes from.
+const SLL_HEADER: usize = 16;
+const SLL_ETHER_TYPE: usize = 14;
 const SLL2: Linktype = Linktype(276);
 const SLL2_HEADER: usize = 20;
+const SLL2_ETHER_TYPE: usize = 0;
 const RAW: [Linktype; 4] = [Linktype(12), Linktype(101), Linktype::IPV4, Linktype::IPV6];
 const LOOPBACK: [Linktype; 2] = [Linktype::NULL, Linktype::LOOP];
 const LOOPBACK_HEADER: usize = 4;
@@ -92,7 +96,7 @@ fn segment(at_ns: i64, (from, to): (IpAddr, IpAddr), tcp: &TcpHeader, data: u32,
 fn offset(frame: &Frame<'_>) -> usize {
     match frame.link {
         Linktype::ETHERNET => 14,
-        Linktype::LINUX_SLL => 16,
+        Linktype::LINUX_SLL => SLL_HEADER,
         SLL2 => SLL2_HEADER,
         link if LOOPBACK.contains(&link) => LOOPBACK_HEADER,
         _ => 0,
@@ -104,12 +108,9 @@ fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'static str> 
     let data = frame.data;
     match frame.link {
         Linktype::ETHERNET => LaxPacketHeaders::from_ethernet(data).map_err(|_| SHORT),
-        Linktype::LINUX_SLL => LaxPacketHeaders::from_linux_sll(data).map_err(|_| SHORT),
-        SLL2 => {
-            let (header, rest) = data.split_at_checked(SLL2_HEADER).ok_or(SHORT)?;
-            let kind = header.first_chunk().map_or(0, |kind| u16::from_be_bytes(*kind));
-            Ok(LaxPacketHeaders::from_ether_type(EtherType(kind), rest))
-        }
+        // Not by etherparse's own reader, which refuses what comes from a loopback device (ARPHRD 772).
+        Linktype::LINUX_SLL => cooked(data, SLL_HEADER, SLL_ETHER_TYPE).ok_or(SHORT),
+        SLL2 => cooked(data, SLL2_HEADER, SLL2_ETHER_TYPE).ok_or(SHORT),
         link if RAW.contains(&link) => LaxPacketHeaders::from_ip(data).map_err(|_| SHORT),
         link if LOOPBACK.contains(&link) => {
             let (_, rest) = data.split_at_checked(LOOPBACK_HEADER).ok_or(SHORT)?;
@@ -117,4 +118,11 @@ fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'static str> 
         }
         _ => Err("a link type that is not known here"),
     }
+}
+
+/// What follows a Linux cooked header of this length, which has the `EtherType` at `ether_type`.
+fn cooked(data: &[u8], header: usize, ether_type: usize) -> Option<LaxPacketHeaders<'_>> {
+    let (header, rest) = data.split_at_checked(header)?;
+    let kind = header.get(ether_type..)?.first_chunk()?;
+    Some(LaxPacketHeaders::from_ether_type(EtherType(u16::from_be_bytes(*kind)), rest))
 }

@@ -269,6 +269,9 @@ fn other_links_and_ip_versions_are_read_and_strangers_counted() {
     vlan.extend(&plain[12..]);
     let mut sll = vec![0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     sll.extend(inner(&plain));
+    // As `tcpdump -i any -y LINUX_SLL` writes what passes the loopback device: ARPHRD 772.
+    let mut sll_loopback = vec![0, 0, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
+    sll_loopback.extend(inner(&plain));
     let mut sll2 = vec![8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0];
     sll2.extend(inner(&plain));
     let mut loopback = vec![2, 0, 0, 0];
@@ -276,8 +279,9 @@ fn other_links_and_ip_versions_are_read_and_strangers_counted() {
     let mut six = Vec::new();
     let builder = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv6([1; 16], [2; 16], 64).tcp(1, 2, 3, 4).ack(5);
     builder.write(&mut six, &[0; 10]).expect("a vector takes all");
-    let links = [(1, plain.clone()), (1, vlan), (113, sll), (276, sll2), (101, inner(&plain)), (0, loopback), (1, six)];
-    for (link, frame) in links {
+    let cooked = [(113, sll), (113, sll_loopback), (276, sll2)];
+    let links = [(1, plain.clone()), (1, vlan), (101, inner(&plain)), (0, loopback), (1, six)];
+    for (link, frame) in links.into_iter().chain(cooked) {
         let mut script = Script::new(Form::Micros, link);
         script.frame(0, &frame);
         let analysis = script.analyse(AckRule::Every);
@@ -335,6 +339,19 @@ fn a_compressed_capture_that_is_cut_off_gives_what_came_before() {
     let whole = script.analyse(AckRule::Pair);
     let cut = analyse(&packed[..packed.len() / 2], &Options::default()).expect("its beginning is there");
     assert!(cut.ended.is_some() && cut.frames > whole.frames / 10 && cut.frames < whole.frames, "{}", cut.frames);
+}
+
+/// A call over the loopback device, captured in the Linux cooked form: UDP, but not unreadable.
+#[test]
+fn a_cooked_capture_of_loopback_by_others_is_read() {
+    let default = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("EQUIPOISE_TEST_DATA").map_or(default, Into::into);
+    let Ok(file) = std::fs::File::open(folder.join("rtp/pcap/ndpi-freeswitch-sr-rr-sdes.pcap.gz")) else {
+        println!("skipped: test data (EQUIPOISE_TEST_DATA): a capture of loopback in {}", folder.display());
+        return;
+    };
+    let analysis = analyse(file, &Options::default()).expect("a capture");
+    assert!(analysis.frames > 0 && !analysis.skipped.contains_key("headers not captured"), "{:?}", analysis.skipped);
 }
 
 /// Cut off anywhere, a capture gives what lies before, and says that it ends there; nothing panics.
