@@ -1,4 +1,5 @@
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
+use std::sync::{Arc, OnceLock};
 
 use flate2::read::MultiGzDecoder;
 use pcap_parser::traits::PcapReaderIterator;
@@ -24,7 +25,11 @@ pub(super) struct Frames<'a> {
     nanos_per_tick: i64,
     /// Of pcapng: the interfaces of the section.
     interfaces: Vec<Interface>,
+    failed: Failure,
 }
+
+/// What reading failed with, once it has.
+type Failure = Arc<OnceLock<io::ErrorKind>>;
 
 #[derive(Clone, Copy)]
 struct Interface {
@@ -51,12 +56,14 @@ impl<'a> Frames<'a> {
         let whole = std::io::Cursor::new(magic.clone()).chain(source);
         let reader: Box<dyn Read + Send + 'a> =
             if magic == GZIP { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        let reader = create_reader(BUFFER, Whole(reader)).map_err(|error| match error {
-            PcapError::Eof => CaptureError::Empty,
-            PcapError::ReadError => CaptureError::Read(std::io::ErrorKind::InvalidData.into()),
-            _ => CaptureError::NotACapture,
+        let failed = Failure::default();
+        let reader = create_reader(BUFFER, Whole { source: reader, failed: Arc::clone(&failed) });
+        let reader = reader.map_err(|error| match (failed.get(), error) {
+            (Some(&kind), _) => CaptureError::Read(kind.into()),
+            (None, PcapError::Eof) => CaptureError::Empty,
+            (None, _) => CaptureError::NotACapture,
         })?;
-        Ok(Self { reader, link: Linktype::NULL, nanos_per_tick: 1000, interfaces: Vec::new() })
+        Ok(Self { reader, link: Linktype::NULL, nanos_per_tick: 1000, interfaces: Vec::new(), failed })
     }
 
     /// Gives all frames to `take`; says why it ended, where that was not the end of the file.
@@ -72,7 +79,7 @@ impl<'a> Frames<'a> {
                     position += length as u64;
                     self.reader.consume(length);
                 }
-                Err(PcapError::Eof) => return None,
+                Err(PcapError::Eof) => return self.failed.get().map(|kind| failure(*kind, position)),
                 Err(PcapError::Incomplete(_)) => {
                     if self.reader.reader_exhausted() || self.reader.refill().is_err() {
                         return Some(format!("cut off in the middle of a frame, at byte {position}"));
@@ -84,7 +91,6 @@ impl<'a> Frames<'a> {
                 Err(PcapError::BufferTooSmall) => {
                     return Some(format!("damaged at byte {position}: a frame of more than {BUFFER} bytes"));
                 }
-                Err(PcapError::ReadError) => return Some(format!("unreadable from byte {position} on")),
                 Err(_) => return Some(format!("damaged at byte {position}: what stands there is no frame")),
             }
         }
@@ -142,20 +148,32 @@ impl Interface {
     }
 }
 
-/// Reads whole buffers where there is that much: the parser takes a short read for the end.
-struct Whole<R>(R);
+/// Why reading ended behind the last whole frame.
+fn failure(kind: io::ErrorKind, position: u64) -> String {
+    match kind {
+        io::ErrorKind::UnexpectedEof => format!("cut off, its last whole frame ends at byte {position}"),
+        _ => format!("unreadable from byte {position} on"),
+    }
+}
+
+/// Reads whole buffers if there is that much: the parser takes a short read for the end.
+///
+/// To the parser a failure is the end of the file as well, because it would discard what it has not parsed yet.
+struct Whole<R> {
+    source: R,
+    failed: Failure,
+}
 
 impl<R: Read> Read for Whole<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
-        while filled < buffer.len() {
-            match self.0.read(&mut buffer[filled..]) {
+        while filled < buffer.len() && self.failed.get().is_none() {
+            match self.source.read(&mut buffer[filled..]) {
                 Ok(0) => break,
                 Ok(more) => filled += more,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // What came before the damage still counts; the next read will meet it again.
-                Err(_) if filled > 0 => break,
-                Err(error) => return Err(error),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Nobody else sets it.
+                Err(error) => _ = self.failed.set(error.kind()),
             }
         }
         Ok(filled)

@@ -311,34 +311,58 @@ fn other_links_and_ip_versions_are_read_and_strangers_counted() {
 
 #[test]
 fn what_is_no_capture_is_refused_and_compressed_ones_are_read() {
-    use std::io::Write as _;
     assert!(matches!(analyse(&b""[..], &Options::default()), Err(CaptureError::Empty)));
     assert!(matches!(analyse(&b"name = \"demo\""[..], &Options::default()), Err(CaptureError::NotACapture)));
     let mut script = Script::new(Form::Ng, ETHERNET);
     script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(&script.bytes).expect("a vector takes all");
-    let packed = packed.finish().expect("a vector takes all");
-    let read = analyse(packed.as_slice(), &Options::default()).expect("a capture");
+    let read = analyse(packed(&script.bytes).as_slice(), &Options::default()).expect("a capture");
     assert_eq!(read, script.analyse(AckRule::Pair));
 }
 
-#[test]
-fn a_compressed_capture_that_is_cut_off_gives_what_came_before() {
+fn packed(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(bytes).expect("a vector takes all");
+    packed.finish().expect("a vector takes all")
+}
+
+/// So many pairs of segments, each acknowledged.
+fn transfer(pairs: u32) -> Script {
     let mut script = Script::new(Form::Micros, ETHERNET);
     script.handshake();
-    for pair in 0..3000u32 {
+    for pair in 0..pairs {
         let start = 1_000_000 + u64::from(pair) * 100_000;
         script.data(start, pair * 2000, 1000).data(start + 100, pair * 2000 + 1000, 1000);
         script.ack(start + 40_000, pair * 2000 + 2000);
     }
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(&script.bytes).expect("a vector takes all");
-    let packed = packed.finish().expect("a vector takes all");
-    let whole = script.analyse(AckRule::Pair);
-    let cut = analyse(&packed[..packed.len() / 2], &Options::default()).expect("its beginning is there");
-    assert!(cut.ended.is_some() && cut.frames > whole.frames / 10 && cut.frames < whole.frames, "{}", cut.frames);
+    script
+}
+
+/// A reader that gives up its buffer with the error gives nothing of a capture that fits into it: 512 KiB.
+#[test]
+fn a_compressed_capture_that_is_cut_off_gives_what_came_before_whatever_its_size() {
+    for pairs in [30, 200, 3000] {
+        let script = transfer(pairs);
+        let (whole, packed) = (script.analyse(AckRule::Pair), packed(&script.bytes));
+        let cut = analyse(&packed[..packed.len() / 2], &Options::default()).expect("its beginning is there");
+        assert!(cut.ended.is_some() && cut.frames > whole.frames / 10 && cut.frames < whole.frames, "{}", cut.frames);
+    }
+    // All frames are there, and the end of the stream is missing: that is said as well.
+    let script = transfer(30);
+    let packed = packed(&script.bytes);
+    let cut = analyse(&packed[..packed.len() - 8], &Options::default()).expect("all frames are there");
+    assert_eq!(cut.frames, script.analyse(AckRule::Pair).frames);
+    assert!(cut.ended.is_some_and(|ended| ended.starts_with("cut off")));
+}
+
+/// Of a capture whose header is not there nothing can be told but why.
+#[test]
+fn a_compressed_capture_without_a_whole_header_says_why_it_cannot_be_read() {
+    let error = analyse(&packed(&transfer(30).bytes)[..12], &Options::default()).expect_err("nothing is there");
+    assert!(
+        matches!(&error, CaptureError::Read(source) if source.kind() == std::io::ErrorKind::UnexpectedEof),
+        "{error:?}"
+    );
 }
 
 /// A call over the loopback device, captured in the Linux cooked form: UDP, but not unreadable.
