@@ -245,7 +245,8 @@ pub struct ReceivedSample {
 /// What a TCP connection did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpResult {
-    /// Mean rate of new data at the receiver after the warm-up, in bit/s without headers.
+    /// Mean rate of new data at the receiver, in bit/s without headers: from the start, or the end of the warm-up if that is
+    /// later, to the end of the transfer or of the run. `null` if the transfer was complete before the end of the warm-up.
     pub goodput_bps: Option<f64>,
     /// New data at the receiver in the whole run, in bytes without headers.
     pub delivered_bytes: u64,

@@ -63,7 +63,7 @@ impl FlowRecord {
             FlowKind::Pair(pair) => Some(pair.name().to_owned()),
             FlowKind::Background { .. } => None,
         };
-        let tcp = matches!(flow.kind, FlowKind::Tcp(_)).then(|| TcpRecord::new(scenario.warm_up));
+        let tcp = matches!(flow.kind, FlowKind::Tcp(_)).then(|| TcpRecord::new(flow.start, scenario.warm_up));
         let split = match &flow.kind {
             FlowKind::Multipath(multipath) => Some(multipath.scheduler.entry.name.to_owned()),
             FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Pair(_) => None,

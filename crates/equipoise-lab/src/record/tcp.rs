@@ -41,13 +41,15 @@ pub(super) struct TcpRecord {
     warm_up: Span,
     samples: Vec<TcpSample>,
     last: Option<(Span, TcpReading)>,
-    /// Data delivered until the warm-up was over, and when that was seen.
+    /// Since when the mean goodput counts, and the data delivered until then: the start, or when the warm-up was seen to be over.
     settled_from: Option<(Span, Size)>,
 }
 
 impl TcpRecord {
-    pub(super) const fn new(warm_up: Span) -> Self {
-        Self { warm_up, samples: Vec::new(), last: None, settled_from: None }
+    /// Of a connection that begins at `start`.
+    pub(super) fn new(start: Span, warm_up: Span) -> Self {
+        let settled_from = (start >= warm_up).then_some((start, Size::ZERO));
+        Self { warm_up, samples: Vec::new(), last: None, settled_from }
     }
 
     /// Takes what the connection says at `at`, behind all that it said before.
@@ -83,10 +85,12 @@ impl TcpRecord {
 
     pub(super) fn finish(self) -> Option<TcpResult> {
         let (at, last) = self.last?;
+        // A transfer that is complete takes no more time.
+        let until = last.finished.map_or(at, |finished| finished.min(at));
         let goodput = self
             .settled_from
-            .filter(|(since, _)| *since < at)
-            .map(|(since, delivered)| (last.delivered - delivered).as_bits() as f64 / (at - since).as_secs_f64());
+            .filter(|(since, _)| *since < until)
+            .map(|(since, delivered)| (last.delivered - delivered).as_bits() as f64 / (until - since).as_secs_f64());
         Some(TcpResult {
             goodput_bps: goodput,
             delivered_bytes: last.delivered.as_bytes(),
