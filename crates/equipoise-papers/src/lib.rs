@@ -97,6 +97,9 @@ pub enum Verdict {
     /// The paper gives nothing to compare with, or the runs were too few for an interval.
     #[serde(rename = "not comparable")]
     NotComparable,
+    /// A quick look: the runs are too few to judge by.
+    #[serde(rename = "too few runs")]
+    TooFewRuns,
 }
 
 /// A figure of the paper, or one of ours: charts and tables under a heading.
@@ -175,6 +178,7 @@ impl Verdict {
             Self::Reproduced => "reproduced",
             Self::NotReproduced => "not reproduced",
             Self::NotComparable => "not comparable",
+            Self::TooFewRuns => "too few runs",
         }
     }
 }

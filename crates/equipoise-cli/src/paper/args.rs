@@ -92,7 +92,7 @@ pub(crate) struct PaperRun<P: ValueEnum + std::marker::Send + Sync + 'static> {
     /// Runs of every experiment [default: as many as in the paper, and up to 10000 for rare events]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "quick")]
     pub(crate) runs: Option<u32>,
-    /// Few runs: shows that it works, too few to judge by
+    /// Few runs: shows that it works; too few to judge by, so that no verdict is given
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of the first run of each experiment

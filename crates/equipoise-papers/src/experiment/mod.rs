@@ -65,11 +65,17 @@ pub(crate) fn run_parts<P: Copy + Ord>(
 }
 
 impl Found {
-    /// All that was found, as the results of a paper.
+    /// All that was found, as the results of a paper. Of a quick look no verdict is given: more runs may reverse it.
     pub(crate) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
+        let judged = |claim: Claim| match claim.verdict {
+            Verdict::Reproduced | Verdict::NotReproduced if options.quick => {
+                Claim { verdict: Verdict::TooFewRuns, ..claim }
+            }
+            _ => claim,
+        };
         Results {
             paper: paper.to_owned(),
-            claims: self.claims,
+            claims: self.claims.into_iter().map(judged).collect(),
             world: World::Sim,
             seed: options.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -52,9 +52,13 @@ pub fn paper_html(results: &Results) -> String {
 
 fn summary(claims: &[Claim]) -> String {
     let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let too_few = match count(Verdict::TooFewRuns) {
+        0 => String::new(),
+        claims => format!(", {claims} with too few runs to judge by"),
+    };
     format!(
-        "<p>{} reproduced, {} not reproduced, {} not comparable. A verdict follows from our 95 % interval by the rule in the \
-         statement; nothing is decided by hand.</p>\n",
+        "<p>{} reproduced, {} not reproduced, {} not comparable{too_few}. A verdict follows from our 95 % interval by the rule \
+         in the statement; nothing is decided by hand.</p>\n",
         count(Verdict::Reproduced),
         count(Verdict::NotReproduced),
         count(Verdict::NotComparable)
@@ -75,7 +79,7 @@ fn claim(claim: &Claim) -> String {
     let class = match claim.verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::NotReproduced => "not-reproduced",
-        Verdict::NotComparable => "not-comparable",
+        Verdict::NotComparable | Verdict::TooFewRuns => "not-comparable",
     };
     let interval = claim.ci95.map_or(NOTHING.to_owned(), |[low, high]| format!("{} to {}", number(low), number(high)));
     format!(

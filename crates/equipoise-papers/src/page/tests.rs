@@ -50,6 +50,7 @@ fn names_are_text_and_verdicts_have_their_words() {
         (Verdict::Reproduced, ">reproduced</span>"),
         (Verdict::NotReproduced, ">not reproduced</span>"),
         (Verdict::NotComparable, ">not comparable</span>"),
+        (Verdict::TooFewRuns, "1 with too few runs to judge by."),
     ] {
         let page = paper_html(&results(verdict, PlotData::Line(vec![(0.0, 1.0), (1.0, 2.0)])));
         assert!(page.contains(words) && page.contains("a &lt; b") && page.contains("1200 to 1300"), "{page}");

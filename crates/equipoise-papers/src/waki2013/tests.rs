@@ -87,6 +87,26 @@ fn a_verdict_follows_from_the_interval_alone() {
     assert_eq!(draft().decide(None, below_one, "").verdict, Verdict::NotComparable);
 }
 
+/// Few runs reproduce what many do not, and the reverse: a verdict from them would be one to quote.
+#[test]
+fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
+    let draft = || drafts("Fig. 0", 5)("fig0.x", "below one", Some(1.0), "ms");
+    let ours = Some(Estimate { value: 0.8, ci95: [0.7, 0.9] });
+    let verdicts = |quick| {
+        let claims =
+            vec![draft().decide(ours, |_| true, ""), draft().decide(ours, |_| false, ""), draft().beyond(ours, "")];
+        let options = Options { runs: None, quick, seed: 1, threads: None };
+        let results = Found { claims, ..Found::default() }.results("Waki 2013", &options, &[]);
+        (
+            results.to_text().matches("too few runs").count(),
+            results.claims.into_iter().map(|claim| claim.verdict).collect(),
+        )
+    };
+    let full = vec![Verdict::Reproduced, Verdict::NotReproduced, Verdict::NotComparable];
+    assert_eq!(verdicts(false), (0, full));
+    assert_eq!(verdicts(true), (2, vec![Verdict::TooFewRuns, Verdict::TooFewRuns, Verdict::NotComparable]));
+}
+
 #[test]
 fn ratios_carry_the_intervals_of_both() {
     let estimate = |value: f64, half: f64| Estimate { value, ci95: [value - half, value + half] };
