@@ -54,7 +54,8 @@ Exit codes:
   3    the scenario, the capture or the file of rates cannot be read or is wrong
   4    the network, the kernel's part, or a right to use it is missing
   5    an output file cannot be written
-  130  interrupted; the report of what was run is written"
+  130  interrupted; the report of what was run is written
+  141  the reader of standard output went away before the results were written"
 );
 
 /// The subcommands.

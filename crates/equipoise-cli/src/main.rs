@@ -35,7 +35,9 @@ fn main() -> ExitCode {
         #[cfg(feature = "live")]
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(error) => {
-            complain(&error);
+            if !error.is_closed_pipe() {
+                complain(&error);
+            }
             ExitCode::from(error.exit_code())
         }
     }

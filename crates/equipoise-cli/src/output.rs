@@ -70,10 +70,10 @@ impl Output {
         let content = content.as_ref();
         match self {
             Self::Stdout => {
-                io::stdout().write_all(content).map_err(|source| CliError::Output { path: PathBuf::from("-"), source })
+                io::stdout().write_all(content).map_err(|source| CliError::Lost { path: PathBuf::from("-"), source })
             }
             Self::File { path, file, .. } => {
-                file.write_all(content).map_err(|source| CliError::Output { path: path.clone(), source })
+                file.write_all(content).map_err(|source| CliError::Lost { path: path.clone(), source })
             }
         }
     }
@@ -91,7 +91,7 @@ impl Output {
                 Some(part) => file.get_ref().sync_all().and_then(|()| fs::rename(part, &*path)),
                 None => Ok(()),
             });
-            moved.map_err(|source| CliError::Output { path: path.clone(), source })?;
+            moved.map_err(|source| CliError::Lost { path: path.clone(), source })?;
             *part = None;
         }
         Ok(())

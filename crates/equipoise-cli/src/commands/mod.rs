@@ -5,7 +5,6 @@ mod live;
 mod outputs;
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::Path;
 
 use clap::CommandFactory as _;
@@ -97,6 +96,9 @@ fn describe<C, X>(text: &mut String, entry: &Entry<C, X>) {
 
 /// `equipoise completions`.
 pub(crate) fn completions(shell: Shell) -> Outcome {
-    clap_complete::generate(shell, &mut Cli::command(), "equipoise", &mut io::stdout());
+    // The generator panics if it cannot write, as to a pipe that `head` has closed; a vector takes all.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "equipoise", &mut script);
+    say(false, &String::from_utf8_lossy(&script));
     Outcome::Complete
 }

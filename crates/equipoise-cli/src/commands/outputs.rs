@@ -53,9 +53,6 @@ impl Outputs {
     }
 
     pub(super) fn fulfil(self, results: &Report, quiet: bool) -> Result<(), CliError> {
-        if let Some(error) = self.trace_error {
-            return Err(error);
-        }
         if let Some(trace) = self.trace {
             trace.finish()?;
         }
@@ -65,7 +62,8 @@ impl Outputs {
         if let Some(html) = self.html {
             html.fulfil(&report::html(results))?;
         }
-        self.json.map_or(Ok(()), |json| json.fulfil(&results.to_json()))
+        self.json.map_or(Ok(()), |json| json.fulfil(&results.to_json()))?;
+        self.trace_error.map_or(Ok(()), Err)
     }
 }
 

@@ -33,10 +33,18 @@ pub(crate) enum CliError {
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
-    /// An output file cannot be written.
+    /// An output file cannot be written, which was found before anything was run.
     #[error("cannot write {}", path.display())]
     Output {
         /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// An output file could be opened, but could not be filled.
+    #[error("cannot write {}", path.display())]
+    Lost {
+        /// The file; `-` for standard output.
         path: PathBuf,
         /// Why.
         source: io::Error,
@@ -56,12 +64,23 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    /// The exit code of the error's class.
-    pub(crate) const fn exit_code(&self) -> u8 {
+    /// Whether the reader of standard output has gone away, as `head` does: nothing is wrong then.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
         match self {
+            Self::Lost { path, source } => path.as_os_str() == "-" && source.kind() == io::ErrorKind::BrokenPipe,
+            _ => false,
+        }
+    }
+
+    /// The exit code of the error's class.
+    pub(crate) fn exit_code(&self) -> u8 {
+        /// As a shell gives it for SIGPIPE.
+        const CLOSED_PIPE: u8 = 141;
+        match self {
+            closed if closed.is_closed_pipe() => CLOSED_PIPE,
             Self::Sim(_) => 1,
             Self::Scenario { .. } => 3,
-            Self::Output { .. } => 5,
+            Self::Output { .. } | Self::Lost { .. } => 5,
             #[cfg(feature = "papers")]
             Self::Paper(error) => error.exit_code(),
             #[cfg(feature = "live")]
@@ -79,6 +98,9 @@ impl CliError {
             }
             Self::Scenario { .. } => Some("`equipoise check FILE` explains a scenario without running it"),
             Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
+            Self::Lost { .. } => {
+                Some("the run took place, and what it found is not in this file; run it again with room for it")
+            }
             Self::Sim(_) => None,
             #[cfg(feature = "papers")]
             Self::Paper(error) => error.hint(),

@@ -1,8 +1,10 @@
 //! What is read and written: the right files, or none.
 
 use std::fs;
+use std::io::Read as _;
+use std::process::{Output, Stdio};
 
-use crate::support::{Folder, run, said, scenario};
+use crate::support::{Folder, equipoise, run, said, scenario};
 
 #[test]
 fn a_wrong_scenario_is_refused_before_anything_is_written() {
@@ -72,4 +74,43 @@ fn json_on_standard_output_is_nothing_but_json_and_the_trace_has_every_packet() 
     assert!(trace.starts_with("time_s,flow,event,"));
     assert_eq!(trace.matches(",media-received,").count() as u64, received);
     assert_eq!(folder.names(), ["trace.csv"], "nothing preliminary is left");
+}
+
+/// What the command does if the reader of its standard output goes away after so many bytes.
+fn unread(arguments: &[&str], after: usize) -> Output {
+    let mut child =
+        equipoise().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    let mut output = child.stdout.take().expect("piped");
+    output.read_exact(&mut vec![0; after]).expect("it prints more than that");
+    drop(output);
+    child.wait_with_output().expect("it ends")
+}
+
+/// `| head` is no failure to complain of, and no panic. Text that nobody wants is not missed; results are, in the exit code.
+#[test]
+fn a_closed_pipe_ends_every_printing_quietly() {
+    let (demo, folder) = (scenario("demo-short"), Folder::new());
+    let report = folder.file("report.html");
+    let texts = [&["completions", "bash"][..], &["controllers"], &["check", &demo], &["sim", &demo], &["--help"]];
+    let results = [&["sim", &demo, "--json", "-"][..], &["paper", "waki2013", "fig5", "--json", "-"]];
+    let quiet = |arguments: &[&str], after, code| {
+        let ended = unread(arguments, after);
+        assert_eq!((ended.status.code(), said(&ended).as_str()), (Some(code), ""), "{arguments:?}");
+    };
+    for arguments in texts {
+        quiet(arguments, 0, 0);
+    }
+    for arguments in results {
+        quiet(arguments, 0, 141);
+    }
+    quiet(&["sim", &demo, "--trace", "-", "--report", &report], 80, 141);
+    assert_eq!(folder.names(), ["report.html"], "other results are written all the same");
+}
+
+/// A device that is always full is opened and cannot be filled.
+#[test]
+fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
+    let lost = run(&["sim", &scenario("demo-short"), "--json", "/dev/full"]);
+    assert_eq!(lost.status.code(), Some(5), "{}", said(&lost));
+    assert!(said(&lost).contains("the run took place") && !said(&lost).contains("nothing was run"), "{}", said(&lost));
 }
