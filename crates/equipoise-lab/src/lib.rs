@@ -37,6 +37,9 @@ pub const DEMO: &str = include_str!("../scenarios/demo.toml");
 /// The demo in ten seconds, which show that it works and are too short to judge by.
 pub const DEMO_SHORT: &str = include_str!("../scenarios/demo-short.toml");
 
+/// The version of Equipoise, which all results name.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// How far a run has come.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

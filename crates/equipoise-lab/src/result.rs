@@ -394,7 +394,7 @@ impl Report {
         Self {
             scenario: scenario.name.clone(),
             seed,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: crate::VERSION.to_owned(),
             description: scenario.description.trim().to_owned(),
             scenario_text: scenario.text.clone(),
             warm_up_s: scenario.warm_up.as_secs_f64(),

@@ -51,6 +51,10 @@ pub struct Results {
     pub world: World,
     /// Seed of the first run of each experiment.
     pub seed: u64,
+    /// Runs of each experiment that were asked for; `null` for the paper's numbers, or few for a quick look.
+    pub runs: Option<u32>,
+    /// Whether it was a quick look: few runs, and no verdicts.
+    pub quick: bool,
     /// Version of Equipoise that made it.
     pub version: String,
     /// What the paper leaves open and how it was filled.

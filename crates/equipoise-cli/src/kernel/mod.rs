@@ -87,6 +87,7 @@ fn status(options: &Status) -> Result<Outcome, CliError> {
     say(matches!(json, Some(Output::Stdout)), &table(parameters.as_ref(), &flows));
     if let Some(json) = json {
         let report = StatusReport {
+            version: equipoise_lab::VERSION,
             loaded,
             gamma: parameters.map(|set| set.gamma),
             epsilon_per_s: parameters.map(|set| set.epsilon_per_s),
@@ -142,6 +143,7 @@ fn table(parameters: Option<&Parameters>, flows: &[Flow]) -> String {
 
 #[derive(Debug, Serialize)]
 struct StatusReport {
+    version: &'static str,
     loaded: bool,
     gamma: Option<f64>,
     epsilon_per_s: Option<f64>,

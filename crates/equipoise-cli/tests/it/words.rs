@@ -1,6 +1,6 @@
 //! Help, catalogue and explanations.
 
-use crate::support::{run, said, scenario};
+use crate::support::{Folder, run, said, scenario};
 
 #[test]
 fn help_has_examples_and_lists_the_exit_codes() {
@@ -46,6 +46,30 @@ fn a_scenario_is_explained_without_being_run() {
 fn completions_name_the_subcommands() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(said(&run(&["completions", shell])).contains("controllers"), "{shell}");
+    }
+}
+
+/// Whoever finds a result a year later has to be able to make it again.
+#[test]
+fn every_result_in_json_names_its_version_its_seed_and_its_parameters() {
+    let folder = Folder::new();
+    let capture = folder.file("empty.pcap");
+    // Version 2.4, in microseconds, of Ethernet: a header and no frame.
+    let header = [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
+    std::fs::write(&capture, header).expect("writable");
+    let demo = scenario("demo-short");
+    for (arguments, keys) in [
+        (&["sim", &demo, "--seed", "7"][..], &["seed", "scenario", "scenario_text", "duration_s", "warm_up_s"][..]),
+        (&["paper", "waki2013", "fig5", "--quick"], &["seed", "paper", "runs", "quick"]),
+        // Nothing is drawn by chance.
+        (&["capture", "rtt", &capture, "--bin", "2ms"], &["rule", "bin_s"]),
+    ] {
+        let output = run(&[arguments, &["--json", "-"]].concat());
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(json["version"], env!("CARGO_PKG_VERSION"), "{arguments:?}");
+        for key in keys {
+            assert!(json.get(key).is_some(), "{key} is missing in the results of {arguments:?}");
+        }
     }
 }
 

@@ -213,7 +213,7 @@ impl LinkReport {
         let ports = &report.ports;
         let stalls = report.stalls.list.iter().map(|stall| (stall.start - report.start, stall.end - report.start));
         Self {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: crate::VERSION.to_owned(),
             settings,
             lasted_s: report.lasted.as_secs_f64(),
             forward: LinkDirection::new(&report.forward, report.lasted),

@@ -19,6 +19,8 @@ pub enum AckRule {
 /// What a capture tells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
+    /// Version of Equipoise that made it.
+    pub version: String,
     /// Frames that were read.
     pub frames: u64,
     /// Of these, TCP segments.
@@ -29,6 +31,8 @@ pub struct Analysis {
     pub ended: Option<String>,
     /// Which acknowledgements count.
     pub rule: AckRule,
+    /// Width of the histograms' bars that was asked for, in seconds; `null` for one that follows from the samples.
+    pub bin_s: Option<f64>,
     /// The connections, in the order of their first segments.
     pub connections: Vec<Connection>,
 }

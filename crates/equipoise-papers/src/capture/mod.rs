@@ -45,11 +45,13 @@ pub fn analyse(source: impl Read + Send, options: &Options) -> Result<Analysis, 
     let mut frames = Frames::open(source)?;
     let mut connections = Connections::new(options.rule);
     let mut analysis = Analysis {
+        version: equipoise_lab::VERSION.to_owned(),
         frames: 0,
         segments: 0,
         skipped: BTreeMap::new(),
         ended: None,
         rule: options.rule,
+        bin_s: options.bin.map(Span::as_secs_f64),
         connections: Vec::new(),
     };
     analysis.ended = frames.each(|frame| {

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Claim, Figure, Results, Verdict};
+use equipoise_lab::VERSION;
 use equipoise_lab::result::{Run, World};
 use equipoise_lab::scenario::{Override, Scenario, ScenarioError};
 use equipoise_lab::sim::{self, RunObserver, SimError};
@@ -78,7 +79,9 @@ impl Found {
             claims: self.claims.into_iter().map(judged).collect(),
             world: World::Sim,
             seed: options.seed,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            runs: options.runs,
+            quick: options.quick,
+            version: VERSION.to_owned(),
             assumptions: assumptions.iter().map(|&text| text.to_owned()).collect(),
             figures: self.figures,
         }

@@ -32,6 +32,8 @@ fn results(verdict: Verdict, data: PlotData) -> Results {
         claims: vec![claim],
         world: equipoise_lab::result::World::Sim,
         seed: 1,
+        runs: None,
+        quick: false,
         version: "0.0.0".to_owned(),
         assumptions: vec!["none".to_owned()],
         figures: vec![Figure {
