@@ -23,9 +23,9 @@ pub struct Analysis {
     pub version: String,
     /// Frames that were read.
     pub frames: u64,
-    /// Of these, TCP segments.
+    /// Of these, TCP segments that were analysed.
     pub segments: u64,
-    /// The others, by what they are.
+    /// The others, by what they are. Of a capture with very many connections, only the first are analysed.
     pub skipped: BTreeMap<String, u64>,
     /// Why reading ended before the end of the file, with what there was until then; `null` where it did not.
     pub ended: Option<String>,

@@ -14,6 +14,38 @@ pub(super) struct Connections {
     /// The newest connection between two ends, the lower address first.
     newest: BTreeMap<(SocketAddr, SocketAddr), usize>,
     all: Vec<State>,
+    room: Room,
+}
+
+/// What may still be kept, of all connections together. Whatever a capture holds, its analysis stays below about a gigabyte;
+/// what goes beyond is counted, and what was kept by then is analysed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Connections, of up to 1.4 kB each.
+    pub(super) connections: usize,
+    /// Segments under way, of 16 bytes each.
+    pub(super) pieces: usize,
+    /// Samples, of 8 bytes each.
+    pub(super) samples: usize,
+    /// Bars of histograms, of 8 bytes each.
+    pub(super) bars: usize,
+}
+
+impl Room {
+    pub(super) const DEFAULT: Self = Self { connections: 200_000, pieces: 1 << 22, samples: 1 << 26, bars: 1 << 24 };
+}
+
+/// Why a segment of a connection that is not kept is passed over.
+pub(super) const TOO_MANY_CONNECTIONS: &str = "of more connections than are kept";
+
+/// By how much a full list may grow to take one more, out of what is `left` for all lists; `None` if that is nothing.
+fn growth(length: usize, capacity: usize, left: &mut usize) -> Option<usize> {
+    if length < capacity {
+        return Some(0);
+    }
+    let more = capacity.max(4).min(*left);
+    *left -= more;
+    (more > 0).then_some(more)
 }
 
 struct State {
@@ -71,25 +103,38 @@ const fn before(a: u32, b: u32) -> bool {
 }
 
 impl Connections {
-    pub(super) const fn new(rule: AckRule) -> Self {
-        Self { rule, first_ns: None, newest: BTreeMap::new(), all: Vec::new() }
+    pub(super) const fn new(rule: AckRule, room: Room) -> Self {
+        Self { rule, first_ns: None, newest: BTreeMap::new(), all: Vec::new(), room }
     }
 
-    pub(super) fn push(&mut self, segment: &Segment) {
+    /// Takes a segment.
+    ///
+    /// # Errors
+    /// [`TOO_MANY_CONNECTIONS`] if it opens a connection for which there is no room.
+    pub(super) fn push(&mut self, segment: &Segment) -> Result<(), &'static str> {
         self.first_ns.get_or_insert(segment.at_ns);
         let ends = (segment.from.min(segment.to), segment.from.max(segment.to));
         let known = self.newest.get(&ends).copied().filter(|&index| !self.all[index].is_replaced_by(segment));
-        let index = known.unwrap_or_else(|| {
-            self.all.push(State::new(segment));
-            self.newest.insert(ends, self.all.len() - 1);
-            self.all.len() - 1
-        });
-        self.all[index].push(segment, self.rule);
+        let index = match known {
+            Some(index) => index,
+            None if self.all.len() >= self.room.connections => {
+                // What follows between the same ends belongs to it, and not to the connection before.
+                self.newest.remove(&ends);
+                return Err(TOO_MANY_CONNECTIONS);
+            }
+            None => {
+                self.all.push(State::new(segment));
+                self.newest.insert(ends, self.all.len() - 1);
+                self.all.len() - 1
+            }
+        };
+        self.all[index].push(segment, self.rule, &mut self.room);
+        Ok(())
     }
 
     pub(super) fn finish(self, bin: Option<Span>) -> Vec<Connection> {
-        let first_ns = self.first_ns.unwrap_or(0);
-        self.all.into_iter().map(|state| state.finish(first_ns, bin)).collect()
+        let (first_ns, mut room) = (self.first_ns.unwrap_or(0), self.room);
+        self.all.into_iter().map(|state| state.finish(first_ns, bin, &mut room)).collect()
     }
 }
 
@@ -107,7 +152,7 @@ impl State {
         opens && begun && again
     }
 
-    fn push(&mut self, segment: &Segment, rule: AckRule) {
+    fn push(&mut self, segment: &Segment, rule: AckRule, room: &mut Room) {
         self.handshake.push(segment);
         let [first, second] = &mut self.halves;
         let (own, other) = if first.from == segment.from { (first, second) } else { (second, first) };
@@ -116,16 +161,16 @@ impl State {
             // What one end announces bounds what the other sends.
             other.mss = Some(mss);
         }
-        own.send(segment);
+        own.send(segment, room);
         if let Some(number) = segment.acknowledges {
-            other.acknowledge(number, segment, rule);
+            other.acknowledge(number, segment, rule, room);
         }
     }
 
-    fn finish(self, first_ns: i64, bin: Option<Span>) -> Connection {
+    fn finish(self, first_ns: i64, bin: Option<Span>, room: &mut Room) -> Connection {
         let sides = [0, 1].map(|half| self.side(half));
         let start_s = self.start_ns.saturating_sub(first_ns) as f64 / 1e9;
-        let directions = self.halves.into_iter().zip(sides).map(|(half, side)| half.finish(side, bin)).collect();
+        let directions = self.halves.into_iter().zip(sides).map(|(half, side)| half.finish(side, bin, room)).collect();
         Connection { start_s, directions }
     }
 
@@ -195,7 +240,7 @@ impl Half {
         }
     }
 
-    fn send(&mut self, segment: &Segment) {
+    fn send(&mut self, segment: &Segment, room: &mut Room) {
         // SYN and FIN take a number each, and are no data.
         let first = segment.sequence.wrapping_add(u32::from(segment.syn));
         let end = first.wrapping_add(segment.data).wrapping_add(u32::from(segment.fin));
@@ -223,18 +268,29 @@ impl Half {
             let piece_end = if number == pieces { end } else { first.wrapping_add(number * size) };
             if before(next, piece_end) {
                 let repeated = before(first, next);
-                self.under_way.push_back(Piece { end: piece_end, sent_ns: segment.at_ns, repeated });
+                self.keep(Piece { end: piece_end, sent_ns: segment.at_ns, repeated }, room);
             }
-        }
-        while self.under_way.len() > MOST_UNDER_WAY {
-            self.under_way.pop_front();
         }
         if before(next, end) {
             self.next = Some(end);
         }
     }
 
-    fn acknowledge(&mut self, number: u32, segment: &Segment, rule: AckRule) {
+    /// Keeps a piece until it is acknowledged; if there is no room, in place of the oldest, which is not measured then.
+    fn keep(&mut self, piece: Piece, room: &mut Room) {
+        let under_way = &mut self.under_way;
+        let is_bounded = under_way.len() >= MOST_UNDER_WAY;
+        let more = if is_bounded { None } else { growth(under_way.len(), under_way.capacity(), &mut room.pieces) };
+        match more {
+            Some(more) => under_way.reserve_exact(more),
+            None => _ = under_way.pop_front(),
+        }
+        if under_way.len() < under_way.capacity() {
+            under_way.push_back(piece);
+        }
+    }
+
+    fn acknowledge(&mut self, number: u32, segment: &Segment, rule: AckRule, room: &mut Room) {
         let known = *self.acknowledged.get_or_insert(number);
         if !before(known, number) {
             if number == known && segment.data == 0 && !segment.syn && !segment.fin && !self.under_way.is_empty() {
@@ -265,8 +321,13 @@ impl Half {
             (AckRule::Pair, 1) => "one segment: delayed-ACK timer",
             (AckRule::Pair, 3..) => "more than two segments",
             _ => {
-                self.samples_s.push(segment.at_ns.saturating_sub(last.sent_ns) as f64 / 1e9);
-                return;
+                let samples = &mut self.samples_s;
+                if let Some(more) = growth(samples.len(), samples.capacity(), &mut room.samples) {
+                    samples.reserve_exact(more);
+                    samples.push(segment.at_ns.saturating_sub(last.sent_ns) as f64 / 1e9);
+                    return;
+                }
+                "of more samples than are kept"
             }
         };
         self.leave_out(reason);
@@ -276,7 +337,9 @@ impl Half {
         *self.left_out.entry(reason).or_default() += 1;
     }
 
-    fn finish(self, side: Side, bin: Option<Span>) -> Direction {
+    fn finish(self, side: Side, bin: Option<Span>, room: &mut Room) -> Direction {
+        let rtt = Distribution::of(self.samples_s, bin, room.bars);
+        room.bars -= rtt.as_ref().map_or(0, |rtt| rtt.counts.len()).min(room.bars);
         Direction {
             from: self.from.to_string(),
             to: self.to.to_string(),
@@ -285,7 +348,7 @@ impl Half {
             data_bytes: self.bytes,
             retransmitted: self.retransmitted,
             left_out: self.left_out.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
-            rtt: Distribution::of(self.samples_s, bin),
+            rtt,
         }
     }
 }

@@ -40,11 +40,13 @@ pub struct Distribution {
 /// Fewer samples have no shape.
 const FEWEST_FOR_A_FIT: usize = 30;
 /// Bars of a histogram, at the most; a width that asks for more is widened tenfold until it does not.
-const MOST_BARS: f64 = 5000.0;
+const MOST_BARS: usize = 5000;
+/// Bars that a histogram may have even if there is no room left for more.
+const FEWEST_BARS: usize = 10;
 
 impl Distribution {
-    /// The distribution of some times in seconds; `None` of none.
-    pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>) -> Option<Self> {
+    /// The distribution of some times in seconds, in a histogram of at most so many bars; `None` of none.
+    pub(super) fn of(mut samples: Vec<f64>, bin: Option<Span>, bars: usize) -> Option<Self> {
         samples.retain(|sample| sample.is_finite());
         samples.sort_by(f64::total_cmp);
         let (&min_s, &max_s) = (samples.first()?, samples.last()?);
@@ -53,7 +55,7 @@ impl Distribution {
         let moment = |power: i32| samples.iter().map(|sample| (sample - mean_s).powi(power)).sum::<f64>() / n;
         let (second, spread) = (moment(2), max_s > min_s);
         let deviation_s = (samples.len() > 1).then(|| (second * n / (n - 1.0)).sqrt());
-        let bin_s = width(&samples, bin);
+        let bin_s = width(&samples, bin, bars.clamp(FEWEST_BARS, MOST_BARS));
         let (first_s, counts) = histogram(&samples, bin_s);
         let ks = deviation_s.filter(|_| spread).map(|deviation| ks_distance(&samples, mean_s, deviation));
         let drawn = Histogram { counts: &counts, first_s, bin_s, mean_s, deviation_s: second.sqrt() };
@@ -84,7 +86,7 @@ impl Distribution {
 
 /// The width asked for, or twice the interquartile range over the cube root of the count (Freedman 1981), cut to one
 /// significant digit.
-fn width(sorted: &[f64], asked: Option<Span>) -> f64 {
+fn width(sorted: &[f64], asked: Option<Span>, bars: usize) -> f64 {
     let range = sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0);
     let spread = quantile(sorted, 0.75) - quantile(sorted, 0.25);
     let natural = 2.0 * spread / (sorted.len() as f64).cbrt();
@@ -95,7 +97,7 @@ fn width(sorted: &[f64], asked: Option<Span>) -> f64 {
         None => 1e-3,
     };
     let mut width = chosen;
-    while range / width > MOST_BARS {
+    while range / width > bars as f64 {
         width *= 10.0;
     }
     width

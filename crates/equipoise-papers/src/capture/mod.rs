@@ -3,7 +3,7 @@
 //! Source: Waki 2013, Sec. 2. A capture taken beside the sender shows when a segment left and when its acknowledgement
 //! came. What would spoil that is left out and counted: retransmitted segments (Karn 1987) and acknowledgements that the
 //! delayed-ACK timer sent. The file is read once, from its beginning to its end; memory grows with the connections and
-//! with the samples, eight bytes each.
+//! with the samples, up to a bound for all of them.
 
 mod analysis;
 mod connection;
@@ -25,7 +25,7 @@ pub use distribution::Distribution;
 pub use error::CaptureError;
 pub use gaussian::GaussianFit;
 
-use connection::Connections;
+use connection::{Connections, Room};
 use frames::Frames;
 
 /// How to read a capture.
@@ -42,8 +42,12 @@ pub struct Options {
 /// # Errors
 /// [`CaptureError`] where nothing can be had; a capture that is cut off or damaged further on gives what comes before.
 pub fn analyse(source: impl Read + Send, options: &Options) -> Result<Analysis, CaptureError> {
+    analyse_within(Room::DEFAULT, source, options)
+}
+
+fn analyse_within(room: Room, source: impl Read + Send, options: &Options) -> Result<Analysis, CaptureError> {
     let mut frames = Frames::open(source)?;
-    let mut connections = Connections::new(options.rule);
+    let mut connections = Connections::new(options.rule, room);
     let mut analysis = Analysis {
         version: equipoise_lab::VERSION.to_owned(),
         frames: 0,
@@ -56,11 +60,8 @@ pub fn analyse(source: impl Read + Send, options: &Options) -> Result<Analysis, 
     };
     analysis.ended = frames.each(|frame| {
         analysis.frames += 1;
-        match segment::parse(frame) {
-            Ok(segment) => {
-                analysis.segments += 1;
-                connections.push(&segment);
-            }
+        match segment::parse(frame).and_then(|segment| connections.push(&segment)) {
+            Ok(()) => analysis.segments += 1,
             Err(reason) => *analysis.skipped.entry(reason.to_owned()).or_default() += 1,
         }
     });

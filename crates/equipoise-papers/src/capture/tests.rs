@@ -396,6 +396,42 @@ fn a_capture_that_is_cut_off_gives_what_came_before() {
     }
 }
 
+/// A port scan, or a capture made to exhaust whoever reads it: what was kept is analysed, and the rest counted.
+#[test]
+fn more_connections_than_are_kept_are_counted_and_the_first_analysed() {
+    let mut script = Script::new(Form::Micros, ETHERNET);
+    script.handshake().data(40_000, 0, 1000).data(41_000, 1000, 1000).ack(66_000, 2000);
+    // The ends of the first again, and what belongs to this connection is not taken for the first one's.
+    script
+        .tcp(80_000, Near, Tcp { syn: true, seq: 90_000, ..Tcp::default() })
+        .data(90_000, 2000, 1000)
+        .ack(95_000, 3000);
+    let room = Room { connections: 1, ..Room::DEFAULT };
+    let options = Options { rule: AckRule::Every, bin: None };
+    let analysis = analyse_within(room, script.bytes.as_slice(), &options).expect("a capture");
+    assert_eq!((analysis.connections.len(), analysis.segments), (1, 6));
+    assert_eq!(analysis.skipped, BTreeMap::from([("of more connections than are kept".to_owned(), 3)]));
+    assert_eq!(rtts_ms(&analysis.connections[0].directions[0]), (1, Some(25.0)));
+}
+
+#[test]
+fn segments_samples_and_bars_are_bounded_over_all_connections_together() {
+    let near = |room| {
+        let options = Options { rule: AckRule::Every, bin: Some(Span::from_nanos(1)) };
+        let analysis = analyse_within(room, transfer(30).bytes.as_slice(), &options).expect("a capture");
+        analysis.connections.into_iter().flat_map(|found| found.directions).next().expect("the near end's")
+    };
+    let few = near(Room { samples: 10, ..Room::DEFAULT });
+    assert_eq!((rtts_ms(&few).0, left_out(&few)), (10, vec![("of more samples than are kept", 20)]));
+    // The second of each pair takes the place of the first, and is measured.
+    let one = near(Room { pieces: 1, ..Room::DEFAULT });
+    assert_eq!(rtts_ms(&one), rtts_ms(&near(Room::DEFAULT)));
+    assert_eq!(rtts_ms(&near(Room { pieces: 0, ..Room::DEFAULT })).0, 0);
+    let spread = (0..100).map(|i| f64::from(i * i)).collect();
+    let coarse = Distribution::of(spread, Some(Span::from_millis(1)), 0).expect("samples");
+    assert!(coarse.counts.len() <= 11, "{} bars", coarse.counts.len());
+}
+
 proptest! {
     /// Whatever a file holds: an analysis or an error, within bounds, and no panic.
     #[test]
@@ -415,7 +451,7 @@ proptest! {
 #[test]
 fn moments_distance_and_fit_are_those_of_scipy() {
     let sample = |i: u32| 0.020 + 0.004 * f64::from(i * i).sin() + 0.001 * f64::from(i % 7);
-    let found = Distribution::of((0..500).map(sample).collect(), Some(Span::from_millis(1))).expect("samples");
+    let found = Distribution::of((0..500).map(sample).collect(), Some(Span::from_millis(1)), 5000).expect("samples");
     let close = |found: f64, scipy: f64| assert!((found - scipy).abs() <= 1e-6 * scipy.abs(), "{found}, scipy {scipy}");
     close(found.mean_s, 0.022_987_560_448_3);
     close(found.deviation_s.expect("many"), 0.003_500_470_006_6);
@@ -443,11 +479,12 @@ fn moments_distance_and_fit_are_those_of_scipy() {
 
 #[test]
 fn degenerate_samples_have_no_shape_and_no_nan() {
-    assert_eq!(Distribution::of(vec![f64::NAN], None), None);
-    let few = Distribution::of((0..29).map(|i| 0.03 + 0.001 * f64::from(i % 5)).collect(), None).expect("samples");
+    assert_eq!(Distribution::of(vec![f64::NAN], None, 5000), None);
+    let few =
+        Distribution::of((0..29).map(|i| 0.03 + 0.001 * f64::from(i % 5)).collect(), None, 5000).expect("samples");
     assert_eq!(few.fit, None, "29 samples have no shape");
     for samples in [vec![0.03], vec![0.03; 9], vec![0.03, 0.031], vec![0.0, 1e9]] {
-        let found = Distribution::of(samples.clone(), None).expect("samples");
+        let found = Distribution::of(samples.clone(), None, 5000).expect("samples");
         assert_eq!(found.counts.iter().sum::<u64>(), samples.len() as u64);
         let json = serde_json::to_string(&found).expect("plain numbers");
         assert!(!json.contains("NaN") && found.counts.len() <= 5002, "{json}");
