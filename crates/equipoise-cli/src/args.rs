@@ -51,7 +51,7 @@ Exit codes:
   0    all went well
   1    a run failed
   2    the command line is wrong
-  3    the scenario, the capture or the file of rates cannot be read or is wrong
+  3    the scenario, the capture or the file of rates cannot be read, is wrong or asks for too much
   4    the network, the kernel's part, or a right to use it is missing
   5    an output file cannot be written
   130  interrupted; the report of what was run is written

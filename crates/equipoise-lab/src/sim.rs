@@ -16,12 +16,15 @@ use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
 use crate::record::{LinkRecord, Recorder, TcpReading};
 use crate::result::{self, Run};
-use crate::scenario::{Choice, Flow, FlowKind, MultipathFlow, Scenario, TcpFlow};
+use crate::scenario::{Choice, Flow, FlowKind, MultipathFlow, OverBudget, Scenario, TcpFlow};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SimError {
+    /// There is too much to simulate.
+    #[error("too much for a simulated run")]
+    OverBudget(#[from] OverBudget),
     /// A flow's ends cannot be made.
     #[error("flow {flow}")]
     Ends {
@@ -54,7 +57,7 @@ const DRAIN: Span = Span::from_secs(300);
 /// One run with `seed`, whose events are told in the order of their times.
 ///
 /// # Errors
-/// [`SimError`] where the scenario was not made by [`Scenario::parse`] and cannot be run.
+/// [`SimError::OverBudget`], and any other if the scenario was not made by [`Scenario::parse`] and cannot be run.
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
     Ok(run(scenario, seed, InOrder { early: Vec::new(), progress })?.0)
 }
@@ -357,6 +360,7 @@ impl Directions {
 
 impl Stage {
     fn new(scenario: &Scenario, seed: u64) -> Result<Self, SimError> {
+        scenario.check_budget()?;
         let mut world = World::new();
         let directions = Directions::add(&mut world, scenario)?;
         let playouts = SharedPlayout::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);

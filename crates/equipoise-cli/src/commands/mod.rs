@@ -5,6 +5,7 @@ mod live;
 mod outputs;
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory as _;
@@ -48,6 +49,10 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
 pub(crate) fn check(file: &Path) -> Result<Outcome, CliError> {
     let scenario = read(file)?;
     say(false, &scenario.explain());
+    if let Err(refused) = scenario.check_budget() {
+        // Without standard error there is nowhere left to say so.
+        let _ = writeln!(anstream::stderr(), "warning: `equipoise sim` refuses this: {refused}");
+    }
     Ok(Outcome::Complete)
 }
 

@@ -78,6 +78,7 @@ impl CliError {
         const CLOSED_PIPE: u8 = 141;
         match self {
             closed if closed.is_closed_pipe() => CLOSED_PIPE,
+            Self::Sim(SimError::OverBudget(_)) => 3,
             Self::Sim(_) => 1,
             Self::Scenario { .. } => 3,
             Self::Output { .. } | Self::Lost { .. } => 5,

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 
 use equipoise::control::{ConfigError, UnmetNeeds};
@@ -6,6 +7,8 @@ use equipoise_pair::tpba::TpbaError;
 use equipoise_path::link::LinkError;
 use equipoise_path::video::SyntheticError;
 use thiserror::Error;
+
+use super::excerpt::{self, Place};
 
 /// Why a scenario cannot be run.
 #[derive(Debug, Error)]
@@ -16,7 +19,13 @@ pub enum ScenarioError {
     Read(#[from] io::Error),
     /// The text is not TOML, or has a key that no scenario has, or lacks one that every scenario has.
     #[error("the text is no scenario")]
-    Syntax(#[from] toml::de::Error),
+    Syntax(#[from] SyntaxError),
+    /// The text is too long to be a scenario.
+    #[error("the file is longer than {} kB, which no scenario is; give traces files of their own", most / 1000)]
+    TooLong {
+        /// The most bytes of a scenario.
+        most: usize,
+    },
     /// A value is wrong.
     #[error("line {line}, column {column}: {key} = {value}: {problem}")]
     Wrong {
@@ -39,6 +48,35 @@ pub enum ScenarioError {
         /// What is wrong with it and what would be right.
         problem: Box<OverrideProblem>,
     },
+}
+
+/// What is wrong with a text that is no scenario, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Character in the line, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// The line, or the part of it around the column, and below it a mark at the column.
+    pub excerpt: String,
+}
+
+impl SyntaxError {
+    pub(super) fn new(text: &str, error: &toml::de::Error) -> Self {
+        let place = Place::of(text, error.span().map_or(0, |span| span.start));
+        let Place { line, column } = place;
+        Self { line, column, message: excerpt::message(error.message()), excerpt: excerpt::line(text, place) }
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}\n{}", self.line, self.column, self.message, self.excerpt)
+    }
 }
 
 /// What is wrong with an override's path. A value or a key that no scenario has is refused as in a file.

@@ -37,19 +37,18 @@ fn describe(scenario: &Scenario, out: &mut String) -> std::fmt::Result {
             config.propagation_delay,
             config.queue
         )?;
-        for (at, rate) in config.rate.steps() {
-            writeln!(out, "    {rate} from {at} on")?;
-        }
-        for at in std::iter::once(Span::ZERO).chain(scenario.steps_on(&[number])) {
+        few(config.rate.steps(), out, |(at, rate), out| writeln!(out, "    {rate} from {at} on"))?;
+        let times: Vec<_> = std::iter::once(Span::ZERO).chain(scenario.steps_on(&[number])).collect();
+        few(&times, out, |&at, out| {
             let load = background_load(scenario, number, at);
             let capacity = config.rate.at(at);
             if capacity == Rate::ZERO {
-                writeln!(out, "    from {at} on: background {load}, and no capacity at all")?;
+                writeln!(out, "    from {at} on: background {load}, and no capacity at all")
             } else {
                 let share = 100.0 * load.as_bps_f64() / capacity.as_bps_f64();
-                writeln!(out, "    from {at} on: background {load} of {capacity}, {share:.0} %")?;
+                writeln!(out, "    from {at} on: background {load} of {capacity}, {share:.0} %")
             }
-        }
+        })?;
     }
     if !scenario.paths.is_empty() {
         writeln!(out, "paths")?;
@@ -57,6 +56,21 @@ fn describe(scenario: &Scenario, out: &mut String) -> std::fmt::Result {
     scenario.paths.iter().try_for_each(|path| describe_path(scenario, path, out))?;
     writeln!(out, "flows")?;
     scenario.flows.iter().try_for_each(|flow| describe_flow(scenario, flow, out))
+}
+
+/// Lines for the first of many steps, and how many more there are.
+fn few<T>(
+    steps: &[T],
+    out: &mut String,
+    mut line: impl FnMut(&T, &mut String) -> std::fmt::Result,
+) -> std::fmt::Result {
+    /// More than anybody reads.
+    const SHOWN: usize = 100;
+    steps.iter().take(SHOWN).try_for_each(|step| line(step, out))?;
+    match steps.len().checked_sub(SHOWN) {
+        None | Some(0) => Ok(()),
+        Some(more) => writeln!(out, "    and {more} more"),
+    }
 }
 
 /// A chain of links in words.
@@ -110,9 +124,7 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
         FlowKind::Background { traffic, rate } => {
             writeln!(out, "    `{}` traffic of {}: {}", traffic.entry.name, rate.initial(), traffic.entry.summary)?;
             describe_parameters(&traffic.parameters, traffic.entry.parameters, out)?;
-            for (at, rate) in rate.steps() {
-                writeln!(out, "      {rate} from {} on", flow.start + *at)?;
-            }
+            few(rate.steps(), out, |(at, rate), out| writeln!(out, "      {rate} from {} on", flow.start + *at))?;
         }
         FlowKind::Tcp(tcp) => describe_tcp(tcp, out)?,
         FlowKind::Pair(pair) => describe_pair(pair, out)?,

@@ -3,10 +3,12 @@
 //! The file is TOML. Every quantity is a text with its unit; unknown keys are refused; every error names line, key,
 //! value and what would be right. What comes out of [`Scenario::parse`] can be run as it is.
 
+mod budget;
 mod catalogue;
 mod check;
 mod content;
 mod error;
+mod excerpt;
 mod explain;
 mod multipath;
 mod overrides;
@@ -15,20 +17,26 @@ mod raw;
 mod raw_source;
 mod tcp;
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path;
 
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::LinkConfig;
 
+pub use budget::OverBudget;
 pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SchedulerChoice, Table, TrafficChoice};
 pub use content::{ContentChoice, ContentKind, Frames};
-pub use error::{OverrideProblem, Problem, ScenarioError};
+pub use error::{OverrideProblem, Problem, ScenarioError, SyntaxError};
 pub use multipath::{MultipathFlow, Outage, Path};
 pub use overrides::Override;
 pub use pair::{PairFlow, RunningLaw};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
+
+/// Bytes of a scenario's text, at the most: many times what all flows and links with a step a second take. What is longer costs
+/// seconds and hundreds of megabytes before anything can be said of it.
+const MOST_TEXT: usize = 2_000_000;
 
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
@@ -191,7 +199,15 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`] for a file that cannot be read, and as [`Scenario::parse`].
     pub fn read(path: &path::Path) -> Result<Self, ScenarioError> {
-        Self::parse(&fs::read_to_string(path)?)
+        let mut bytes = Vec::new();
+        // One byte more than is taken, so that a longer file is told from one that just fits.
+        File::open(path)?.take(MOST_TEXT as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() > MOST_TEXT {
+            return Err(ScenarioError::TooLong { most: MOST_TEXT });
+        }
+        let text =
+            String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))?;
+        Self::parse(&text)
     }
 
     /// Checks the text of a scenario file, which can name our own controllers, laws and models.
@@ -218,6 +234,9 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::parse_with`].
     pub fn parse_in(catalogue: &Catalogue, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        if text.len() > MOST_TEXT {
+            return Err(ScenarioError::TooLong { most: MOST_TEXT });
+        }
         check::scenario(&overrides::apply(text, overrides)?, catalogue)
     }
 
@@ -232,6 +251,14 @@ impl Scenario {
     /// Whether a live run needs the kernel's congestion control of this name.
     pub fn wants_of_kernel(&self, name: &str) -> bool {
         self.flows.iter().any(|flow| flow.connection().is_some_and(|tcp| tcp.congestion_control() == name))
+    }
+
+    /// Whether the simulator takes the scenario, or has too much to do with it.
+    ///
+    /// # Errors
+    /// [`OverBudget`], with the number and the key to change.
+    pub fn check_budget(&self) -> Result<(), OverBudget> {
+        budget::check(self)
     }
 
     /// The scenario in words: what would run, and how loaded the links would be.

@@ -5,7 +5,7 @@
 
 use toml::{Table, Value};
 
-use super::error::{OverrideProblem, ScenarioError};
+use super::error::{OverrideProblem, ScenarioError, SyntaxError};
 
 /// Sections that have a name, by which a path addresses them.
 const SECTIONS: [&str; 3] = ["link", "path", "flow"];
@@ -72,7 +72,7 @@ pub(super) fn apply(text: &str, overrides: &[Override]) -> Result<String, Scenar
     if overrides.is_empty() {
         return Ok(text.to_owned());
     }
-    let mut scenario: Table = toml::from_str(text)?;
+    let mut scenario: Table = toml::from_str(text).map_err(|error| SyntaxError::new(text, &error))?;
     for change in overrides {
         change
             .apply(&mut scenario)

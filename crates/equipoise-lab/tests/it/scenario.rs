@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use equipoise::units::{Rate, Span};
-use equipoise_lab::scenario::{FlowKind, Scenario};
+use equipoise_lab::DEMO;
+use equipoise_lab::scenario::{FlowKind, OverBudget, Scenario, ScenarioError};
+use equipoise_lab::sim::{self, SimError};
 
 const GOOD: &str = r#"name = "test"
 duration = "40 s"
@@ -345,4 +347,68 @@ fn a_flow_is_either_controlled_or_background() {
     assert!(refusal(&neither).contains("either `controller` and `report_interval`, or `window`"));
     let nothing = GOOD.split("[[flow]]").next().expect("a beginning");
     assert!(refusal(nothing).contains("1 to 256 `[[flow]]` sections"));
+}
+
+/// The whole line of a hostile file, megabytes of it, is no help to anybody, and a terminal may not survive it.
+#[test]
+fn errors_quote_a_line_at_most_and_cut_it_to_a_readable_length() {
+    let long = "x".repeat(1_000_000);
+    let head =
+        "duration = \"1 s\"\n[[link]]\nname = \"l\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"9 packets\"\n";
+    let flow = "[[flow]]\nname = \"f\"\npath = [\"l\"]\npacket_size = \"999 B\"\n";
+    for text in [
+        format!("name = \"{long}\"\n{head}{flow}"),
+        format!("name = {long}"),
+        format!("{long} = 1"),
+        format!("name = \"n\"\nduration = \"{long}\"\n"),
+        format!("name = \"n\"\n{}{flow}", head.replace("1 Mbit/s", &long)),
+        format!("name = \"n\"\n{head}{flow}report_interval = \"1 s\"\ncontroller = {{ name = \"{long}\" }}\n"),
+        format!(
+            "name = \"n\"\n{head}{flow}report_interval = \"1 s\"\ncontroller = {{ name = \"ap\", target = \"{long}\" }}\n"
+        ),
+        format!(
+            "name = \"n\"\n{head}{flow}report_interval = \"1 s\"\ncontroller = {{ name = \"ap\", {long} = \"1\" }}\n"
+        ),
+        format!("name = \"n\"\n{head}{flow}source = {{ kind = \"{long}\", rate = \"1 Mbit/s\" }}\n"),
+        format!("name = \"n\"\n{head}{flow}window = {{ name = \"reno\" }}\ntcp = {{ recovery = \"{long}\" }}\n"),
+    ] {
+        let error = Scenario::parse(&text).expect_err("it is wrong");
+        let mut words = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            words.push_str(&format!("\n{cause}"));
+            source = cause.source();
+        }
+        assert!(words.len() < 1500, "{} bytes: {}", words.len(), words.chars().take(3000).collect::<String>());
+    }
+}
+
+#[test]
+fn a_text_that_is_longer_than_any_scenario_is_refused_before_it_is_parsed() {
+    let flow = "[[flow]]\nname = \"f\"\npath = [\"l\"]\npacket_size = \"999 B\"\n";
+    let error = Scenario::parse(&flow.repeat(200_000)).expect_err("it is too long");
+    assert!(matches!(error, ScenarioError::TooLong { .. }) && error.to_string().contains("2000 kB"), "{error}");
+}
+
+#[test]
+fn a_scenario_that_would_take_hours_or_all_memory_is_refused_with_its_number_and_the_key_to_change() {
+    assert_eq!(Scenario::parse(DEMO).expect("a right scenario").check_budget(), Ok(()));
+    let refused = |text: &str| Scenario::parse(text).expect("a right scenario").check_budget().expect_err("too much");
+    // 22.5 thousand million packets of 1 kB until the step.
+    let error = refused(&DEMO.replace("rate = \"9 Mbit/s\"", "rate = \"9000 Gbit/s\""));
+    assert!(
+        matches!(&error, OverBudget::Packets { key: "source.rate", packets, .. } if *packets > 20_000_000_000),
+        "{error}"
+    );
+    assert!(error.to_string().contains("`source.rate` of flow"), "{error}");
+    let long = DEMO.replace("duration = \"40 s\"", "duration = \"9000000000 s\"");
+    assert!(matches!(refused(&long), OverBudget::Packets { .. }));
+    // Two flows with an interval a second, for two months.
+    let slow = DEMO
+        .replace("0.1 Mbit/s", "1 Mbit/s")
+        .replace("Mbit/s", "kbit/s")
+        .replace("duration = \"40 s\"", "duration = \"5000000 s\"");
+    let error = refused(&slow);
+    assert!(matches!(&error, OverBudget::Intervals { .. }) && error.to_string().contains("report_interval"), "{error}");
+    assert!(matches!(sim::check(&Scenario::parse(&slow).expect("right")), Err(SimError::OverBudget(_))));
 }

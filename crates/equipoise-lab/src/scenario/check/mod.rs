@@ -10,7 +10,8 @@ use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
 use equipoise_session::{multipath, rtp};
 use toml::{Spanned, Value};
 
-use super::error::{Problem, ScenarioError};
+use super::error::{Problem, ScenarioError, SyntaxError};
+use super::excerpt::{self, Place};
 use super::raw::{RawFlow, RawLink, RawRtcp, RawScenario};
 use super::raw_source::RawSource;
 use super::raw_source::RawStep;
@@ -40,7 +41,7 @@ const MOST_SAMPLES: i64 = 100_000;
 
 /// Checks the text of a scenario.
 pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, ScenarioError> {
-    let raw: RawScenario = toml::from_str(text)?;
+    let raw: RawScenario = toml::from_str(text).map_err(|error| SyntaxError::new(text, &error))?;
     let check = Check { text, catalogue };
     let duration = check.positive("duration", &raw.duration)?;
     let warm_up = match &raw.warm_up {
@@ -100,13 +101,12 @@ struct Check<'t> {
 
 impl Check<'_> {
     fn wrong(&self, key: &str, span: Range<usize>, problem: Problem) -> ScenarioError {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let value = self.text.get(span).unwrap_or_default().to_owned();
+        let Place { line, column } = Place::of(self.text, span.start);
         ScenarioError::Wrong {
-            line: before.matches('\n').count() + 1,
-            column: before.chars().rev().take_while(|&character| character != '\n').count() + 1,
+            line,
+            column,
             key: key.to_owned(),
-            value,
+            value: excerpt::value(self.text.get(span).unwrap_or_default()),
             problem: Box::new(problem),
         }
     }
@@ -140,7 +140,8 @@ impl Check<'_> {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        text.parse().map_err(|problem: UnitError| self.wrong(key, value.span(), problem.into()))
+        // What is cut is no quantity, and neither is what is that long; errors quote it.
+        excerpt::value(&text).parse().map_err(|problem: UnitError| self.wrong(key, value.span(), problem.into()))
     }
 
     fn not_negative(&self, key: &str, value: &Spanned<Value>) -> Result<Span, ScenarioError> {
@@ -382,9 +383,10 @@ impl Check<'_> {
                 Value::Float(number) => number.to_string(),
                 _ => return Err(self.wrong(key, value.span(), Problem::NotAParameter)),
             };
-            texts.push((key.as_str(), text));
+            // As of a quantity: errors quote both.
+            texts.push((excerpt::value(key), excerpt::value(&text)));
         }
-        let texts: Vec<_> = texts.iter().map(|(key, text)| (*key, text.as_str())).collect();
+        let texts: Vec<_> = texts.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
         entry.parse(&texts).map_err(|problem| {
             let at = given.get(problem.parameter()).map_or(name, Spanned::span);
             let key = problem.parameter().to_owned();

@@ -1,0 +1,139 @@
+//! What a simulated run of a scenario would cost, before it costs it.
+
+use equipoise::control::{Parameters, Value};
+use equipoise::units::{Rate, Schedule, Span};
+use thiserror::Error;
+
+use super::{Flow, FlowKind, MultipathFlow, Scenario};
+
+/// Why the simulator refuses a scenario that is right: it would take hours, or more memory than most machines have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OverBudget {
+    /// There are too many packets to simulate.
+    #[error(
+        "the flows send about {packets} packets in {duration}, and a simulated run has at most {MOST_PACKETS}; \
+         lower `duration`, or `{key}` of flow {flow}, which sends most"
+    )]
+    Packets {
+        /// All flows' packets in a run, estimated.
+        packets: u64,
+        /// The run's duration.
+        duration: Span,
+        /// The key of the rate of the flow that sends most.
+        key: &'static str,
+        /// That flow's name.
+        flow: String,
+    },
+    /// There are too many control intervals to record.
+    #[error(
+        "the flows have {intervals} control intervals in {duration}, and a simulated run has at most {MOST_INTERVALS}; \
+         lower `duration` or the number of flows, or raise `report_interval`"
+    )]
+    Intervals {
+        /// All flows' intervals in a run, those of each path of a flow with several among them.
+        intervals: u64,
+        /// The run's duration.
+        duration: Span,
+    },
+    /// There are too many samples to record.
+    #[error(
+        "connections, links and receivers have {samples} samples in {duration}, and a simulated run has at most \
+         {MOST_INTERVALS}; raise `sample_interval`, or lower the number of flows"
+    )]
+    Samples {
+        /// All samples in a run.
+        samples: u64,
+        /// The run's duration.
+        duration: Span,
+    },
+}
+
+/// Packets of a simulated run, at the most: some ten minutes of a processor.
+const MOST_PACKETS: u64 = 1_000_000_000;
+/// Control intervals of a simulated run, at the most, and samples: half a gigabyte of memory each.
+const MOST_INTERVALS: u64 = 4_000_000;
+/// By how much a session is expected to send more than its path carries, at the most: it is told of a loss in time.
+const OVERSHOOT: f64 = 2.0;
+
+/// Whether the simulator takes a scenario.
+///
+/// # Errors
+/// [`OverBudget`] for what it has too much of.
+pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
+    let duration = scenario.duration;
+    let packets: Vec<_> = scenario.flows.iter().map(|flow| packets(flow, scenario)).collect();
+    let all = packets.iter().sum::<f64>();
+    if all > MOST_PACKETS as f64 {
+        let most = scenario.flows.iter().zip(&packets).max_by(|one, other| one.1.total_cmp(other.1));
+        let (key, flow) = most.map_or(("rate", String::new()), |(flow, _)| (rate_key(flow), flow.name.clone()));
+        return Err(OverBudget::Packets { packets: all as u64, duration, key, flow });
+    }
+    let intervals = scenario.flows.iter().map(|flow| {
+        let interval = flow.report_interval().unwrap_or(scenario.metric_interval());
+        count(duration - flow.start, interval).saturating_mul(1 + scenario.paths_of(flow).count() as u64)
+    });
+    let intervals = intervals.fold(0, u64::saturating_add);
+    if intervals > MOST_INTERVALS {
+        return Err(OverBudget::Intervals { intervals, duration });
+    }
+    let sampled = scenario.flows.len() + scenario.links.len();
+    let samples = count(duration, scenario.sample_interval).saturating_mul(sampled as u64);
+    if scenario.is_sampled() && samples > MOST_INTERVALS {
+        return Err(OverBudget::Samples { samples, duration });
+    }
+    Ok(())
+}
+
+/// How often a time fits into another.
+fn count(whole: Span, part: Span) -> u64 {
+    (whole / part).and_then(|count| u64::try_from(count).ok()).unwrap_or(u64::MAX)
+}
+
+/// About how many packets a flow sends; those that come back are not counted.
+fn packets(flow: &Flow, scenario: &Scenario) -> f64 {
+    let lasts = scenario.duration - flow.start;
+    let bits = match &flow.kind {
+        FlowKind::Background { rate, .. } => bits(rate, lasts),
+        FlowKind::Session { controller, .. } | FlowKind::Multipath(MultipathFlow { controller, .. }) => {
+            let carried = OVERSHOOT * capacity_bps(flow, scenario);
+            let allowed = max_rate(&controller.parameters).map_or(carried, |rate| rate.as_bps_f64().min(carried));
+            allowed * lasts.as_secs_f64()
+        }
+        FlowKind::Tcp(_) | FlowKind::Pair(_) => capacity_bps(flow, scenario) * lasts.as_secs_f64(),
+    };
+    bits / flow.packet_size.as_bits() as f64
+}
+
+fn bits(rate: &Schedule<Rate>, lasts: Span) -> f64 {
+    let ends = rate.steps().iter().map(|(at, _)| *at).chain([lasts]);
+    let begins = std::iter::once((Span::ZERO, rate.initial())).chain(rate.steps().iter().copied());
+    begins.zip(ends).map(|((from, rate), until)| rate.as_bps_f64() * (until - from).as_secs_f64()).sum()
+}
+
+/// What the path of a flow carries when it carries most; of several paths, all of them together.
+fn capacity_bps(flow: &Flow, scenario: &Scenario) -> f64 {
+    let narrowest = |links: &[usize]| {
+        let links = links.iter().filter_map(|&link| scenario.links.get(link)).map(|link| &link.config.rate);
+        let most = |rate: &Schedule<Rate>| rate.steps().iter().map(|(_, rate)| *rate).fold(rate.initial(), Rate::max);
+        links.map(most).reduce(Rate::min).map_or(0.0, Rate::as_bps_f64)
+    };
+    let several = scenario.paths_of(flow).map(|path| narrowest(&path.links)).reduce(|sum, path| sum + path);
+    several.unwrap_or_else(|| narrowest(&flow.path))
+}
+
+fn max_rate(parameters: &Parameters) -> Option<Rate> {
+    parameters.iter().find_map(|(name, value)| match value {
+        Value::Rate(rate) if name == "max_rate" => Some(rate),
+        _ => None,
+    })
+}
+
+/// The key that a flow's rate follows from.
+const fn rate_key(flow: &Flow) -> &'static str {
+    match flow.kind {
+        FlowKind::Background { .. } => "source.rate",
+        FlowKind::Session { .. } | FlowKind::Multipath(_) => "controller.max_rate",
+        FlowKind::Tcp(_) | FlowKind::Pair(_) => "path",
+    }
+}

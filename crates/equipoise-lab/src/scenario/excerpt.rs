@@ -1,0 +1,87 @@
+//! What an error quotes of a file: enough to find it, whatever the file holds.
+
+/// Characters of a quoted line, at the most.
+const LINE: usize = 100;
+/// Characters of a quoted value, at the most.
+const VALUE: usize = 80;
+/// Characters of a message that quotes a file itself, at the most: more than the keys of a flow take.
+const MESSAGE: usize = 600;
+const CUT: char = '…';
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its line, from 1.
+    pub(super) line: usize,
+    /// Its character in the line, from 1.
+    pub(super) column: usize,
+}
+
+impl Place {
+    /// The place of a byte.
+    pub(super) fn of(text: &str, byte: usize) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |line_break| line_break + 1);
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        Self { line: before.matches('\n').count() + 1, column }
+    }
+}
+
+/// A value as it is written: its first line, cut to a readable length.
+pub(super) fn value(text: &str) -> String {
+    let (first, rest) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first.trim_end(), rest));
+    match first.char_indices().nth(VALUE) {
+        Some((end, _)) => format!("{}{CUT}", first.get(..end).unwrap_or_default()),
+        None if rest.trim().is_empty() => first.to_owned(),
+        None => format!("{first} {CUT}"),
+    }
+}
+
+/// The line of a place, cut to a readable length around the place, and below it a mark at the place.
+pub(super) fn line(text: &str, place: Place) -> String {
+    let line: Vec<char> = text.lines().nth(place.line - 1).unwrap_or_default().chars().collect();
+    let at = (place.column - 1).min(line.len());
+    let start = at.saturating_sub(LINE / 2).min(line.len().saturating_sub(LINE));
+    let end = (start + LINE).min(line.len());
+    let shown: String = line.get(start..end).unwrap_or_default().iter().collect();
+    let cut = |is_cut: bool| if is_cut { CUT.to_string() } else { String::new() };
+    let (before, behind) = (cut(start > 0), cut(end < line.len()));
+    format!("{before}{shown}{behind}\n{}^", " ".repeat(at - start + before.chars().count()))
+}
+
+/// A message with its middle left out if it is long: the beginning says what is wrong, the end what would be right.
+pub(super) fn message(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= MESSAGE {
+        return text.to_owned();
+    }
+    let (head, tail) = (&letters[..VALUE], &letters[letters.len() - (MESSAGE - VALUE)..]);
+    head.iter().chain([&CUT]).chain(tail).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_around_its_place_and_marked_there() {
+        let text = format!("short = 1\n{}X{}\n", "a".repeat(5000), "b".repeat(5000));
+        let place = Place::of(&text, 10 + 5000);
+        assert_eq!(place, Place { line: 2, column: 5001 });
+        let shown = line(&text, place);
+        let (excerpt, mark) = shown.split_once('\n').expect("two lines");
+        assert_eq!((excerpt.chars().count(), mark.chars().count()), (LINE + 2, LINE / 2 + 2));
+        assert_eq!(excerpt.chars().nth(mark.chars().count() - 1), Some('X'));
+        assert_eq!(line(&text, Place::of(&text, 8)), "short = 1\n        ^");
+        assert_eq!(line("", Place::of("", 0)), "\n^");
+    }
+
+    #[test]
+    fn values_are_one_line_and_messages_keep_both_ends() {
+        assert_eq!(value("\"4 ms\""), "\"4 ms\"");
+        assert_eq!(value("[\n  1,\n]"), "[ …");
+        assert_eq!(value(&"x".repeat(81)), format!("{}…", "x".repeat(80)));
+        let cut = message(&format!("unknown field `{}`, expected `name`", "x".repeat(10_000)));
+        assert!(cut.starts_with("unknown field `xx") && cut.ends_with("expected `name`") && cut.chars().count() <= 601);
+    }
+}
