@@ -172,8 +172,10 @@ pub struct FlowResult {
     pub response: Option<f64>,
     /// The control intervals.
     pub intervals: Vec<IntervalResult>,
-    /// Distribution of the one-way delay after the warm-up, up to its 99th percentile.
-    pub histogram: Vec<HistogramBin>,
+    /// Complementary distribution of the one-way delay after the warm-up, from all packets down to one in a thousand, or to the
+    /// last one if there are fewer.
+    #[serde(default)]
+    pub distribution: Vec<DelayShare>,
     /// What only a session with a playout buffer has; left out for other flows.
     #[serde(rename = "egress", default, skip_serializing_if = "Option::is_none")]
     pub playout: Option<PlayoutResult>,
@@ -343,15 +345,13 @@ pub struct IntervalResult {
     pub stalled: bool,
 }
 
-/// A bar of the delay's distribution.
+/// A point of the delay's complementary distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HistogramBin {
-    /// Lower edge, in seconds.
-    pub from_s: f64,
-    /// Upper edge, in seconds.
-    pub to_s: f64,
-    /// Packets between the edges.
-    pub packets: u64,
+pub struct DelayShare {
+    /// A delay, in seconds.
+    pub delay_s: f64,
+    /// The share of the packets that took as long or longer, above 0 and up to 1.
+    pub share: f64,
 }
 
 /// What one link did.

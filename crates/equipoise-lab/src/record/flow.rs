@@ -225,7 +225,7 @@ impl FlowRecord {
             reports_missing: self.reports_missing,
             decisions: owned(&self.decisions),
             response: self.response,
-            histogram: media.settled.bins(),
+            distribution: media.settled.distribution(),
             intervals,
             name: self.name,
             controller: self.controller,

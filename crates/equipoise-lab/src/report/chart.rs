@@ -32,6 +32,8 @@ pub struct Axis {
     pub min: f64,
     /// Where it ends; above `min`.
     pub max: f64,
+    /// Whether its values are powers of ten, given by their exponents.
+    pub is_logarithmic: bool,
 }
 
 /// One thing in a chart, with its words in the legend.
@@ -107,7 +109,12 @@ impl Axis {
         const SHORTEST_SHARE: f64 = 1e-6;
         let min = if min.is_finite() { min.clamp(-LARGEST, LARGEST) } else { 0.0 };
         let length = if max.is_finite() && max > min { max.min(LARGEST) - min } else { 1.0 };
-        Self { label, min, max: min + length.max(min.abs() * SHORTEST_SHARE).max(SHORTEST) }
+        Self { label, min, max: min + length.max(min.abs() * SHORTEST_SHARE).max(SHORTEST), is_logarithmic: false }
+    }
+
+    /// An axis of powers of ten, from one to another. The values on it are exponents, too.
+    pub fn logarithmic(label: &'static str, min: i32, max: i32) -> Self {
+        Self { is_logarithmic: true, ..Self::new(label, min.into(), max.into()) }
     }
 
     pub(super) fn contains(&self, value: f64) -> bool {

@@ -4,7 +4,7 @@ use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use super::figure::{Figure, look, middle, ms, nice, over_time, shades, step_marks, time_axis};
 use super::format::millis;
 use super::{pair, paths, tcp};
-use crate::result::{FlowResult, IntervalResult, Report, Run, StepKind, World};
+use crate::result::{DelayShare, FlowResult, IntervalResult, Report, Run, StepKind, World};
 
 /// The figures of one controlled flow.
 pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
@@ -164,73 +164,47 @@ fn scheduled(report: &Report, kind: StepKind) -> Vec<(String, Vec<(f64, f64)>)> 
     lines
 }
 
-/// How much of what the histogram counts is surely drawn: its longest tail would press the rest against the axis.
-const DRAWN_SHARE: f64 = 0.95;
-
-/// The cumulative distribution: a delay that many packets share, like that of an empty queue, is a step in it and leaves
-/// the rest readable, where a density would have a spike.
+/// The complementary distribution on a logarithmic axis: the tail, by which media is judged, has as much room as the rest, and the
+/// 95th and 99th percentiles stand where 5 % and 1 % are left.
 fn distribution(flow: usize, shown: &[(&Run, &FlowResult)]) -> String {
     let target = target_of(shown);
-    let ends = shown.iter().filter_map(|(_, flow)| delay_reached_by(flow, DRAWN_SHARE));
-    let Some(end) = ends.reduce(f64::max) else {
-        return "<p class=\"note\">No packet arrived after the warm-up.</p>\n".to_owned();
-    };
-    let right = nice(end.max(target.unwrap_or(0.0) * 1.5));
-    let mut left = target.unwrap_or(right);
     let mut layers = Vec::new();
     for (run, flow) in shown {
-        let points = cumulative(flow, right);
-        left = points.first().map_or(left, |point| left.min(point.0));
+        let points = complementary(flow);
         let (style, world) = look(run.world);
-        layers.push(Layer { name: world.to_owned(), style, shape: Shape::Line(points) });
+        if !points.is_empty() {
+            layers.push(Layer { name: world.to_owned(), style, shape: Shape::Line(points) });
+        }
     }
+    let delays = || shown.iter().flat_map(|(_, flow)| complementary(flow)).map(|point| point.0);
+    let (Some(least), Some(longest)) = (delays().reduce(f64::min), delays().reduce(f64::max)) else {
+        return "<p class=\"note\">No packet arrived after the warm-up.</p>\n".to_owned();
+    };
+    let (left, right) = (least.min(target.unwrap_or(least)), longest.max(target.unwrap_or(longest)));
     let chart = Chart {
         id: format!("distribution-{flow}"),
-        title: "Share of the packets sent after the warm-up that had at most a given one-way delay".to_owned(),
-        x: Axis::new("one-way delay (ms)", left.floor().max(0.0), right),
-        y: Axis::new("packets, cumulative (%)", 0.0, 100.0),
+        title: "Share of the packets sent after the warm-up that had at least a given one-way delay".to_owned(),
+        x: Axis::new("one-way delay (ms)", left.floor().max(0.0), nice(right.max(1e-3))),
+        y: Axis::logarithmic("packets with at least this delay (%)", LEAST_PERCENT, MOST_PERCENT),
         categories: Vec::new(),
         layers,
         horizontals: Vec::new(),
         verticals: target.map(|at| target_mark(at, format!("target {}", millis(at / 1e3)))).into_iter().collect(),
         shades: Vec::new(),
     };
-    let note = "<p class=\"note\">So many of the packets had at most this delay. Only packets up to the 99th percentile are \
-        counted, and they are the 100 %; longer delays are in the table.</p>\n";
+    let note = "<p class=\"note\">So many of the packets took this long or longer: the 95th percentile is where 5 % are left, the 99th \
+        where 1 % are. The curve goes down to one packet in a thousand, or to the last one of fewer; nothing of it is cut off.</p>\n";
     chart.to_html() + note
 }
 
-/// Percent of the histogram's packets over the delay in milliseconds that they had at most, up to `right`.
-fn cumulative(flow: &FlowResult, right: f64) -> Vec<(f64, f64)> {
-    let total = packets_counted(flow);
-    let mut below = 0.0;
-    let mut points = Vec::new();
-    for bin in flow.histogram.iter().filter(|bin| bin.to_s > bin.from_s && bin.to_s * 1e3 <= right) {
-        if points.is_empty() {
-            points.push((bin.from_s * 1e3, 0.0));
-        }
-        below += bin.packets as f64;
-        points.push((bin.to_s * 1e3, below / total.max(1.0) * 100.0));
-    }
-    if total > 0.0 && below >= total {
-        points.push((right, 100.0));
-    }
-    points
-}
+/// Exponents of the least and the largest share on the axis: 0.1 % and 100 %.
+const LEAST_PERCENT: i32 = -1;
+const MOST_PERCENT: i32 = 2;
 
-/// Packets in the histogram: a float, because the counts of results that were not made here may be of any size.
-fn packets_counted(flow: &FlowResult) -> f64 {
-    flow.histogram.iter().map(|bin| bin.packets as f64).sum()
-}
-
-/// The upper edge, in milliseconds, of the bin in which this share of the packets is reached.
-fn delay_reached_by(flow: &FlowResult, share: f64) -> Option<f64> {
-    let total = packets_counted(flow);
-    let mut below = 0.0;
-    flow.histogram.iter().filter(|bin| bin.to_s.is_finite() && bin.to_s > 0.0).find_map(|bin| {
-        below += bin.packets as f64;
-        (total > 0.0 && below >= share * total).then_some(bin.to_s * 1e3)
-    })
+/// The exponent of the percentage of packets over the delay in milliseconds that they had at least.
+fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
+    let point = |point: &DelayShare| (point.delay_s * 1e3, (point.share * 100.0).log10());
+    flow.distribution.iter().map(point).filter(|(delay, share)| delay.is_finite() && share.is_finite()).collect()
 }
 
 #[cfg(test)]
@@ -238,19 +212,21 @@ mod tests {
     use super::*;
     use crate::report::tests::flow;
 
-    /// A cut that moved what lies beyond onto the axis' end would show delays that no packet had.
+    /// Read off the chart, the 95th percentile was one of what is left of the 99th, and the tail was gone.
     #[test]
-    fn the_distribution_is_cumulative_and_cut_without_being_bent() {
-        let rounded = |right| -> Vec<(i64, i64)> {
-            let points = cumulative(&flow(&[50, 30, 20]), right);
-            points.into_iter().map(|(at, share)| (at.round() as i64, share.round() as i64)).collect()
-        };
-        assert_eq!(rounded(10.0), [(5, 0), (6, 50), (7, 80), (8, 100), (10, 100)]);
-        assert_eq!(rounded(7.5), [(5, 0), (6, 50), (7, 80)]);
-        assert!(cumulative(&flow(&[]), 10.0).is_empty());
-        let reached = delay_reached_by(&flow(&[50, 30, 20]), 0.8).unwrap();
-        assert!((reached - 7.0).abs() < 1e-9, "{reached}");
-        assert_eq!(delay_reached_by(&flow(&[0, 0]), 0.8), None);
+    fn the_distribution_is_complementary_and_its_tail_is_whole() {
+        let flow = flow(&[(1.0, 5.0), (0.05, 18.7), (0.01, 60.0), (1e-3, 192.0)]);
+        let rounded: Vec<_> = complementary(&flow)
+            .into_iter()
+            .map(|(at, share)| (at.round() as i64, (share * 100.0).round() as i64))
+            .collect();
+        assert_eq!(rounded, [(5, 200), (19, 70), (60, 0), (192, -100)], "100 %, 5 %, 1 % and 0.1 %");
+        let run = crate::report::tests::run(World::Sim, 1, 0.0082);
+        let chart = distribution(0, &[(&run, &flow)]);
+        for label in [">100<", ">10<", ">1<", ">0.1<", ">200<", "packets with at least this delay (%)"] {
+            assert!(chart.contains(label), "{label}: {chart}");
+        }
+        assert!(distribution(0, &[(&run, &crate::report::tests::flow(&[]))]).contains("No packet arrived"));
     }
 
     #[test]

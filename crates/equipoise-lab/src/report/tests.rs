@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use super::html;
 use crate::result::{
-    DelayResult, FlowResult, HistogramBin, IntervalResult, LinkResult, Report, Run, Step, StepKind, World,
+    DelayResult, DelayShare, FlowResult, IntervalResult, LinkResult, Report, Run, Step, StepKind, World,
 };
 
-/// A flow with a histogram of bins of 1 ms from 5 ms on, and nothing else measured.
-pub(super) fn flow(packets: &[u64]) -> FlowResult {
-    let bin = |(index, &packets): (usize, &u64)| {
-        let from_s = 0.005 + index as f64 * 0.001;
-        HistogramBin { from_s, to_s: from_s + 0.001, packets }
-    };
+/// A flow with shares of its packets that had at least a delay in milliseconds, and nothing else measured.
+pub(super) fn flow(shares: &[(f64, f64)]) -> FlowResult {
+    let point = |&(share, delay_ms): &(f64, f64)| DelayShare { delay_s: delay_ms / 1e3, share };
     FlowResult {
         playout: None,
         tcp: None,
@@ -38,12 +35,12 @@ pub(super) fn flow(packets: &[u64]) -> FlowResult {
         response: None,
         decisions: BTreeMap::from([("law".to_owned(), 3)]),
         intervals: Vec::new(),
-        histogram: packets.iter().enumerate().map(bin).collect(),
+        distribution: shares.iter().map(point).collect(),
     }
 }
 
-fn run(world: World, seed: u64, settled_s: f64) -> Run {
-    let flow = FlowResult { settled_delay_s: Some(settled_s), ..flow(&[50, 30, 20]) };
+pub(super) fn run(world: World, seed: u64, settled_s: f64) -> Run {
+    let flow = FlowResult { settled_delay_s: Some(settled_s), ..flow(&[(1.0, 5.0), (0.5, 6.0), (0.01, 8.0)]) };
     Run {
         world,
         seed,
@@ -117,8 +114,8 @@ fn no_number_is_too_strange_for_a_page() {
         for flow in &mut odd.flows {
             flow.target_s = Some(strange);
             flow.intervals = vec![interval; 3];
-            flow.histogram = vec![HistogramBin { from_s: strange, to_s: strange, packets: u64::MAX }; 2];
-            flow.histogram.push(HistogramBin { from_s: 0.005, to_s: 0.006, packets: u64::MAX });
+            flow.distribution = vec![DelayShare { delay_s: strange, share: strange }; 2];
+            flow.distribution.push(DelayShare { delay_s: 0.005, share: 0.5 });
         }
         odd.links = vec![LinkResult {
             samples: Vec::new(),

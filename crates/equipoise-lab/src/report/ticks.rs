@@ -23,10 +23,18 @@ pub(super) fn room_for_numbers(axis: &Axis) -> f64 {
     LABEL_END + widest(&ticks(axis, FEWEST_STEPS)) + NUMBER_GAP
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as many.
+/// Multiples of 1, 2 or 5 times a power of ten within an axis, from `fewest` steps to two and a half times as many; all powers of
+/// ten of a logarithmic axis.
 pub(super) fn ticks(axis: &Axis, fewest: f64) -> Vec<Tick> {
     /// Errors of rounding, as a share of a step.
     const ROUNDING: f64 = 1e-6;
+    if axis.is_logarithmic {
+        let power = |exponent: i32| {
+            let decimals = exponent.min(0).unsigned_abs() as usize;
+            Tick { at: exponent.into(), label: format!("{:.decimals$}", 10f64.powi(exponent)) }
+        };
+        return (axis.min.ceil() as i32..=axis.max.floor() as i32).map(power).collect();
+    }
     let longest = (axis.max - axis.min) / fewest * (1.0 + ROUNDING / fewest);
     let power = longest.log10().floor() as i32;
     let digit = [5.0, 2.0].into_iter().find(|digit| digit * 10f64.powi(power) <= longest).unwrap_or(1.0);
@@ -81,6 +89,13 @@ mod tests {
         assert_eq!(labels(99.95, 100.05), ["99.96", "99.98", "100.00", "100.02", "100.04"]);
         assert_eq!(labels(0.0, 0.0004), ["0", "100e−6", "200e−6", "300e−6", "400e−6"]);
         assert_eq!(labels(0.0, 5e7), ["0", "10e6", "20e6", "30e6", "40e6", "50e6"]);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_a_tick_at_each_power_of_ten() {
+        let ticks = ticks(&Axis::logarithmic("share (%)", -1, 2), FEWEST_STEPS);
+        let ticks: Vec<_> = ticks.iter().map(|tick| (tick.at as i32, tick.label.as_str())).collect();
+        assert_eq!(ticks, [(-1, "0.1"), (0, "1"), (1, "10"), (2, "100")]);
     }
 
     proptest! {

@@ -85,7 +85,7 @@ fn intervals_and_criteria_are_those_of_the_hand() {
     // Six packets of 8000 bits in the seven seconds after the warm-up.
     close(flow.mean_rate_bps, 48_000.0 / 7.0);
     assert_eq!((flow.ignored.get("foreign"), flow.pacing_resets), (Some(&1), 1));
-    assert_eq!(flow.histogram.iter().map(|bin| bin.packets).sum::<u64>(), 5);
+    assert_eq!(flow.distribution.len(), 5, "a point for each of the five packets after the warm-up");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_run_without_a_packet_has_no_figures_and_no_nan() {
     let scenario = Scenario::parse(SCENARIO).expect("a right scenario");
     let flows = Recorder::new(&scenario, Instant::from_nanos(ORIGIN)).finish(Span::from_secs(8), &[]);
     assert_eq!((flows[0].delay.mean_s, flows[0].mse_s2, flows[0].settled_delay_s), (None, None, None));
-    assert!(flows[0].intervals.is_empty() && flows[0].histogram.is_empty());
+    assert!(flows[0].intervals.is_empty() && flows[0].distribution.is_empty());
 }
 
 /// Divided by the planned run, 10 MB in 18 s looked like 1.3 Mbit/s with every seed.

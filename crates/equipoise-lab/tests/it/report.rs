@@ -63,7 +63,7 @@ fn empty_results_still_make_a_page() {
     for run in &mut results.runs {
         for flow in &mut run.flows {
             flow.intervals.clear();
-            flow.histogram.clear();
+            flow.distribution.clear();
             flow.settled_delay_s = None;
         }
     }
