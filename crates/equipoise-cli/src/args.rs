@@ -54,6 +54,7 @@ Exit codes:
   3    the scenario, the capture or the file of rates cannot be read, is wrong or asks for too much
   4    the network, the kernel's part, or a right to use it is missing
   5    an output file cannot be written
+  6    a session did not hold its target, with --check
   130  interrupted; the report of what was run is written
   141  the reader of standard output went away before the results were written"
 );
@@ -71,7 +72,8 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:
   equipoise sim scenarios/demo.toml
   equipoise sim scenarios/demo.toml --seed 7 --runs 100 --json runs.json --quiet
-  equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s")]
+  equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s
+  equipoise sim scenarios/demo.toml --runs 20 --check             # exit code 6 if the target was not held")]
     Sim(Run),
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
     #[cfg(feature = "live")]
@@ -207,6 +209,9 @@ pub(crate) struct Run {
     /// Write every event of the run as a line of CSV; for a single run
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) trace: Option<PathBuf>,
+    /// End with exit code 6 if a session did not hold its target in every run; for CI
+    #[arg(long)]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) results: Results,
 }

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match dispatch(&cli.command) {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        Ok(Outcome::NotHeld) => ExitCode::from(6),
         #[cfg(feature = "live")]
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(error) => {

@@ -5,6 +5,9 @@ use std::sync::Arc;
 #[cfg(feature = "live")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use equipoise_lab::result::Run;
+use equipoise_lab::verdict::{self, FlowJudgement};
+
 #[cfg(feature = "live")]
 use crate::error::CliError;
 
@@ -13,9 +16,17 @@ use crate::error::CliError;
 pub(crate) enum Outcome {
     /// It did all it was asked.
     Complete,
+    /// A session did not hold its target, and this was to be checked.
+    NotHeld,
     /// Ctrl-C cut it short; what was run is written.
     #[cfg(feature = "live")]
     Interrupted,
+}
+
+/// How a command ended that ran this, if it was to `check` whether the targets were held.
+pub(crate) fn checked(check: bool, runs: &[Run]) -> Outcome {
+    let is_missed = |judged: &FlowJudgement| judged.judgement.is_held == Some(false);
+    if check && verdict::judge(runs).iter().any(is_missed) { Outcome::NotHeld } else { Outcome::Complete }
 }
 
 /// A flag that Ctrl-C sets.

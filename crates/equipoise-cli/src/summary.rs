@@ -1,6 +1,7 @@
 //! What a person reads after a run: the main figures, one line a flow.
 
 use equipoise_lab::result::{FlowResult, PairResult, PairTransport, PathResult, Run, TcpResult, World};
+use equipoise_lab::verdict::{self, FlowJudgement};
 
 /// Milliseconds in ten columns; a dash for what was not measured.
 pub(crate) fn millis(seconds: Option<f64>) -> String {
@@ -12,10 +13,7 @@ pub(crate) fn of(runs: &[Run]) -> String {
     let mut text =
         String::from("world  seed  flow            rate        delay: mean      p95  settled   target    lost\n");
     for run in runs {
-        let world = match run.world {
-            World::Sim => "sim ",
-            World::Live => "live",
-        };
+        let world = name(run.world);
         for flow in &run.flows {
             text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
             text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
@@ -32,7 +30,17 @@ pub(crate) fn of(runs: &[Run]) -> String {
             text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));
         }
     }
+    for FlowJudgement { world, flow, judgement } in verdict::judge(runs) {
+        text.push_str(&format!("{} {flow}: {}\n", name(world), judgement.sentence));
+    }
     text
+}
+
+const fn name(world: World) -> &'static str {
+    match world {
+        World::Sim => "sim ",
+        World::Live => "live",
+    }
 }
 
 fn flow_line(flow: &FlowResult) -> String {

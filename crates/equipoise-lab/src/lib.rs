@@ -27,6 +27,7 @@ pub mod scenario;
 pub mod sim;
 pub mod statistics;
 pub mod trace;
+pub mod verdict;
 pub mod video;
 
 pub use ends::EndsError;

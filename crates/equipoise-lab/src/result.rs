@@ -160,6 +160,13 @@ pub struct FlowResult {
     pub jitter_s: Option<f64>,
     /// Median of the intervals' mean delays, the warm-up and the three intervals after each step left out, in seconds.
     pub settled_delay_s: Option<f64>,
+    /// When its delay was far above the target; `null` without a target.
+    #[serde(default)]
+    pub excursions: Option<ExcursionResult>,
+    /// Share of the decisions after the warm-up in which the application or a limit of the rate decided, and not the law; `null`
+    /// without decisions.
+    #[serde(default)]
+    pub limited_share: Option<f64>,
     /// Datagrams that the flow's two ends dropped, by reason; reasons that did not occur are left out.
     pub ignored: BTreeMap<String, u64>,
     /// How often the sender began a new schedule instead of catching up.
@@ -297,6 +304,16 @@ pub struct TcpSample {
     pub capacity_bps: Option<f64>,
     /// The available bandwidth that the law goes by, in bit/s.
     pub available_bps: Option<f64>,
+}
+
+/// Times in which the mean delay of the intervals was above twice the target, the warm-up and the three intervals after each step
+/// left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExcursionResult {
+    /// All of them together, in seconds.
+    pub total_s: f64,
+    /// The longest, in seconds.
+    pub longest_s: f64,
 }
 
 /// Statistics of a set of one-way delays.

@@ -13,7 +13,7 @@ use super::outputs::{Outputs, prepare};
 use crate::args::{Demo, Live};
 use crate::bar::Bar;
 use crate::error::CliError;
-use crate::outcome::{Outcome, catch_interrupt, outcome};
+use crate::outcome::{Outcome, catch_interrupt, checked, outcome};
 use crate::output::{Output, say};
 use crate::summary::{self, millis};
 
@@ -67,8 +67,12 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
         let simulated = (seed, runs.len() as u32);
         runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
     }
-    outputs.fulfil(&Report::new(&scenario, seed, runs), options.results.quiet)?;
-    Ok(outcome(&stop))
+    let report = Report::new(&scenario, seed, runs);
+    outputs.fulfil(&report, options.results.quiet)?;
+    Ok(match outcome(&stop) {
+        Outcome::Complete => checked(options.check, &report.runs),
+        interrupted => interrupted,
+    })
 }
 
 fn run_live(

@@ -18,7 +18,7 @@ use equipoise_path::source;
 use crate::args::{Cli, Run};
 use crate::bar::Bar;
 use crate::error::CliError;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, checked};
 use crate::output::say;
 #[cfg(feature = "live")]
 pub(crate) use live::{demo, live, window_control};
@@ -41,8 +41,9 @@ pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
         sim_world::simulate_many(&scenario, (seed, options.runs), threads, |run| run, &|share| bar.progress(share))?
     };
     bar.finish();
-    outputs.fulfil(&Report::new(&scenario, seed, runs), options.results.quiet)?;
-    Ok(Outcome::Complete)
+    let report = Report::new(&scenario, seed, runs);
+    outputs.fulfil(&report, options.results.quiet)?;
+    Ok(checked(options.check, &report.runs))
 }
 
 /// `equipoise check`.

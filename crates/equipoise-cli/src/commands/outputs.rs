@@ -2,7 +2,7 @@ use std::path::Path;
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::result::Report;
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Flow, FlowKind, Scenario};
 use equipoise_lab::{report, trace};
 use equipoise_session::{Event, PathId};
 
@@ -70,6 +70,10 @@ impl Outputs {
 /// Reads the scenario and opens all outputs, so that whatever is wrong is said before the run begins.
 pub(super) fn prepare(options: &Run) -> Result<(Scenario, Outputs), CliError> {
     let scenario = read(&options.file)?;
+    let has_target = |flow: &Flow| flow.target().is_some() && !matches!(flow.kind, FlowKind::Pair(_));
+    if options.check && !scenario.flows.iter().any(has_target) {
+        return Err(CliError::NothingToCheck { file: options.file.clone() });
+    }
     let json = options.results.json.as_deref().map(Output::promise).transpose()?;
     let html = options.results.report.as_deref().map(Output::promise).transpose()?;
     let mut trace = options.trace.as_deref().map(Output::promise).transpose()?;

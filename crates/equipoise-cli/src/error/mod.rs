@@ -30,6 +30,12 @@ pub(crate) enum CliError {
         /// What is wrong with it.
         source: ScenarioError,
     },
+    /// There is no target that could be held.
+    #[error("--check has nothing to check: no session of {} has a target", file.display())]
+    NothingToCheck {
+        /// The scenario's file.
+        file: PathBuf,
+    },
     /// The simulator refused the scenario.
     #[error("the simulated run failed")]
     Sim(#[from] SimError),
@@ -78,6 +84,7 @@ impl CliError {
         const CLOSED_PIPE: u8 = 141;
         match self {
             closed if closed.is_closed_pipe() => CLOSED_PIPE,
+            Self::NothingToCheck { .. } => 2,
             Self::Sim(SimError::OverBudget(_)) => 3,
             Self::Sim(_) => 1,
             Self::Scenario { .. } => 3,
@@ -99,6 +106,9 @@ impl CliError {
             }
             Self::Scenario { .. } => Some("`equipoise check FILE` explains a scenario without running it"),
             Self::Output { .. } => Some("nothing was run; name a file in a folder that exists and can be written"),
+            Self::NothingToCheck { .. } => {
+                Some("a session has a target if its controller takes one: `equipoise controllers` lists them")
+            }
             Self::Lost { .. } => {
                 Some("the run took place, and what it found is not in this file; run it again with room for it")
             }

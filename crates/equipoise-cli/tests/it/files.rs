@@ -114,3 +114,67 @@ fn results_that_are_lost_after_the_run_are_not_said_to_be_those_of_no_run() {
     assert_eq!(lost.status.code(), Some(5), "{}", said(&lost));
     assert!(said(&lost).contains("the run took place") && !said(&lost).contains("nothing was run"), "{}", said(&lost));
 }
+
+/// A call of 2.5 Mbit/s over a link of 5 Mbit/s, which never has the delay that it may have.
+const CALL: &str = r#"
+name = "call"
+duration = "60 s"
+warm_up = "10 s"
+[[link]]
+name = "access"
+rate = "5 Mbit/s"
+delay = "15 ms"
+queue = "300 ms"
+[[flow]]
+name = "call"
+path = ["access"]
+packet_size = "1200 B"
+report_interval = "200 ms"
+controller = { name = "ap", target = "40 ms", max_rate = "4 Mbit/s" }
+source = { kind = "video", rate = "2.5 Mbit/s", length = "60 s", peak = 3.0, cv = 0.3 }
+"#;
+
+/// An upload that fills the queue for seconds, so that the call has four times the delay that it asked for.
+const UPLOAD: &str = r#"
+[[flow]]
+name = "upload"
+path = ["access"]
+packet_size = "1500 B"
+start = "30 s"
+window = { name = "reno" }
+tcp = { transfer = "5 MB" }
+"#;
+
+/// CI asks whether it held, and has to get the answer of whoever reads the report.
+#[test]
+fn whether_it_held_is_said_in_the_terminal_in_the_report_and_by_the_exit_code() {
+    let folder = Folder::new();
+    let (file, report) = (folder.file("call.toml"), folder.file("report.html"));
+    let fixed = CALL.replace("name = \"ap\", target = \"40 ms\", max_rate", "name = \"cbr\", rate");
+    let cases = [
+        (CALL.to_owned(), 0, "held; less delay than asked for", "verdict held"),
+        (format!("{CALL}{UPLOAD}"), 6, "an excursion lasted longer than 2 s", "verdict missed"),
+    ];
+    for (scenario, code, sentence, class) in cases {
+        fs::write(&file, scenario).expect("writable");
+        let checked = run(&["sim", &file, "--check", "--report", &report]);
+        let page = fs::read_to_string(&report).expect("written");
+        assert_eq!(checked.status.code(), Some(code), "{}", said(&checked));
+        assert!(said(&checked).contains(sentence) && page.contains(sentence), "{}", said(&checked));
+        assert!(page.contains(&format!("<p class=\"{class}\"><strong>Simulated, call</strong>")), "{sentence}");
+        assert!(!page.contains("<p class=\"verdict held\"><strong>Simulated, upload"), "TCP has nothing to hold");
+        assert_eq!(run(&["sim", &file, "--quiet"]).status.code(), Some(0), "nobody asked");
+    }
+    fs::write(&file, fixed).expect("writable");
+    assert_eq!(run(&["sim", &file, "--report", &report]).status.code(), Some(0));
+    let page = fs::read_to_string(&report).expect("written");
+    assert!(
+        page.contains("<p class=\"verdict\"><strong>Simulated, call</strong>") && page.contains("it has no target")
+    );
+    let unchecked = run(&["sim", &file, "--check"]);
+    assert!(
+        unchecked.status.code() == Some(2) && said(&unchecked).contains("nothing to check"),
+        "{}",
+        said(&unchecked)
+    );
+}

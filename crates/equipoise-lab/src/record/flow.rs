@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use equipoise::control::Reason;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Event, PathId};
 
@@ -10,8 +11,9 @@ use super::playout::PlayoutRecord;
 use super::received::ReceivedRecord;
 use super::row::IntervalRow;
 use super::tcp::{TcpReading, TcpRecord};
-use crate::result::{FlowResult, IntervalResult, Stall};
+use crate::result::{ExcursionResult, FlowResult, IntervalResult, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::verdict;
 
 /// What one flow did so far.
 #[derive(Debug)]
@@ -30,6 +32,9 @@ pub(super) struct FlowRecord {
     ignored: BTreeMap<&'static str, u64>,
     decisions: BTreeMap<&'static str, u64>,
     last_decision: Option<&'static str>,
+    /// Decisions after the warm-up, and those of them in which the law had no say.
+    settled_decisions: u64,
+    limited_decisions: u64,
     response: Option<f64>,
     pacing_resets: u64,
     reports_missing: u64,
@@ -96,6 +101,8 @@ impl FlowRecord {
             ignored: BTreeMap::new(),
             decisions: BTreeMap::new(),
             last_decision: None,
+            settled_decisions: 0,
+            limited_decisions: 0,
             response: None,
             pacing_resets: 0,
             reports_missing: 0,
@@ -134,6 +141,10 @@ impl FlowRecord {
             Event::ReportsMissing => self.reports_missing += 1,
             Event::RateDecided { snapshot, .. } => {
                 if let Some(reason) = snapshot.reason {
+                    if at >= self.warm_up {
+                        self.settled_decisions += 1;
+                        self.limited_decisions += u64::from(matches!(reason, Reason::AppLimited | Reason::RateLimit));
+                    }
                     *self.decisions.entry(reason.name()).or_default() += 1;
                     self.last_decision = Some(reason.name());
                 }
@@ -208,6 +219,7 @@ impl FlowRecord {
         let settled = means(&|interval| !self.is_settling(interval));
         let target_s = self.target.map(Span::as_secs_f64);
         let media = &self.media;
+        let excursions = target_s.map(|target| self.excursions(&intervals, target));
         let received = self.received.map(|received| received.finish(lasted)).unwrap_or_default();
         FlowResult {
             packets_sent: media.sent,
@@ -220,6 +232,9 @@ impl FlowRecord {
             cv: coefficient_of_variation(&all),
             jitter_s: target_s.and_then(|target| all.iter().map(|mean| (mean - target).abs()).reduce(f64::max)),
             settled_delay_s: median(settled),
+            excursions,
+            limited_share: (self.settled_decisions > 0)
+                .then(|| self.limited_decisions as f64 / self.settled_decisions as f64),
             ignored: owned(&self.ignored),
             pacing_resets: self.pacing_resets,
             reports_missing: self.reports_missing,
@@ -236,6 +251,24 @@ impl FlowRecord {
             split: self.split,
             paths: self.paths.into_iter().map(|path| path.finish(lasted, stalls)).collect(),
         }
+    }
+
+    /// When the intervals' mean delays were far above the target. An interval without a delay ends no excursion.
+    fn excursions(&self, intervals: &[IntervalResult], target_s: f64) -> ExcursionResult {
+        let (mut found, mut stretch_s) = (ExcursionResult::default(), 0.0);
+        for interval in intervals.iter().filter(|interval| interval.start_s >= self.warm_up.as_secs_f64()) {
+            match interval.delay_mean_s {
+                Some(mean) if mean > verdict::EXCURSION_FROM * target_s && !self.is_settling(interval) => {
+                    let lasts_s = interval.end_s - interval.start_s;
+                    stretch_s += lasts_s;
+                    found.total_s += lasts_s;
+                    found.longest_s = found.longest_s.max(stretch_s);
+                }
+                Some(_) => stretch_s = 0.0,
+                None => {}
+            }
+        }
+        found
     }
 
     /// Whether an interval lies in the three after a step, or holds one.

@@ -25,7 +25,7 @@ pub fn millis(seconds: f64) -> String {
 }
 
 /// A share as a percentage with its sign; what rounds to nothing has none.
-pub(super) fn signed_percent(share: f64) -> String {
+pub(crate) fn signed_percent(share: f64) -> String {
     match format!("{:+.1} %", share * 100.0).as_str() {
         "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
         other => other.replace('-', "−"),

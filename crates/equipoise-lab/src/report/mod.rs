@@ -16,19 +16,18 @@ mod shapes;
 mod tables;
 mod tcp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod ticks;
 mod worlds;
 
+use format::counted;
+pub(crate) use format::signed_percent;
 pub use format::{NOTHING, escape, millis};
-use format::{counted, signed_percent};
 
 use crate::result::{FlowResult, Report, TcpResult};
+use crate::verdict::Judgement;
 use figure::Figure;
 use worlds::{InWorld, worlds};
-
-/// How near the settled delay has to be to its target for the session to have held it (ours).
-const HELD_WITHIN: f64 = 0.15;
 
 /// The report as a page.
 pub fn html(report: &Report) -> String {
@@ -70,7 +69,10 @@ pub fn head(title: &str) -> String {
 /// How to read the page, and what it takes for granted.
 const READING: &str = "<h2>How to read this</h2>\n\
     <p>A packet belongs to the control interval in which it was sent. <em>Settled delay</em> is the median of the \
-    intervals' mean delays, the warm-up and the three intervals after each step left out. Mean squared error, \
+    intervals' mean delays, the warm-up and the three intervals after each step left out. A session <em>held</em> its \
+    target if its settled delay is within 15 % of it, or below it because what there is to send or the highest rate \
+    limits the session, and if its intervals' mean delays were above twice the target for no longer than 2 s at a \
+    stretch. Flows without a target have no verdict. Mean squared error, \
     coefficient of variation and delay jitter are those of Waki 2013, Eq. 18 to 22, over all intervals after the \
     warm-up.</p>\n\
     <p>Lengths and rates are those of IP packets, header included. Both worlds run the same control code, and the \
@@ -119,30 +121,13 @@ fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String {
     if first.pair.is_some() {
         return pair::verdict(world, index, first);
     }
-    let runs = world.runs.len();
-    let settled: Vec<_> =
-        world.runs.iter().filter_map(|run| run.flows.get(index)).filter_map(|flow| flow.settled_delay_s).collect();
-    let mean = settled.iter().sum::<f64>() / settled.len() as f64;
-    let over_runs = if runs == 1 { "" } else { " in the mean" };
-    let (held, sentence) = match first.target_s {
-        _ if settled.is_empty() => (false, "nothing was measured after the warm-up.".to_owned()),
-        None => (true, format!("settled at {}{over_runs}; it has no target.", millis(mean))),
-        Some(target) => {
-            let held = settled.iter().filter(|settled| (*settled / target - 1.0).abs() <= HELD_WITHIN).count();
-            let verdict = match (runs, held) {
-                (1, 1) => "held".to_owned(),
-                (1, _) => "not held".to_owned(),
-                _ => format!("held in {held} of {runs} runs"),
-            };
-            let (error, mean, target) = (signed_percent(mean / target - 1.0), millis(mean), millis(target));
-            let within = HELD_WITHIN * 100.0;
-            let sentence = format!(
-                "settled at {mean}{over_runs} against a target of {target} ({error}): {verdict} within {within:.0} %."
-            );
-            (held == runs, sentence)
-        }
+    let runs: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)).collect();
+    let Judgement { is_held, sentence } = Judgement::of(&runs);
+    let class = match is_held {
+        Some(true) => "verdict held",
+        Some(false) => "verdict missed",
+        None => "verdict",
     };
-    let class = if held { "verdict" } else { "verdict missed" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     format!("<p class=\"{class}\"><strong>{title}, {name}</strong> ({seeds}): {sentence}</p>\n")
 }

@@ -8,7 +8,7 @@ use crate::result::{
 };
 
 /// A flow with shares of its packets that had at least a delay in milliseconds, and nothing else measured.
-pub(super) fn flow(shares: &[(f64, f64)]) -> FlowResult {
+pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
     let point = |&(share, delay_ms): &(f64, f64)| DelayShare { delay_s: delay_ms / 1e3, share };
     FlowResult {
         playout: None,
@@ -29,6 +29,8 @@ pub(super) fn flow(shares: &[(f64, f64)]) -> FlowResult {
         cv: None,
         jitter_s: None,
         settled_delay_s: None,
+        excursions: None,
+        limited_share: None,
         ignored: BTreeMap::new(),
         pacing_resets: 0,
         reports_missing: 0,
