@@ -52,7 +52,7 @@ struct Row {
 fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
     let named = |name| Row { name, ..Row::default() };
     match *event {
-        Event::MediaSent { sequence, size } => {
+        Event::MediaSent { sequence, size, .. } => {
             Row { number: Some(sequence), size_bytes: Some(size.as_bytes()), ..named("media-sent") }
         }
         Event::MediaReceived { sequence, sent, delay, size } => Row {

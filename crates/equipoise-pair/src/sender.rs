@@ -135,7 +135,8 @@ impl Sender {
         let start = config.rtp.start;
         // Nothing is sent at this rate: RTP gets no payload before it gets a controller.
         let idle = Box::new(Cbr::new(Rate::from_bps(1)));
-        let rtp = rtp::Sender::new(rtp::SenderConfig { payload: Payload::Rtp, ..config.rtp }, idle)?;
+        let rtp =
+            rtp::Sender::new(rtp::SenderConfig { payload: Payload::Rtp, patience: Span::MAX, ..config.rtp }, idle)?;
         Ok(Self {
             rtp,
             numbers,

@@ -13,6 +13,15 @@ pub enum Event {
         sequence: u64,
         /// Size of the IP packet.
         size: Size,
+        /// How long its payload had waited for its turn; zero of generated media.
+        waited: Span,
+    },
+    /// Another program's packets had waited for too long and were given up ([`SenderConfig::patience`]).
+    ///
+    /// [`SenderConfig::patience`]: crate::rtp::SenderConfig::patience
+    PayloadExpired {
+        /// How many.
+        packets: u64,
     },
     /// A media packet arrived, for the first time.
     MediaReceived {

@@ -84,7 +84,12 @@ impl StreamState {
         self.source.advance();
         let (number, size, route) = (self.sent, self.source.packet_size(), self.route);
         self.sent += 1;
-        observer.on_event(at, routes[route].flow, Side::Near, &Event::MediaSent { sequence: number, size });
+        observer.on_event(
+            at,
+            routes[route].flow,
+            Side::Near,
+            &Event::MediaSent { sequence: number, size, waited: Span::ZERO },
+        );
         Some(Packet { at, sent: at, number, size, route: route as u32, hop: 0 })
     }
 }

@@ -49,9 +49,12 @@ pub(crate) struct Send {
     /// What that delay is
     #[arg(long, value_enum, default_value_t = DelayKind::Queueing)]
     pub(crate) delay: DelayKind,
-    /// Lowest rate, at which the session starts, such as 500k
+    /// Lowest rate, such as 500k
     #[arg(long, value_name = "RATE", default_value = "100k")]
     pub(crate) min_rate: Rate,
+    /// Rate at which the session starts [default: the lowest]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) start_rate: Option<Rate>,
     /// Highest rate
     #[arg(long, value_name = "RATE", default_value = "15M")]
     pub(crate) max_rate: Rate,

@@ -12,6 +12,8 @@ pub(super) struct SendInterval {
     /// Rate of IP packets that were sent, and the one that was allowed in the end.
     pub(super) rate_bps: f64,
     pub(super) target_rate_bps: Option<f64>,
+    /// How long the payload of a packet that left had waited at the most.
+    pub(super) waited_max_s: f64,
     /// The delay that is held, from the last report; `null` where none came.
     pub(super) delay_mean_s: Option<f64>,
     pub(super) delay_deviation_s: Option<f64>,
@@ -74,6 +76,8 @@ pub(super) struct SendEnd {
     pub(super) datagrams_unsent: Option<u64>,
     /// Packets of the other program that found no room.
     pub(super) payload_dropped: u64,
+    /// Packets of the other program that had waited for too long, and were dropped.
+    pub(super) payload_expired: u64,
     pub(super) ended_by_peer: bool,
     /// What it did on each path, if it has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -156,7 +160,9 @@ impl SendTally {
 
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
-            Event::MediaSent { size, .. } => {
+            Event::PayloadExpired { packets } => self.end.payload_expired += packets,
+            Event::MediaSent { size, waited, .. } => {
+                self.now.waited_max_s = self.now.waited_max_s.max(waited.as_secs_f64());
                 self.now.packets += 1;
                 self.now.bytes += size.as_bytes();
                 self.end.packets_sent += 1;

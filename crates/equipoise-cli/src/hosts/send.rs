@@ -274,7 +274,7 @@ impl Watch {
             if self.intervals.len().is_multiple_of(20) {
                 say(
                     self.quiet,
-                    "     time       sent    allowed   delay: mean   deviation  round trip    lost  decided by\n",
+                    "     time       sent    allowed     waits   delay: mean   deviation  round trip    lost  decided by\n",
                 );
             }
             say(self.quiet, &line(&format!("{:7.1} s", interval.end_s), &interval, interval.decided_by()));
@@ -291,9 +291,10 @@ fn line(name: &str, of: &SendInterval, decided_by: Option<String>) -> String {
     let millis = |seconds: Option<f64>| seconds.map_or(format!("{:>9}", "-"), |s| format!("{:6.2} ms", s * 1e3));
     let megabits = |bps: f64| format!("{:6.2}", bps / 1e6);
     format!(
-        "{name} {} M  {} M     {}   {}   {} {:>6}  {}\n",
+        "{name} {} M  {} M {}     {}   {}   {} {:>6}  {}\n",
         megabits(of.rate_bps),
         of.target_rate_bps.map_or_else(|| "     -".to_owned(), megabits),
+        millis(Some(of.waited_max_s)),
         millis(of.delay_mean_s),
         millis(of.delay_deviation_s),
         millis(of.round_trip_s),
@@ -345,6 +346,7 @@ fn foot(end: &SendEnd, delay: DelayKind) -> String {
         ),
         (end.pacing_resets, "times the sender was late by a packet or more"),
         (end.payload_dropped, "packets of the other program found no room"),
+        (end.payload_expired, "packets of the other program had waited too long and were dropped"),
     ];
     for (count, what) in counted.iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!("{count} {what}\n"));
@@ -421,7 +423,9 @@ fn controller(options: &Send, packet: Size) -> Result<BoxedController, RealError
         known: control::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
     })?;
     let [target, min, max] = [options.target.to_string(), options.min_rate.to_string(), options.max_rate.to_string()];
+    let start = options.start_rate.map(|rate| rate.to_string());
     let mut given = vec![("target", target.as_str()), ("min_rate", &min), ("max_rate", &max)];
+    given.extend(start.as_deref().map(|start| ("initial_rate", start)));
     given.retain(|(name, _)| entry.parameters.iter().any(|parameter| parameter.name == *name));
     for (name, value) in pairs(&options.set) {
         given.retain(|(other, _)| *other != name);

@@ -273,15 +273,18 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                     Message::None | Message::Closed => break,
                 }
             }
-            if self.payload.len() > self.endpoint.room() {
+            // A stream is taken in parts; there is always room for a whole packet.
+            let room = self.endpoint.room().min(self.payload.len());
+            if room == 0 {
                 break;
             }
             let now = self.now();
+            let rest = self.payload.split_off(room);
             let input = Input::payload(&self.payload);
             self.observer.on_input(now, &input);
             self.endpoint.handle(now.assume_clock(), input);
+            self.payload = rest;
             self.apply(now)?;
-            self.payload.clear();
         }
         Ok(())
     }

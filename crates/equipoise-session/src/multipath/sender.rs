@@ -88,7 +88,7 @@ impl Sender {
         compound.restart(config.start);
         Ok(Self {
             packetiser,
-            queue: PayloadQueue::new(like),
+            queue: PayloadQueue::new(like, config.patience),
             plain: Vec::new(),
             application: Application::default(),
             governor: Governor::new(controller, Self::PROVIDES)?,
@@ -97,7 +97,7 @@ impl Sender {
             period_ends: config.start + period,
             closing: None,
             compound,
-            breakers: Breakers::new(config.report_interval, config.stream.packet_size, config.start),
+            breakers: Breakers::new(period, config.stream.packet_size, config.start),
             first_media: None,
             handled: Instant::ZERO,
             ended: false,
@@ -134,6 +134,8 @@ impl Sender {
         }
         let trip = self.breakers.check(now);
         self.trips(now, trip);
+        self.queue.expire(now, self.config.payload);
+        self.outbox.expired(self.queue.take_expired());
         self.send_media(now);
     }
 
@@ -295,14 +297,16 @@ impl Sender {
         let subflow = Some(path.next_subflow());
         let is_twice = queue.is_twice();
         let sent = if let Some(copy) = path.take_copy() {
-            let sent = packetiser.stamp(now, Plain { sequence: copy.sequence, bytes: &copy.plain }, subflow, outbox);
+            let plain = Plain { sequence: copy.sequence, bytes: &copy.plain, waited: Span::ZERO };
+            let sent = packetiser.stamp(now, plain, subflow, outbox);
             path.recycle(copy.plain);
             sent
         } else if self.config.payload == Payload::Generated {
             packetiser.send(now, subflow, outbox)
         } else {
+            let waited = queue.waited(now);
             let Some(sequence) = packetiser.number(now, self.config.payload, queue, plain) else { return };
-            let sent = packetiser.stamp(now, Plain { sequence, bytes: plain }, subflow, outbox);
+            let sent = packetiser.stamp(now, Plain { sequence, bytes: plain, waited }, subflow, outbox);
             if is_twice {
                 self.keep_copy(at, sequence);
             }
@@ -369,7 +373,8 @@ impl Sender {
     }
 
     fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8], twice: bool) -> Result<(), DropReason> {
-        self.queue.offer(payload, twice, self.config.payload, self.packetiser.config().ssrc)?;
+        let origin = (self.packetiser.config().ssrc, self.governor.rate());
+        self.queue.offer(now, (payload, twice), self.config.payload, origin)?;
         if self.application.goes_on(now) {
             self.paths.iter_mut().for_each(|path| path.pacer.rested_until(now));
         }
@@ -530,7 +535,7 @@ impl Endpoint for Sender {
     }
 
     fn room(&self) -> usize {
-        self.queue.room()
+        self.queue.room(self.config.payload, self.governor.rate())
     }
 
     fn waiting(&self) -> usize {

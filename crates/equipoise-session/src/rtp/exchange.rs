@@ -305,8 +305,10 @@ impl Exchange {
             return None;
         }
         let last = self.asked.back().map_or(Sent::default(), |last| last.entered);
-        let before = self.asked.back().map_or(0, |last| last.next_sequence);
-        let receipt = self.receipts.as_mut().map(|receipts| receipts.ask(before as u32, self.next_sequence as u32));
+        let mut before = self.asked.iter().rev().map(|request| request.next_sequence as u32);
+        let before = before.next().map(|last| (before.next().unwrap_or(last), last));
+        let next = self.next_sequence as u32;
+        let receipt = self.receipts.as_mut().map(|receipts| receipts.ask(before.unwrap_or((next, next)), next));
         let extension = ReportRequest {
             interval_start: NtpTime::from_instant(self.interval_start).middle(),
             receipt: receipt.map(|asked| asked.request),

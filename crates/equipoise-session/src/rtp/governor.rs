@@ -74,7 +74,8 @@ impl Governor {
 
     /// A report came, and `proof` says what of the packets arrived.
     pub(crate) fn on_interval(&mut self, now: Instant<SenderClock>, mut summary: IntervalSummary, proof: Proof) {
-        let was_held = self.allowed() > self.rate;
+        // By a tenth or more: less is what encoders miss their rate by, too.
+        let was_held = self.allowed().as_bps() / 10 * 9 > self.rate.as_bps();
         self.prove(proof, summary.app_limited);
         summary.app_limited |= was_held;
         self.controller.on_feedback(now, &Feedback::Interval(summary));

@@ -23,6 +23,8 @@ pub(super) mod exchange;
 #[cfg(test)]
 mod fault_tests;
 pub(super) mod governor;
+#[cfg(test)]
+mod harm_tests;
 pub(super) mod outbox;
 pub(super) mod payload;
 #[cfg(test)]

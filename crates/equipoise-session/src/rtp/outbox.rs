@@ -34,6 +34,13 @@ impl Outbox {
         self.event(Event::Ignored(reason));
     }
 
+    /// So many packets of payload were given up.
+    pub(crate) fn expired(&mut self, packets: u64) {
+        if packets > 0 {
+            self.event(Event::PayloadExpired { packets });
+        }
+    }
+
     pub(crate) fn media(&mut self, header: RtpHeader, media: usize) {
         self.push(Item::Media { header, media });
     }

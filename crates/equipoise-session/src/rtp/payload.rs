@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use crate::DropReason;
 use crate::wire::rtp::Subflow;
 use crate::wire::{NtpTime, relay};
+use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// What a session carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,31 +26,73 @@ pub(crate) struct PayloadQueue {
     pieces: VecDeque<Piece>,
     /// What packets will be stamped with, beside their sending time.
     subflow: Option<Subflow>,
+    /// How long another program's packets may wait.
+    patience: Span,
+    /// Packets that waited for longer, since this was asked last.
+    expired: u64,
     /// Where a packet is stamped for a trial.
     scratch: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
+    /// When its first byte came.
+    came: Instant<SenderClock>,
     length: usize,
     /// Wanted on two paths.
     twice: bool,
 }
 
 impl PayloadQueue {
-    /// Bytes that may wait. Ours: a tenth of a second at 20 Mbit/s; what waits longer is no longer live.
+    /// Bytes that may wait in any case, to bound memory.
     pub(crate) const MOST: usize = 256 << 10;
-    /// Packets that may wait.
+    /// Pieces that may wait.
     const MOST_PIECES: usize = 1024;
+    /// Bytes of a stream that may wait however low the rate is.
+    const LEAST: usize = 4 << 10;
+    /// Bytes of a stream that came within so much time count as one piece.
+    const GRAIN: Span = Span::from_millis(1);
 
-    /// An empty queue, whose packets will be stamped with their sending time and with a `subflow` like this.
-    pub(crate) const fn new(subflow: Option<Subflow>) -> Self {
-        Self { bytes: VecDeque::new(), pieces: VecDeque::new(), subflow, scratch: Vec::new() }
+    /// An empty queue, whose packets will be stamped with their sending time and with a `subflow` like this, and given up when
+    /// they have waited for longer than `patience`.
+    pub(crate) const fn new(subflow: Option<Subflow>, patience: Span) -> Self {
+        Self { bytes: VecDeque::new(), pieces: VecDeque::new(), subflow, patience, expired: 0, scratch: Vec::new() }
     }
 
-    /// Bytes that it would take now.
-    pub(crate) fn room(&self) -> usize {
-        if self.pieces.len() >= Self::MOST_PIECES { 0 } else { Self::MOST.saturating_sub(self.bytes.len()) }
+    /// Bytes that it would take now at `rate`: of a stream no more than what leaves within the patience, which holds the
+    /// application back; of packets any, as they push out those that have waited longest.
+    pub(crate) fn room(&self, payload: Payload, rate: Rate) -> usize {
+        if payload == Payload::Rtp {
+            return Self::MOST;
+        }
+        let timely = rate.as_bps_f64() / 8.0 * self.patience.as_secs_f64();
+        // A packet at least, or nothing would ever leave at a low rate.
+        let most = Self::MOST.min((timely as usize).max(Self::LEAST));
+        if self.pieces.len() >= Self::MOST_PIECES { 0 } else { most.saturating_sub(self.bytes.len()) }
+    }
+
+    /// Gives up packets that have waited for longer than the patience at `now`.
+    pub(crate) fn expire(&mut self, now: Instant<SenderClock>, payload: Payload) {
+        while payload == Payload::Rtp && self.pieces.front().is_some_and(|piece| now - piece.came > self.patience) {
+            self.pop_oldest();
+        }
+    }
+
+    fn pop_oldest(&mut self) {
+        if let Some(oldest) = self.pieces.pop_front() {
+            self.bytes.drain(..oldest.length.min(self.bytes.len()));
+            self.expired += 1;
+        }
+    }
+
+    /// Packets that were given up since this was asked last.
+    pub(crate) const fn take_expired(&mut self) -> u64 {
+        core::mem::replace(&mut self.expired, 0)
+    }
+
+    /// How long what is next has waited at `now`.
+    pub(crate) fn waited(&self, now: Instant<SenderClock>) -> Span {
+        self.pieces.front().map_or(Span::ZERO, |piece| now - piece.came)
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -75,7 +118,13 @@ impl PayloadQueue {
     /// [`DropReason::Stray`] where the session makes its own payload; [`DropReason::Malformed`] where it is no RTP packet or its
     /// header has no room for what it is stamped with; [`DropReason::Foreign`] for another source; [`DropReason::Full`] where
     /// there is no room for all of it.
-    pub(crate) fn offer(&mut self, bytes: &[u8], twice: bool, payload: Payload, ssrc: u32) -> Result<(), DropReason> {
+    pub(crate) fn offer(
+        &mut self,
+        now: Instant<SenderClock>,
+        (bytes, twice): (&[u8], bool),
+        payload: Payload,
+        (ssrc, rate): (u32, Rate),
+    ) -> Result<(), DropReason> {
         match payload {
             Payload::Generated => return Err(DropReason::Stray),
             Payload::Stream => {}
@@ -88,26 +137,43 @@ impl PayloadQueue {
                 }
             }
         }
-        if bytes.len() > self.room() {
+        let is_full =
+            |queue: &Self| queue.bytes.len() + bytes.len() > Self::MOST || queue.pieces.len() >= Self::MOST_PIECES;
+        while payload == Payload::Rtp && !self.pieces.is_empty() && is_full(self) {
+            self.pop_oldest();
+        }
+        if is_full(self) || bytes.len() > self.room(payload, rate) {
             return Err(DropReason::Full);
         }
         self.bytes.extend(bytes);
         let length = bytes.len();
+        let goes_on = |last: &Piece| payload == Payload::Stream && last.twice == twice && now - last.came < Self::GRAIN;
         match self.pieces.back_mut() {
-            Some(last) if payload == Payload::Stream && last.twice == twice => last.length += length,
-            _ => self.pieces.push_back(Piece { length, twice }),
+            Some(last) if goes_on(last) => last.length += length,
+            _ => self.pieces.push_back(Piece { came: now, length, twice }),
         }
         Ok(())
     }
 
-    /// Takes the first bytes, `most` of them or up to the end of what is sent alike, and appends them to `out`.
-    pub(crate) fn take(&mut self, most: usize, out: &mut Vec<u8>) {
-        let Some(piece) = self.pieces.front_mut() else { return };
-        let length = most.min(piece.length);
-        piece.length -= length;
-        if piece.length == 0 {
-            self.pieces.pop_front();
+    /// Takes the first packet and appends it to `out`.
+    pub(crate) fn take_packet(&mut self, out: &mut Vec<u8>) {
+        if let Some(piece) = self.pieces.pop_front() {
+            out.extend(self.bytes.drain(..piece.length.min(self.bytes.len())));
         }
-        out.extend(self.bytes.drain(..length.min(self.bytes.len())));
+    }
+
+    /// Takes the first bytes of a stream, `most` of them or up to the end of what is sent alike, and appends them to `out`.
+    pub(crate) fn take(&mut self, most: usize, out: &mut Vec<u8>) {
+        let twice = self.is_twice();
+        let mut left = most;
+        while let Some(piece) = self.pieces.front_mut().filter(|piece| left > 0 && piece.twice == twice) {
+            let length = left.min(piece.length);
+            left -= length;
+            piece.length -= length;
+            if piece.length == 0 {
+                self.pieces.pop_front();
+            }
+            out.extend(self.bytes.drain(..length.min(self.bytes.len())));
+        }
     }
 }

@@ -4,11 +4,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::two_ends::{MILLI, TwoEnds, media};
-use super::{Payload, Receiver, ReceiverConfig};
+use super::{Payload, Receiver, ReceiverConfig, SenderConfig};
+use crate::wire::rtp::RtpHeader;
 use crate::{DropReason, Endpoint, Event, Input};
 use equipoise::control::{Reason, find};
 use equipoise::measure::ClockMap;
-use equipoise::units::{Rate, Size};
+use equipoise::units::{Rate, Size, Span};
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at % 251) as u8).collect()
@@ -138,4 +139,65 @@ fn payload_beyond_the_room_is_refused_whole_and_counted() {
     assert_eq!((bench.sender.waiting(), bench.count(|event| *event == Event::Ignored(DropReason::Full))), (0, 1));
     bench.tell(true, Input::payload(&bytes(room)));
     assert!(bench.sender.room() < 2000, "full but for the packets that left at once");
+}
+
+/// A packet of another program: 1000 bytes in all.
+fn foreign(sequence: u16) -> Vec<u8> {
+    let header = RtpHeader { payload_type: 96, sequence, ssrc: 0x0102_0304, ..RtpHeader::default() };
+    let mut packet = Vec::new();
+    header.encode(&mut packet);
+    packet.resize(950, 7);
+    packet
+}
+
+/// If it fails, a program that gives more than the rate is heard seconds late, and what it lost here is taken for losses of the
+/// path.
+#[test]
+fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
+    let mut bench = TwoEnds::cbr(Payload::Rtp, media(|_, _| vec![5]));
+    // 8 Mbit/s for a session of 4.
+    for number in 0..3000u64 {
+        bench.tell(true, Input::payload(&foreign(number as u16)));
+        bench.run_until(number + 1);
+    }
+    bench.run_until(4000);
+    let waits = bench.events.iter().filter_map(|(_, event)| match event {
+        Event::MediaSent { waited, .. } => Some(*waited),
+        _ => None,
+    });
+    let longest = waits.max().expect("media");
+    assert!((Span::from_millis(250)..=SenderConfig::PATIENCE).contains(&longest), "{longest}");
+    let expired: u64 = bench
+        .events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::PayloadExpired { packets } => Some(*packets),
+            _ => None,
+        })
+        .sum();
+    let sent = bench.count(|event| matches!(event, Event::MediaSent { .. })) as u64;
+    assert_eq!(sent + expired, 3000);
+    assert!(expired > 1000, "{expired}");
+    let lost = bench.events.iter().rev().find_map(|(_, event)| match event {
+        Event::ReportApplied { lost, .. } => Some(*lost),
+        _ => None,
+    });
+    assert_eq!(lost, Some(0), "the path loses nothing");
+    assert!(bench.missing >= expired - 10, "and the reader knows what is missing: {}", bench.missing);
+}
+
+#[test]
+fn a_stream_is_taken_no_faster_than_it_leaves_in_time() {
+    let mut bench = TwoEnds::cbr(Payload::Stream, media(|_, _| vec![5]));
+    for millis in 0..2000 {
+        while bench.feed(&[1; 50_000]) > 0 {}
+        bench.run_until(millis);
+    }
+    let longest = bench.events.iter().filter_map(|(_, event)| match event {
+        Event::MediaSent { waited, .. } => Some(*waited),
+        _ => None,
+    });
+    let longest = longest.max().expect("media");
+    assert!(longest <= SenderConfig::PATIENCE + Span::from_millis(30), "{longest}");
+    assert!(longest > Span::from_millis(300), "it is filled: {longest}");
 }

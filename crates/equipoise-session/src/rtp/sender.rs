@@ -34,6 +34,9 @@ pub struct SenderConfig {
     pub start: Instant<SenderClock>,
     /// Seed of the numbers that RFC 3550 wants drawn: first sequence number, timestamp, spread of compound packets.
     pub seed: u64,
+    /// How long payload may wait for its turn. Of another program's packets those that have waited for longer are given up, the
+    /// oldest first; a stream is taken no faster than that it leaves in time.
+    pub patience: Span,
     /// Whether the receiver stands before a playout buffer and reports on it ([`Needs::PLAYOUT`]).
     pub reports_playout: bool,
 }
@@ -42,8 +45,12 @@ impl SenderConfig {
     /// A sender of generated media.
     pub const fn new(stream: StreamConfig, report_interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
         let (payload, supply, delays) = (Payload::Generated, Supply::Unlimited, Delays::Agreed);
-        Self { stream, payload, supply, delays, report_interval, start, seed, reports_playout: false }
+        let patience = Self::PATIENCE;
+        Self { stream, payload, supply, delays, report_interval, start, seed, patience, reports_playout: false }
     }
+
+    /// What is later than this is of no use to a conversation. Ours.
+    pub const PATIENCE: Span = Span::from_millis(400);
 
     /// What such a session provides to its controller.
     pub const fn provides(&self) -> Needs {
@@ -121,7 +128,7 @@ impl Sender {
             stock: Stock::new(config.supply, config.start, packetiser.media()),
             packetiser,
             payload: config.payload,
-            queue: PayloadQueue::new(None),
+            queue: PayloadQueue::new(None, config.patience),
             plain: Vec::new(),
             application: Application::default(),
             pacer: Pacer::new(governor.rate()),
@@ -190,6 +197,8 @@ impl Sender {
         if self.governor.on_unproved(since_first, self.report_interval) {
             self.decided();
         }
+        self.queue.expire(now, self.payload);
+        self.outbox.expired(self.queue.take_expired());
         self.refill(now);
         // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 {
@@ -220,8 +229,9 @@ impl Sender {
             stock.on_sent();
             packetiser.send(now, None, outbox)
         } else {
+            let waited = queue.waited(now);
             let sequence = packetiser.number(now, self.payload, queue, plain)?;
-            packetiser.stamp(now, Plain { sequence, bytes: plain }, None, outbox)
+            packetiser.stamp(now, Plain { sequence, bytes: plain, waited }, None, outbox)
         };
         self.first_media.get_or_insert(now);
         self.exchange.on_media(now, sent.size, packetiser.next_sequence());
@@ -262,7 +272,8 @@ impl Sender {
     }
 
     fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), DropReason> {
-        self.queue.offer(payload, false, self.payload, self.packetiser.config().ssrc)?;
+        let origin = (self.packetiser.config().ssrc, self.governor.rate());
+        self.queue.offer(now, (payload, false), self.payload, origin)?;
         self.on_supply(now);
         Ok(())
     }
@@ -423,7 +434,7 @@ impl Endpoint for Sender {
     }
 
     fn room(&self) -> usize {
-        self.queue.room()
+        self.queue.room(self.payload, self.governor.rate())
     }
 
     fn waiting(&self) -> usize {

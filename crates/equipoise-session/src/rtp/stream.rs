@@ -117,6 +117,8 @@ pub(crate) struct Plain<'a> {
     pub(crate) sequence: u64,
     /// The packet without our extensions.
     pub(crate) bytes: &'a [u8],
+    /// How long its payload has waited.
+    pub(crate) waited: Span,
 }
 
 /// A packet that was put into the outbox.
@@ -125,6 +127,8 @@ pub(crate) struct Sent {
     /// Size of the IP packet.
     pub(crate) size: Size,
     octets: usize,
+    /// How long its payload had waited.
+    waited: Span,
 }
 
 impl Counts {
@@ -231,7 +235,7 @@ impl Packetiser {
         let header = self.header(now, Some(NtpTime::from_instant(now)), subflow);
         outbox.media(header, self.media);
         self.next_sequence += 1;
-        let sent = Sent { size: self.config.packet_size, octets: self.media };
+        let sent = Sent { size: self.config.packet_size, octets: self.media, waited: Span::ZERO };
         self.on_sent(self.next_sequence - 1, sent, outbox)
     }
 
@@ -251,7 +255,7 @@ impl Packetiser {
             let ahead = sequence.wrapping_sub(self.next_sequence as u16) as i16;
             self.next_sequence = self.next_sequence.saturating_add_signed(i64::from(ahead));
             self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
-            queue.take(usize::MAX, plain);
+            queue.take_packet(plain);
         } else {
             self.header(now, None, None).encode(plain);
             queue.take(self.media, plain);
@@ -268,7 +272,7 @@ impl Packetiser {
         subflow: Option<Subflow>,
         outbox: &mut Outbox,
     ) -> Sent {
-        let (Plain { sequence, bytes: plain }, mut length) = (plain, 0);
+        let (Plain { sequence, bytes: plain, waited }, mut length) = (plain, 0);
         outbox.whole(|out| {
             // Another program's packet had room for it when it came in.
             if relay::stamp(plain, NtpTime::from_instant(now), subflow, out).is_err() {
@@ -277,11 +281,11 @@ impl Packetiser {
             length = out.len();
         });
         let octets = plain.len().saturating_sub(RtpHeader::default().encoded_len());
-        self.on_sent(sequence, Sent { size: self.size_around(length), octets }, outbox)
+        self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited }, outbox)
     }
 
     fn on_sent(&mut self, sequence: u64, sent: Sent, outbox: &mut Outbox) -> Sent {
-        outbox.event(Event::MediaSent { sequence, size: sent.size });
+        outbox.event(Event::MediaSent { sequence, size: sent.size, waited: sent.waited });
         self.counts.add(sent);
         sent
     }

@@ -20,7 +20,7 @@ impl Aimd {
     /// Holds the delay below `target`; adds `increase` an interval, multiplies by `decrease` (between 0 and 1).
     pub const fn new(target: Span, limits: RateLimits, increase: Rate, decrease: f64) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
-        Self { target, limits, increase, decrease, rate: limits.min(), snapshot }
+        Self { target, limits, increase, decrease, rate: limits.start(), snapshot }
     }
 
     fn decide(&mut self, rate: Rate, reason: Reason, law_step_bps: Option<f64>) {

@@ -8,6 +8,8 @@ use crate::units::Rate;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     full_bps: Option<f64>,
+    /// The rate was not raised since the path was found full: what comes through of a lower rate tells nothing new.
+    is_known: bool,
     /// Steps taken well beyond it since the path was last full.
     steps: i32,
 }
@@ -16,19 +18,27 @@ impl Ceiling {
     /// From this share of the ceiling on it is near, and up to that.
     const NEAR: f64 = 0.95;
     const BEYOND: f64 = 1.05;
+    /// It falls by no more than to this share of what it was.
+    const KEPT: f64 = 0.7;
     /// A step near it, as a share of the rate; each further one beyond is twice as large.
     const STEP: f64 = 0.01;
-    /// How often it is doubled: to 8 %, which doubles the rate with nine reports and overfills little.
-    const LARGEST: i32 = 3;
+    /// How often it is doubled: to 32 %, which doubles the rate with three reports and overfills little.
+    const LARGEST: i32 = 5;
 
     /// The path was found full at a sending rate of `sent_bps`, of which it delivered so much.
     pub fn on_full(&mut self, delivered: Option<Rate>, sent_bps: f64) {
         let full = delivered.map_or(sent_bps, |rate| rate.as_bps_f64().min(sent_bps));
-        (self.full_bps, self.steps) = (Some(full), 0);
+        // What came through is less than the capacity if the path was full for a part of the time, or of others' traffic.
+        let before = self.full_bps.unwrap_or(0.0);
+        if !core::mem::replace(&mut self.is_known, true) {
+            self.full_bps = Some(full.max(Self::KEPT * before));
+        }
+        self.steps = 0;
     }
 
     /// A rate was decided upon, not below the one before, after a report that shows no sign of a full path.
     pub fn on_raised(&mut self, to_bps: f64) {
+        self.is_known = false;
         if self.full_bps.is_some_and(|full| to_bps > full * Self::BEYOND) {
             self.steps = (self.steps + 1).min(Self::LARGEST);
         }
@@ -57,6 +67,7 @@ mod tests {
         let mut ceiling = Ceiling::default();
         assert_eq!(ceiling.most_bps(1e6), 2e6, "nothing is known");
         ceiling.on_full(Some(Rate::from_bps(2_000_000)), 3e6);
+        ceiling.on_full(Some(Rate::from_bps(200_000)), 1e6);
         assert_eq!(ceiling.most_bps(0.5e6), 1e6);
         assert_eq!(ceiling.most_bps(1.5e6), 1.9e6);
         let mut rate = 1.9e6;
@@ -66,7 +77,7 @@ mod tests {
             rate
         });
         assert!((rates[0] - 1.919e6).abs() < 1.0 && (rates[9] / rates[8] - 1.01).abs() < 1e-9, "{rates:?}");
-        assert!((rates[19] / rates[18] - 1.08).abs() < 1e-9, "a path that has become wider is found before long");
+        assert!((rates[19] / rates[18] - 1.32).abs() < 1e-9, "a path that has become wider is found before long");
         ceiling.on_full(None, 5e6);
         assert_eq!((ceiling.full_bps(), ceiling.most_bps(5e6)), (Some(5e6), 5.05e6));
     }

@@ -1,15 +1,17 @@
 use super::{ConfigError, Reason};
 use crate::units::Rate;
 
-/// The lowest and the highest rate that an application can live with: `a_min` and `a_max` of Waki 2013, Sec. 5.1.
+/// The lowest and the highest rate that an application can live with, `a_min` and `a_max` of Waki 2013, Sec. 5.1, and the one
+/// that it starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
     min: Rate,
     max: Rate,
+    start: Rate,
 }
 
 impl RateLimits {
-    /// Limits from `min` to `max`.
+    /// Limits from `min` to `max`, starting at `min`.
     ///
     /// # Errors
     /// [`ConfigError::MinAboveMax`] where there is no rate between them; [`ConfigError::ZeroRate`] where `min` is zero,
@@ -21,14 +23,25 @@ impl RateLimits {
         if min == Rate::ZERO {
             return Err(ConfigError::ZeroRate);
         }
-        Ok(Self { min, max })
+        Ok(Self { min, max, start: min })
     }
 
     /// Limits for any two rates: from `min`, or 1 bit/s if that is higher, to `max`, or to `min` if that is higher.
     #[must_use]
     pub fn within(min: Rate, max: Rate) -> Self {
         let min = min.max(Rate::from_bps(1));
-        Self { min, max: max.max(min) }
+        Self { min, max: max.max(min), start: min }
+    }
+
+    /// The same, starting at `rate`, or at the limit that it is beyond.
+    #[must_use]
+    pub fn starting_at(self, rate: Rate) -> Self {
+        Self { start: rate.clamp(self.min, self.max), ..self }
+    }
+
+    /// The rate to start with.
+    pub const fn start(&self) -> Rate {
+        self.start
     }
 
     /// The lowest rate.

@@ -28,10 +28,10 @@ const NEW_ROUND_TRIP: f64 = 1.0 / 8.0;
 const MOST_STEPS: f64 = 100.0;
 
 impl Rap {
-    /// Begins at the lowest rate, for IP packets of `packet`.
+    /// Begins at the rate to start with, for IP packets of `packet`.
     pub const fn new(limits: RateLimits, packet: Size) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
-        let rate = limits.min();
+        let rate = limits.start();
         Self { limits, packet, rate, round_trip_s: None, last_report: None, last_decrease: None, snapshot }
     }
 

@@ -43,11 +43,11 @@ fn throughput(packet_bits: f64, round_trip_s: f64, p: f64) -> f64 {
 }
 
 impl Tfrc {
-    /// Begins at the lowest rate, for IP packets of `packet`.
+    /// Begins at the rate to start with, for IP packets of `packet`.
     pub const fn new(limits: RateLimits, packet: Size) -> Self {
         Self {
             packet,
-            rate: limits.min(),
+            rate: limits.start(),
             limits,
             round_trip_s: None,
             intervals: [0.0; INTERVALS],

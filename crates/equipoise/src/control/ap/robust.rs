@@ -11,7 +11,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct ApConfig {
     /// One-way delay to hold.
     pub target: Span,
-    /// Lowest rate, at which the session starts, and highest.
+    /// Lowest rate, highest, and the one at which the session starts.
     pub limits: RateLimits,
     /// Coefficient of response b, in 1/(s·Mbit/s), or what is known of it before it is learned.
     pub response: f64,
@@ -83,10 +83,10 @@ const FEW: u64 = 4;
 const DRAINED_WITHIN: f64 = 2.0;
 
 impl Ap {
-    /// A controller at its lowest rate.
+    /// A controller at the rate that it starts with.
     pub fn new(config: ApConfig) -> Self {
         Self {
-            rate: config.limits.min(),
+            rate: config.limits.start(),
             path: None,
             learner: Learner::new(config.learning, config.response),
             signs: Signs::default(),

@@ -38,6 +38,12 @@ impl Parameters {
         })
     }
 
+    /// Limits that begin with `min`, and the rate to start with.
+    fn limits_and_start(&self, min: &Parameter) -> Result<RateLimits, ConfigError> {
+        let limits = RateLimits::new(self.rate(min)?, self.rate(&MAX_RATE)?)?;
+        Ok(limits.starting_at(self.rate(&START_RATE)?))
+    }
+
     fn limits(&self) -> Result<RateLimits, ConfigError> {
         RateLimits::new(self.rate(&MIN_RATE)?, self.rate(&MAX_RATE)?)
     }
@@ -174,6 +180,12 @@ const INITIAL_RATE: Parameter = Parameter {
     meaning: "r_0, the rate at which the session starts, between the limits",
     source: "Tobe 1999, Sec. 6.2",
 };
+const START_RATE: Parameter = Parameter {
+    default: Some("1 kbit/s"),
+    meaning: "rate at which the session starts, brought between the limits; what is never proved to arrive ends after 2 s",
+    source: "ours",
+    ..INITIAL_RATE
+};
 const INITIAL_INCREASE: Parameter = Parameter {
     name: "increase",
     kind: Kind::Rate,
@@ -205,9 +217,9 @@ pub(super) static ENTRIES: &[Entry] = &[
         name: "ap",
         summary: "attractor perturbation that can be trusted: filtered, along the whole curve of the delay",
         source: "Waki 2013, Eq. 7, 15, 16",
-        parameters: &[TARGET, RESPONSE, LEARN, UNREST, MIN_RATE, MAX_RATE],
+        parameters: &[TARGET, RESPONSE, LEARN, UNREST, START_RATE, FLOOR, MAX_RATE],
         make: |given, context| {
-            let (target, limits) = (given.span(&TARGET)?, given.limits()?);
+            let (target, limits) = (given.span(&TARGET)?, given.limits_and_start(&FLOOR)?);
             let (response, unrest) = (given.number(&RESPONSE)?, given.number(&UNREST)?);
             let learning = given.learning()?;
             Ok(Box::new(Ap::new(ApConfig { target, limits, response, learning, unrest, packet: context.packet })))
@@ -234,10 +246,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         name: "aimd",
         summary: "additive increase below the target delay, multiplicative decrease above",
         source: "Waki 2013, Eq. 17",
-        parameters: &[TARGET, INCREASE, DECREASE, MIN_RATE, MAX_RATE],
+        parameters: &[TARGET, INCREASE, DECREASE, START_RATE, FLOOR, MAX_RATE],
         make: |given, _| {
             let (increase, decrease) = (given.rate(&INCREASE)?, given.number(&DECREASE)?);
-            Ok(Box::new(Aimd::new(given.span(&TARGET)?, given.limits()?, increase, decrease)))
+            Ok(Box::new(Aimd::new(given.span(&TARGET)?, given.limits_and_start(&FLOOR)?, increase, decrease)))
         },
     },
     Entry {
@@ -258,9 +270,9 @@ pub(super) static ENTRIES: &[Entry] = &[
         name: "rap",
         summary: "one packet more a round trip for every round trip without loss, half the rate upon loss",
         source: "Rejaie 1999, Sec. III",
-        parameters: &[LOW_MIN_RATE, MAX_RATE],
+        parameters: &[START_RATE, LOW_MIN_RATE, MAX_RATE],
         make: |given, context| {
-            let limits = RateLimits::new(given.rate(&LOW_MIN_RATE)?, given.rate(&MAX_RATE)?)?;
+            let limits = given.limits_and_start(&LOW_MIN_RATE)?;
             Ok(Box::new(Rap::new(limits, context.packet)))
         },
     },
@@ -268,9 +280,9 @@ pub(super) static ENTRIES: &[Entry] = &[
         name: "tfrc",
         summary: "the rate that TCP's throughput equation gives for the loss events seen",
         source: "RFC 5348, Sec. 3.1, 4.3, 5.4",
-        parameters: &[LOW_MIN_RATE, MAX_RATE],
+        parameters: &[START_RATE, LOW_MIN_RATE, MAX_RATE],
         make: |given, context| {
-            let limits = RateLimits::new(given.rate(&LOW_MIN_RATE)?, given.rate(&MAX_RATE)?)?;
+            let limits = given.limits_and_start(&LOW_MIN_RATE)?;
             Ok(Box::new(Tfrc::new(limits, context.packet)))
         },
     },
