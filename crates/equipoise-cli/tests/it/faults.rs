@@ -196,13 +196,15 @@ fn a_session_goes_on_through_a_middle_that_loses_and_doubles_packets() {
 #[test]
 #[ignore = "real time: 38 s"]
 fn up_to_a_third_of_all_packets_may_be_lost_each_way() {
-    for share in [0.02, 0.1, 0.3] {
+    for share in [0.02, 0.05, 0.3] {
         let Some(bench) = Bench::new(Machine::shared(), lossy(share)) else { return };
         let told = bench.run(12);
         told.hold(&format!("{:.0} % lost each way", share * 100.0));
         let lost = 1.0 - told.passed as f64 / told.media as f64;
         assert!((lost - share).abs() < 0.1, "{lost}");
-        assert!(told.rates().iter().copied().fold(0.0, f64::max) > 1e6, "the session lives on what gets through");
+        // Whether chance or a policer takes them, nobody tells a sender; so it lives with little and yields to much.
+        let last = told.rates().last().copied().unwrap_or(0.0);
+        assert_eq!(last > 1.5 * MIN, share < 0.3, "{last} with {share}");
     }
 }
 

@@ -12,6 +12,7 @@ pub struct Aimd {
     limits: RateLimits,
     increase: Rate,
     decrease: f64,
+    printed: bool,
     rate: Rate,
     snapshot: Snapshot,
 }
@@ -20,7 +21,13 @@ impl Aimd {
     /// Holds the delay below `target`; adds `increase` an interval, multiplies by `decrease` (between 0 and 1).
     pub const fn new(target: Span, limits: RateLimits, increase: Rate, decrease: f64) -> Self {
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
-        Self { target, limits, increase, decrease, rate: limits.start(), snapshot }
+        Self { target, limits, increase, decrease, printed: false, rate: limits.start(), snapshot }
+    }
+
+    /// The same, to be seen as printed: only circuit breakers act on it ([`Controller::is_held_to_proof`]).
+    #[must_use]
+    pub const fn as_printed(self) -> Self {
+        Self { printed: true, ..self }
     }
 
     fn decide(&mut self, rate: Rate, reason: Reason, law_step_bps: Option<f64>) {
@@ -66,6 +73,10 @@ impl Controller for Aimd {
 
     fn lowest_rate(&self) -> Rate {
         self.limits.min()
+    }
+
+    fn is_held_to_proof(&self) -> bool {
+        !self.printed
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -146,6 +146,11 @@ impl Controller for Tq {
         self.limits.min()
     }
 
+    /// It begins at its highest rate, and the receiver's buffer, without which no session holds it, holds it down.
+    fn is_held_to_proof(&self) -> bool {
+        false
+    }
+
     fn snapshot(&self) -> Snapshot {
         self.snapshot
     }

@@ -56,6 +56,10 @@ impl Parameters {
         Ok(Box::new(Lda::new(config, packet)))
     }
 
+    fn aimd(&self, limits: RateLimits) -> Result<Aimd, ConfigError> {
+        Ok(Aimd::new(self.span(&TARGET)?, limits, self.rate(&INCREASE)?, self.number(&DECREASE)?))
+    }
+
     fn printed(&self, response: Response, packet: Size) -> Result<BoxedController, ConfigError> {
         let (target, limits) = (self.span(&TARGET)?, self.limits()?);
         Ok(Box::new(Printed::new(PrintedConfig { target, limits, response, packet })))
@@ -248,9 +252,16 @@ pub(super) static ENTRIES: &[Entry] = &[
         source: "Waki 2013, Eq. 17",
         parameters: &[TARGET, INCREASE, DECREASE, START_RATE, FLOOR, MAX_RATE],
         make: |given, _| {
-            let (increase, decrease) = (given.rate(&INCREASE)?, given.number(&DECREASE)?);
-            Ok(Box::new(Aimd::new(given.span(&TARGET)?, given.limits_and_start(&FLOOR)?, increase, decrease)))
+            let limits = given.limits_and_start(&FLOOR)?;
+            Ok(Box::new(given.aimd(limits)?))
         },
+    },
+    Entry {
+        name: "aimd-printed",
+        summary: "the same, with the paper's own start, and not held to what is proved to arrive",
+        source: "Waki 2013, Eq. 17",
+        parameters: &[TARGET, INCREASE, DECREASE, MIN_RATE, MAX_RATE],
+        make: |given, _| Ok(Box::new(given.aimd(given.limits()?)?.as_printed())),
     },
     Entry {
         name: "lda",
