@@ -22,7 +22,7 @@ pub(crate) struct Ends {
     /// Seconds between two lines
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub(crate) interval: Span,
-    /// Write the results as JSON; without a file to standard output
+    /// Write the results as lines of JSON, one for each interval and one for all; without a file to standard output
     #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
     /// Print nothing but errors

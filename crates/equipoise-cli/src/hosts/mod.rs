@@ -6,6 +6,7 @@ mod rate_socket;
 pub(crate) mod receive;
 mod results;
 pub(crate) mod send;
+mod writer;
 
 use std::env;
 use std::fs;

@@ -1,6 +1,7 @@
 //! `equipoise receive`.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
@@ -14,16 +15,22 @@ use equipoise_session::{DropReason, Event, PathId};
 use serde::Serialize;
 
 use super::args::Receive;
-use super::results::{ReceiveEnd, ReceiveInterval, ReceiveTally};
+use super::results::{ReceiveEnd, ReceiveInterval, ReceiveTally, Together};
+use super::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
-use crate::output::{Output, say};
+use crate::output::Output;
 
-/// The results as JSON.
+/// The last line of the results as JSON; those before it are the intervals.
 #[derive(Debug, Serialize)]
 struct Results {
     start: Start,
+    /// The first that ended, in that order.
     sessions: Vec<SessionResult>,
+    /// What the others came to, together.
+    more_sessions: Together,
+    /// Intervals that found no room, as the file or its reader stood still.
+    intervals_dropped: u64,
     /// Datagrams that belong to no session, by reason.
     ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the server failed.
@@ -50,30 +57,45 @@ struct SessionResult {
     is_multipath: bool,
     /// Why it is over; `null` while it is not.
     ended: Option<&'static str>,
-    intervals: Vec<ReceiveInterval>,
     end: ReceiveEnd,
 }
 
 /// How often the main thread looks around.
 const TICK: Duration = Duration::from_millis(20);
-/// Sessions whose intervals are kept for the results; of later ones only the end is.
+/// Sessions that the results have one by one; what later ones came to is added up.
 const DETAILED: usize = 1000;
+
+/// An interval of a session, as a line of the results.
+#[derive(Serialize)]
+struct IntervalLine<'a> {
+    session: u64,
+    #[serde(flatten)]
+    interval: &'a ReceiveInterval,
+}
 
 /// What the server's thread tells.
 enum Note {
     Opened(Time, Session),
     /// Of a session, of its path where it has several.
     Event(Time, u64, Option<PathId>, Event),
-    Payload(u64, u64, Vec<u8>),
+    Payload(u64, Given),
     Ended(Time, u64, End),
     Ignored(DropReason),
 }
 
-/// Posts what happens to the main thread; RTP it plays out itself, without a detour.
+/// Payload that a session gave out.
+struct Given {
+    missing: u64,
+    bytes: u64,
+    /// It found no room.
+    is_dropped: bool,
+}
+
+/// Posts what happens to the main thread, which never waits for a reader. What is written or played out takes no detour.
 struct Poster {
     post: mpsc::Sender<Note>,
     rtp: Option<(UdpSocket, SocketAddr)>,
-    wants_payload: bool,
+    output: Option<Inlet>,
 }
 
 impl SessionObserver for Poster {
@@ -94,8 +116,10 @@ impl SessionObserver for Poster {
             // A player that is not there yet is no reason to stop.
             let _ = socket.send_to(payload, to);
         }
-        let kept = if self.wants_payload { payload.to_vec() } else { vec![0; 0] };
-        let _ = self.post.send(Note::Payload(session.number, missing, kept));
+        let output = self.output.as_ref().filter(|_| session.number == 0);
+        let is_dropped = output.is_some_and(|output| !output.offer(payload.to_vec()));
+        let given = Given { missing, bytes: payload.len() as u64, is_dropped };
+        let _ = self.post.send(Note::Payload(session.number, given));
     }
 
     fn on_end(&mut self, now: Time, session: &Session, why: End) {
@@ -109,8 +133,7 @@ impl SessionObserver for Poster {
 
 /// Runs the command.
 pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
-    let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
-    let output = options.output.as_deref().map(Output::promise).transpose()?;
+    let (screen, json, output) = outputs(options)?;
     let key = super::key(&options.ends)?;
     let stop = catch_interrupt()?;
     let clock = Clock::new();
@@ -131,60 +154,63 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
         ..ServerConfig::new(key)
     };
     let (post, queue) = mpsc::channel();
-    let poster = Poster { post, rtp, wants_payload: output.is_some() };
+    let poster = Poster { post, rtp, output: output.as_ref().map(|output| output.inlet().clone()) };
     let server = Server::start(socket, config, poster)?;
-    let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
-    let quiet = options.ends.quiet || stdout_is_taken;
     let secure = if start.encrypted { "encrypted sessions" } else { "sessions without encryption or authentication" };
-    say(quiet, &format!("receiving {secure} at {}\n", start.local));
-    let mut watch = Watch::new(output, options.ends.interval, quiet);
+    screen.say(&format!("receiving {secure} at {}\n", start.local));
+    let mut watch = Watch::new(screen, json, options.ends.interval);
+    let has_failed = || output.as_ref().is_some_and(Writer::has_failed);
     let origin = clock.now();
     while !stop.load(Ordering::Relaxed) && options.time.is_none_or(|lasts| clock.now() - origin < lasts) {
-        let open = watch.take_in(&queue, TICK)?;
+        let open = watch.take_in(&queue, TICK);
         watch.tell(clock.now());
-        if !open || server.is_finished() || options.one_off && watch.ended > 0 && watch.live.is_empty() {
+        let is_over = server.is_finished() || options.one_off && watch.ended > 0 && watch.live.is_empty();
+        if !open || is_over || has_failed() {
             break;
         }
     }
-    // What was measured is written even if the server failed.
+    // What was measured is written even if the server or the output failed.
     let stopped = server.stop();
-    while watch.take_in(&queue, Duration::ZERO)? {}
+    while watch.take_in(&queue, Duration::ZERO) {}
     let socket = stopped.as_ref().ok().map(|(_, host)| host.socket);
-    finish(watch, start, socket, &clock, json)?;
+    let told = finish(watch, start, socket, &clock);
+    output.map_or(Ok(()), |output| output.finish()?.finish())?;
+    told?;
     stopped?;
     Ok(outcome(&stop))
 }
 
+/// What it writes to: lines for a person, results, payload.
+fn outputs(options: &Receive) -> Result<(Screen, Option<Writer>, Option<Writer>), CliError> {
+    let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
+    let output = options.output.as_deref().map(Output::promise).transpose()?;
+    let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
+    let screen = Screen::new(options.ends.quiet || stdout_is_taken);
+    let json = json.map(|file| Writer::start(file, MOST_LINES));
+    Ok((screen, json, output.map(|file| Writer::start(file, MOST_PAYLOAD))))
+}
+
 /// Writes what came of it.
-fn finish(
-    mut watch: Watch,
-    start: Start,
-    socket: Option<SocketStats>,
-    clock: &Clock,
-    json: Option<Output>,
-) -> Result<(), CliError> {
+fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &Clock) -> Result<(), CliError> {
     // Those that a server left behind that failed.
     while let Some(number) = watch.live.keys().next().copied() {
         watch.end(clock.now(), number, End::Stopped);
     }
-    if let Some(output) = watch.output.take() {
-        output.finish()?;
-    }
+    watch.screen.finish();
     if let Some(unanswerable) = socket.map(|socket| socket.unanswerable).filter(|count| *count > 0) {
         watch.ignored.insert("unanswerable", unanswerable);
     }
+    let Some(json) = watch.json else { return Ok(()) };
     let results = Results {
         start,
         sessions: watch.done,
+        more_sessions: watch.more,
+        intervals_dropped: json.inlet().dropped(),
         ignored: watch.ignored,
         datagrams_unsent: socket.map(|socket| socket.unsent),
         wall_clock_steps: clock.wall_clock_steps(),
     };
-    if let Some(json) = json {
-        // Numbers and texts always have a JSON form.
-        json.fulfil(&format!("{}\n", serde_json::to_string_pretty(&results).unwrap_or_default()))?;
-    }
-    Ok(())
+    json.fulfil(&results)
 }
 
 fn play_out(to: SocketAddr) -> Result<UdpSocket, RealError> {
@@ -201,61 +227,57 @@ struct Live {
 
 /// The main thread's side.
 struct Watch {
-    output: Option<Output>,
+    screen: Screen,
+    json: Option<Writer>,
     interval: Span,
-    quiet: bool,
     rows: usize,
     live: BTreeMap<u64, Live>,
     done: Vec<SessionResult>,
+    more: Together,
     ended: u64,
     ignored: BTreeMap<&'static str, u64>,
 }
 
 impl Watch {
-    fn new(output: Option<Output>, interval: Span, quiet: bool) -> Self {
-        let (live, ignored) = (BTreeMap::new(), BTreeMap::new());
-        Self { output, interval, quiet, rows: 0, live, done: Vec::new(), ended: 0, ignored }
+    fn new(screen: Screen, json: Option<Writer>, interval: Span) -> Self {
+        let (live, done, ignored) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        Self { screen, json, interval, rows: 0, live, done, more: Together::default(), ended: 0, ignored }
     }
 
     /// Takes what came within `wait`. False once nobody is left to tell anything, or nothing came in no time.
-    fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> Result<bool, CliError> {
+    fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
         // To be woken for every packet would cost as much as receiving it.
         thread::sleep(wait);
         loop {
             match queue.try_recv() {
-                Ok(note) => self.take(note)?,
-                Err(TryRecvError::Empty) => return Ok(wait > Duration::ZERO),
-                Err(TryRecvError::Disconnected) => return Ok(false),
+                Ok(note) => self.take(note),
+                Err(TryRecvError::Empty) => return wait > Duration::ZERO,
+                Err(TryRecvError::Disconnected) => return false,
             }
         }
     }
 
-    fn take(&mut self, note: Note) -> Result<(), CliError> {
+    fn take(&mut self, note: Note) {
         match note {
             Note::Opened(at, session) => self.open(at, session),
             Note::Event(at, number, path, event) => {
                 if let Some(live) = self.live.get_mut(&number) {
-                    let lines = live.tell(at, self.interval);
+                    let closed = live.close(at, self.interval);
                     match path {
                         Some(path) => live.tally.on_path_event(path, &event),
                         None => live.tally.on_event(&event),
                     }
-                    self.print(&lines);
+                    self.show(number, &closed);
                 }
             }
-            Note::Payload(number, missing, payload) => {
+            Note::Payload(number, given) => {
                 if let Some(live) = self.live.get_mut(&number) {
-                    live.tally.end.payload_missing += missing;
-                    live.tally.end.payload_bytes += payload.len() as u64;
-                }
-                if let (0, Some(output)) = (number, &mut self.output) {
-                    output.append(&payload)?;
+                    live.tally.on_payload(given.missing, given.bytes, given.is_dropped);
                 }
             }
             Note::Ended(at, number, why) => self.end(at, number, why),
             Note::Ignored(reason) => *self.ignored.entry(reason.name()).or_default() += 1,
         }
-        Ok(())
     }
 
     fn open(&mut self, at: Time, session: Session) {
@@ -265,7 +287,7 @@ impl Watch {
             Payload::Rtp => "another program's RTP",
         };
         let paths = if session.is_multipath { ", on several paths" } else { "" };
-        say(self.quiet, &format!("session {}: {payload} from {}{paths}\n", session.number, session.peer));
+        self.screen.say(&format!("session {}: {payload} from {}{paths}\n", session.number, session.peer));
         let result = SessionResult {
             number: session.number,
             peer: session.peer,
@@ -273,7 +295,6 @@ impl Watch {
             payload,
             is_multipath: session.is_multipath,
             ended: None,
-            intervals: Vec::new(),
             end: ReceiveEnd::default(),
         };
         self.live.insert(session.number, Live { opened: at, result, tally: ReceiveTally::default() });
@@ -282,8 +303,8 @@ impl Watch {
     fn end(&mut self, at: Time, number: u64, why: End) {
         let Some(mut live) = self.live.remove(&number) else { return };
         self.ended += 1;
-        let lines = live.tell(at, self.interval);
-        self.print(&lines);
+        let closed = live.close(at, self.interval);
+        self.show(number, &closed);
         live.result.end = live.tally.finish((at - live.opened).max(Span::ZERO));
         let why = match why {
             End::Goodbye => "the sender said goodbye",
@@ -292,56 +313,94 @@ impl Watch {
         };
         live.result.ended = Some(why);
         let end = &live.result.end;
-        say(
-            self.quiet,
-            &format!(
-                "session {number}: {why} after {:.1} s; {} packets received, {} lost, {:.3} Mbit/s\n",
-                end.duration_s,
-                end.packets_received,
-                end.packets_lost,
-                end.rate_bps / 1e6
-            ),
-        );
-        if self.done.len() >= DETAILED {
-            live.result.intervals.clear();
+        self.screen.say(&format!(
+            "session {number}: {why} after {:.1} s; {} packets received, {} lost, {:.3} Mbit/s\n",
+            end.duration_s,
+            end.packets_received,
+            end.packets_lost,
+            end.rate_bps / 1e6
+        ));
+        if end.payload_dropped > 0 {
+            // Where the payload goes to standard output this is its one way to a person.
+            let dropped = end.payload_dropped;
+            let _ = writeln!(
+                anstream::stderr(),
+                "warning: the payload of {dropped} packets was dropped, as the reader of --output stood still"
+            );
         }
-        self.done.push(live.result);
+        if self.done.len() < DETAILED {
+            self.done.push(live.result);
+        } else {
+            self.more.add(end);
+        }
     }
 
-    /// Prints the intervals that ended before `now`.
+    /// Prints and writes the intervals that ended before `now`.
     fn tell(&mut self, now: Time) {
-        let lines: Vec<_> = self.live.values_mut().flat_map(|live| live.tell(now, self.interval)).collect();
-        self.print(&lines);
+        let all = self.live.iter_mut();
+        let closed: Vec<_> = all.map(|(number, live)| (*number, live.close(now, self.interval))).collect();
+        for (number, closed) in &closed {
+            self.show(*number, closed);
+        }
     }
 
-    fn print(&mut self, lines: &[String]) {
-        for line in lines {
-            if self.rows.is_multiple_of(20) {
-                say(self.quiet, "session     time     received  packets   delay since the first\n");
+    /// Prints and writes intervals of a session.
+    fn show(&mut self, session: u64, closed: &[ReceiveInterval]) {
+        for interval in closed {
+            if let Some(json) = &self.json {
+                json.line(&IntervalLine { session, interval });
             }
-            self.rows += 1;
-            say(self.quiet, line);
+            self.print(&line(&format!("{session:7} {:6.1} s", interval.end_s), interval));
+            for (path, part) in &interval.paths {
+                self.print(&line(&format!("path {path:11}"), part));
+            }
         }
+    }
+
+    fn print(&mut self, line: &str) {
+        if self.rows.is_multiple_of(20) {
+            self.screen.say("session     time     received  packets   delay since the first\n");
+        }
+        self.rows += 1;
+        self.screen.say(line);
     }
 }
 
 impl Live {
-    /// Closes the intervals that ended before `now`, with a line for each.
-    fn tell(&mut self, now: Time, interval: Span) -> Vec<String> {
-        let mut lines = Vec::new();
+    /// Closes the intervals that ended before `now`.
+    fn close(&mut self, now: Time, interval: Span) -> Vec<ReceiveInterval> {
+        let mut closed = Vec::new();
         let at = (now - self.opened).as_secs_f64();
         while at >= self.tally.now.start_s + interval.as_secs_f64() {
             let ends = Span::from_secs_f64(self.tally.now.start_s).unwrap_or_default() + interval;
-            let closed = self.tally.close(ends);
-            lines.push(line(&format!("{:7} {:6.1} s", self.result.number, closed.end_s), &closed));
-            lines.extend(closed.paths.iter().map(|(path, part)| line(&format!("path {path:11}"), part)));
-            self.result.intervals.push(closed);
+            closed.push(self.tally.close(ends));
         }
-        lines
+        closed
     }
 }
 
 fn line(of: &str, interval: &ReceiveInterval) -> String {
     let delay = interval.shown_delay_mean_s.map_or("-".to_owned(), |delay| format!("{:+.2} ms", delay * 1e3));
     format!("{of} {:6.2} Mbit/s {:8}   {delay:>12}\n", interval.rate_bps / 1e6, interval.packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, a receiver that runs for months ends for want of memory.
+    #[test]
+    fn of_sessions_beyond_the_first_thousand_only_the_sum_is_kept() {
+        let mut watch = Watch::new(Screen::new(true), None, Span::from_secs(1));
+        let peer = (Ipv6Addr::LOCALHOST, 1).into();
+        let more = 500;
+        for number in 0..DETAILED as u64 + more {
+            let session = Session { number, peer, ssrc: 1, payload: Payload::Stream, is_multipath: false };
+            watch.take(Note::Opened(Time::ZERO, session));
+            watch.take(Note::Payload(number, Given { missing: 2, bytes: 100, is_dropped: false }));
+            watch.take(Note::Ended(Time::ZERO + Span::from_secs(100), number, End::Goodbye));
+        }
+        assert_eq!((watch.done.len(), watch.ended), (DETAILED, DETAILED as u64 + more));
+        assert_eq!((watch.more.sessions, watch.more.payload_missing), (more, 2 * more));
+    }
 }

@@ -320,10 +320,32 @@ pub(super) struct ReceiveEnd {
     /// Packets whose payload is missing in what was given out.
     pub(super) payload_missing: u64,
     pub(super) payload_bytes: u64,
+    /// Packets whose payload was not written, as the file or its reader stood still.
+    pub(super) payload_dropped: u64,
     pub(super) ignored: BTreeMap<&'static str, u64>,
     /// Packets that came on each path, by the sender's number, if the session has several.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) packets_by_path: BTreeMap<u16, u64>,
+}
+
+/// What sessions came to that are counted together.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Together {
+    pub(super) sessions: u64,
+    pub(super) packets_received: u64,
+    pub(super) bytes_received: u64,
+    pub(super) packets_lost: u64,
+    pub(super) payload_missing: u64,
+}
+
+impl Together {
+    pub(super) fn add(&mut self, end: &ReceiveEnd) {
+        self.sessions += 1;
+        self.packets_received += end.packets_received;
+        self.bytes_received += end.bytes_received;
+        self.packets_lost += end.packets_lost;
+        self.payload_missing += end.payload_missing;
+    }
 }
 
 /// Paths of a session that are told apart. Ours: four times what it may have at once; a path that was added late, after so
@@ -361,6 +383,13 @@ impl ReceiveTally {
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             _ => {}
         }
+    }
+
+    /// Payload was given out, behind so many packets that are missing, or dropped.
+    pub(super) fn on_payload(&mut self, missing: u64, bytes: u64, is_dropped: bool) {
+        self.end.payload_missing += missing;
+        self.end.payload_dropped += u64::from(is_dropped);
+        self.end.payload_bytes += if is_dropped { 0 } else { bytes };
     }
 
     /// Closes the interval that lasted until `at` on the session's own time.

@@ -24,16 +24,18 @@ use super::args::{DelayKind, Send};
 use super::input::Input;
 use super::rate_socket::RateSocket;
 use super::results::{SendEnd, SendInterval, SendTally};
+use super::writer::{MOST_LINES, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
-use crate::output::{Output, say};
+use crate::output::Output;
 
-/// The results as JSON.
+/// The last line of the results as JSON; those before it are the intervals.
 #[derive(Debug, Serialize)]
 struct Results {
     start: Start,
-    intervals: Vec<SendInterval>,
     end: SendEnd,
+    /// Intervals that found no room, as the file or its reader stood still.
+    intervals_dropped: u64,
 }
 
 /// What was asked for.
@@ -85,11 +87,11 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let controller = controller(options, config.packet_size)?;
     let source = source(options, peer, scheduler, &clock)?;
     let start = start(options, &config, &source, controller.target_delay());
-    let quiet = options.ends.quiet || matches!(json, Some(Output::Stdout));
+    let screen = Screen::new(options.ends.quiet || matches!(json, Some(Output::Stdout)));
     let (post, queue) = mpsc::channel();
     let (running, payloads) = source.open(&config, controller, Poster { post })?;
     let origin = clock.now();
-    say(quiet, &head(&start));
+    screen.say(&head(&start));
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let dropped = Arc::new(AtomicU64::new(0));
     if let Some(payloads) = payloads {
@@ -105,7 +107,8 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
     let lasts = lasts.filter(|time| *time > Span::ZERO);
     let tally = SendTally::of(&start.paths);
-    let mut watch = Watch { tally, intervals: Vec::new(), interval: options.ends.interval, quiet };
+    let json = json.map(|file| Writer::start(file, MOST_LINES));
+    let mut watch = Watch { tally, rows: 0, interval: options.ends.interval, screen, json };
     let mut end = Span::ZERO;
     while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
         let open = watch.take_in(&queue, origin, &mut tell_rate);
@@ -120,7 +123,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     while watch.take_in(&queue, origin, &mut tell_rate) {}
     watch.tally.end.wall_clock_steps = clock.wall_clock_steps();
     watch.tally.end.datagrams_unsent = stopped.as_ref().ok().map(|host| host.socket.unsent);
-    finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay, json)?;
+    finish(watch, start, (end, dropped.load(Ordering::Relaxed)), options.delay)?;
     stopped?;
     Ok(outcome(&stop))
 }
@@ -212,31 +215,23 @@ impl Observer for Poster {
 }
 
 /// Prints and writes what came of it.
-fn finish(
-    watch: Watch,
-    start: Start,
-    (end, dropped): (Span, u64),
-    delay: DelayKind,
-    json: Option<Output>,
-) -> Result<(), CliError> {
-    let quiet = watch.quiet;
+fn finish(watch: Watch, start: Start, (end, dropped): (Span, u64), delay: DelayKind) -> Result<(), CliError> {
     let mut summary = watch.tally.finish(end);
     summary.payload_dropped = dropped;
-    say(quiet, &foot(&summary, delay));
-    let results = Results { start, intervals: watch.intervals, end: summary };
-    if let Some(json) = json {
-        // Numbers and texts always have a JSON form.
-        json.fulfil(&format!("{}\n", serde_json::to_string_pretty(&results).unwrap_or_default()))?;
-    }
-    Ok(())
+    watch.screen.say(&foot(&summary, delay));
+    watch.screen.finish();
+    let Some(json) = watch.json else { return Ok(()) };
+    let results = Results { start, end: summary, intervals_dropped: json.inlet().dropped() };
+    json.fulfil(&results)
 }
 
 /// The main thread's side.
 struct Watch {
     tally: SendTally,
-    intervals: Vec<SendInterval>,
+    rows: u64,
     interval: Span,
-    quiet: bool,
+    screen: Screen,
+    json: Option<Writer>,
 }
 
 impl Watch {
@@ -266,28 +261,30 @@ impl Watch {
         }
     }
 
-    /// Prints the intervals that ended before `at`.
+    /// Prints and writes the intervals that ended before `at`.
     fn tell(&mut self, at: Span) {
         while at.as_secs_f64() >= self.tally.now.start_s + self.interval.as_secs_f64() {
             let ends = Span::from_secs_f64(self.tally.now.start_s).unwrap_or_default() + self.interval;
             let interval = self.tally.close(ends);
-            if self.intervals.len().is_multiple_of(20) {
-                say(
-                    self.quiet,
+            if self.rows.is_multiple_of(20) {
+                self.screen.say(
                     "     time       sent    allowed     waits   delay: mean   deviation  round trip    lost  decided by\n",
                 );
             }
-            say(self.quiet, &line(&format!("{:7.1} s", interval.end_s), &interval, interval.decided_by()));
+            self.rows += 1;
+            self.screen.say(&line(&format!("{:7.1} s", interval.end_s), &interval, interval.decided_by().as_deref()));
             for part in &interval.paths {
                 let by = if part.state == "up" { part.interval.decided_by() } else { Some(part.state.to_owned()) };
-                say(self.quiet, &line(&format!("{:>9}", part.path), &part.interval, by));
+                self.screen.say(&line(&format!("{:>9}", part.path), &part.interval, by.as_deref()));
             }
-            self.intervals.push(interval);
+            if let Some(json) = &self.json {
+                json.line(&interval);
+            }
         }
     }
 }
 
-fn line(name: &str, of: &SendInterval, decided_by: Option<String>) -> String {
+fn line(name: &str, of: &SendInterval, decided_by: Option<&str>) -> String {
     let millis = |seconds: Option<f64>| seconds.map_or(format!("{:>9}", "-"), |s| format!("{:6.2} ms", s * 1e3));
     let megabits = |bps: f64| format!("{:6.2}", bps / 1e6);
     format!(
@@ -299,7 +296,7 @@ fn line(name: &str, of: &SendInterval, decided_by: Option<String>) -> String {
         millis(of.delay_deviation_s),
         millis(of.round_trip_s),
         of.fraction_lost.map_or_else(|| "-".to_owned(), |lost| format!("{:.1} %", lost * 100.0)),
-        decided_by.as_deref().unwrap_or("-"),
+        decided_by.unwrap_or("-"),
     )
 }
 

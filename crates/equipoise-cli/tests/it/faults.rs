@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::clocks::Clocks;
 use crate::machine::Machine;
 use crate::middle::{Hosts, Kind, Middle, NEW_ADDRESS, Passing};
-use crate::support::{Folder, Running};
+use crate::support::{Folder, Running, results};
 
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
@@ -95,8 +95,7 @@ impl Bench {
     }
 
     fn read(&self, name: &str) -> Value {
-        let text = fs::read_to_string(self.folder.file(name)).expect("the results are written");
-        serde_json::from_str(&text).expect("JSON")
+        results(&fs::read_to_string(self.folder.file(name)).expect("the results are written"))
     }
 
     /// A whole session of generated media.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::middle::{Hosts, Middle};
 use crate::places::Places;
-use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, port_of, said};
+use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, port_of, results, said};
 
 const KEY: &str = "what only these two hosts know";
 
@@ -22,7 +22,7 @@ const KEY: &str = "what only these two hosts know";
 fn receiver(arguments: &[&str]) -> (Child, String) {
     let mut command = equipoise();
     command.args(["receive", "-p", "0", "-1"]).args(arguments).env("EQUIPOISE_KEY", KEY);
-    let child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
     let port = port_of(child.id(), "udp").to_string();
     (child, port)
 }
@@ -45,15 +45,20 @@ fn a_stream_on_standard_input_comes_out_of_the_other_ends_standard_output() {
 
 #[test]
 fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
-    let (receiving, port) = receiver(&["-J"]);
+    let (receiving, port) = receiver(&["-i", "0.2", "-J"]);
     let sent = equipoise()
-        .args(["send", "127.0.0.1", "-p", &port, "-t", "0.6", "-b", "1M", "-l", "500", "-J"])
+        .args(["send", "127.0.0.1", "-p", &port, "-t", "0.6", "-b", "1M", "-l", "500", "-i", "0.2", "-J"])
         .env("EQUIPOISE_KEY", KEY)
         .output()
         .expect("the command starts");
     let received = receiving.wait_with_output().expect("it ends");
     let [sent, received]: [Value; 2] =
-        [sent.stdout, received.stdout].map(|text| serde_json::from_slice(&text).expect("JSON alone"));
+        [sent.stdout, received.stdout].map(|text| results(&String::from_utf8(text).expect("JSON alone")));
+    for told in [&sent, &received] {
+        let closed = told["intervals"].as_array().expect("intervals");
+        assert!(closed.iter().all(|interval| interval["end_s"].is_number()) && !closed.is_empty(), "{told}");
+    }
+    assert_eq!(received["intervals"][0]["session"], 0);
     let rate = sent["end"]["rate_bps"].as_f64().expect("a rate");
     // A machine that stalls for a while sends less, never more.
     assert!((0.5e6..1.05e6).contains(&rate), "{rate}");
@@ -62,6 +67,34 @@ fn the_key_may_come_from_the_environment_and_results_go_to_standard_output() {
     assert_eq!(end["packets_received"], sent["end"]["packets_sent"]);
     // Every IP packet has the size that was asked for.
     assert_eq!(end["bytes_received"].as_u64(), sent["end"]["packets_sent"].as_u64().map(|packets| packets * 500));
+}
+
+/// If it fails, a receiver whose output is a pipe to a slow program takes all memory, at the rate of the session.
+#[test]
+fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_it_missed() {
+    let folder = Folder::new();
+    let json = folder.file("received.json");
+    let (mut receiver, port) = receiver(&["--insecure", "-o", "-", "-J", &json]);
+    let sent =
+        ["send", "127.0.0.1", "-p", &port, "--insecure", "-F", "/dev/zero", "-b", "500M", "-l", "30000", "-t", "3"];
+    let sent = equipoise().args(sent).args(["-q"]).status().expect("the command starts");
+    assert!(sent.success());
+    let status = fs::read_to_string(format!("/proc/{}/status", receiver.id())).expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux counts it");
+    let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    let mut errors = receiver.stderr.take().expect("piped");
+    let mut received = Vec::new();
+    receiver.stdout.take().expect("piped").read_to_end(&mut received).expect("read");
+    assert!(receiver.wait().expect("it ends").success());
+    let told = results(&fs::read_to_string(&json).expect("written"));
+    let end = &told["sessions"][0]["end"];
+    let dropped = end["payload_dropped"].as_u64().expect("a count");
+    // 32 MiB may wait, and two copies of the program's own take as much again at the most.
+    assert!(dropped > 100 && peak_kb < 80_000, "{dropped} dropped, {peak_kb} kB at the most");
+    assert_eq!(end["payload_bytes"].as_u64(), Some(received.len() as u64));
+    let mut warning = String::new();
+    errors.read_to_string(&mut warning).expect("text");
+    assert!(warning.contains(&format!("the payload of {dropped} packets was dropped")), "{warning}");
 }
 
 #[test]

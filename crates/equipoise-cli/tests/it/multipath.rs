@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::link::start;
 use crate::machine::Machine;
 use crate::places::Places;
-use crate::support::{Folder, Running, run, said};
+use crate::support::{Folder, Running, results, run, said};
 
 /// The receiver's address, which both links lead to.
 const FAR: &str = "198.18.9.9";
@@ -89,10 +89,8 @@ impl TwoLinks {
     /// Waits for both ends; what the sender and the receiver wrote.
     fn told(&self, mut ends: [Running; 2]) -> [Value; 2] {
         ends.iter_mut().for_each(Running::finish);
-        ["sender.json", "receiver.json"].map(|name| {
-            let text = fs::read_to_string(self.folder.file(name)).expect("the results are written");
-            serde_json::from_str(&text).expect("JSON")
-        })
+        ["sender.json", "receiver.json"]
+            .map(|name| results(&fs::read_to_string(self.folder.file(name)).expect("the results are written")))
     }
 }
 
@@ -135,7 +133,7 @@ fn goes_on_through(machine: Machine, outage: &[&str], unnoticed: u64) -> Option<
     assert_eq!((sessions.len(), &sessions[0]["ended"]), (1, &"the sender said goodbye".into()));
     assert_eq!(sessions[0]["is_multipath"], true);
     // Seconds in which the second path carried something that came.
-    let intervals = sessions[0]["intervals"].as_array().expect("intervals");
+    let intervals = received["intervals"].as_array().expect("intervals");
     let came = |second: usize, path: &str| intervals[second]["paths"][path]["packets"].as_u64().unwrap_or(0);
     assert!((0..29).all(|second| came(second, "0") > 0), "the session goes on");
     assert!((7..13).all(|second| came(second, "1") == 0 && came(second, "0") > 250), "all on the first path");

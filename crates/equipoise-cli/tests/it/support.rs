@@ -9,6 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 /// Longer than any stall: what has not happened by then never will.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -33,6 +35,15 @@ pub(crate) fn said(output: &Output) -> String {
 /// A scenario of the project.
 pub(crate) fn scenario(name: &str) -> String {
     format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The results of `send` or `receive`: their last line, with those before it as `intervals`.
+#[track_caller]
+pub(crate) fn results(lines: &str) -> Value {
+    let mut all: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    let mut last = all.pop().expect("the last line");
+    last["intervals"] = all.into();
+    last
 }
 
 /// Prints that a test, or a part of it, is skipped because this machine lacks what it `needs`.

@@ -1,0 +1,194 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::output::Output;
+
+/// Writes to an output on a thread of its own. Nobody waits for a disk or a reader that stands still: what finds no room
+/// meanwhile is dropped and counted.
+pub(super) struct Writer {
+    inlet: Inlet,
+    /// `None` once it is waited for.
+    thread: Option<JoinHandle<Result<Output, CliError>>>,
+}
+
+/// Where a [`Writer`] takes what it writes.
+#[derive(Clone)]
+pub(super) struct Inlet {
+    /// `None` is the end.
+    post: Sender<Option<Vec<u8>>>,
+    /// Bytes that are not written yet.
+    waiting: Arc<AtomicUsize>,
+    most: usize,
+    dropped: Arc<AtomicU64>,
+}
+
+/// Bytes of payload that may wait. Ours: a disk may stall for a second at 200 Mbit/s.
+pub(super) const MOST_PAYLOAD: usize = 32 << 20;
+/// Bytes of lines that may wait. Ours: those of ten seconds of a thousand sessions.
+pub(super) const MOST_LINES: usize = 4 << 20;
+/// What a piece takes beside its bytes, at the most: its place in the queue, and what the allocator adds.
+const PIECE: usize = 64;
+/// To be woken for every packet would cost as much as receiving it.
+const NAP: Duration = Duration::from_millis(20);
+
+impl Writer {
+    /// Writes to `output`, with at most so many bytes waiting.
+    pub(super) fn start(output: Output, most: usize) -> Self {
+        let (post, queue) = mpsc::channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let shared = waiting.clone();
+        let thread = thread::spawn(move || write(output, &queue, &shared));
+        Self { inlet: Inlet { post, waiting, most, dropped: Arc::default() }, thread: Some(thread) }
+    }
+
+    pub(super) const fn inlet(&self) -> &Inlet {
+        &self.inlet
+    }
+
+    /// Offers `value` as a line of JSON.
+    pub(super) fn line(&self, value: &impl Serialize) {
+        // Numbers and texts always have a JSON form.
+        let mut line = serde_json::to_vec(value).unwrap_or_default();
+        line.push(b'\n');
+        self.inlet.offer(line);
+    }
+
+    /// Whether it can write no more; [`finish`](Self::finish) says why.
+    pub(super) fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
+    /// Waits until all that it took is written.
+    pub(super) fn finish(mut self) -> Result<Output, CliError> {
+        match self.wait() {
+            Some(written) => written,
+            None => Err(CliError::Lost { path: Path::new("-").into(), source: std::io::ErrorKind::Other.into() }),
+        }
+    }
+
+    /// Writes `last` as the last line of JSON, behind all that it took, and puts the file in its place.
+    pub(super) fn fulfil(self, last: &impl Serialize) -> Result<(), CliError> {
+        self.finish()?.fulfil(&format!("{}\n", serde_json::to_string(last).unwrap_or_default()))
+    }
+
+    fn wait(&mut self) -> Option<Result<Output, CliError>> {
+        let _ = self.inlet.post.send(None);
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Its output is dropped with it, and leaves nothing behind.
+        let _ = self.wait();
+    }
+}
+
+impl Inlet {
+    /// Takes `bytes`, or drops and counts them where there is no room. Whether they were taken.
+    pub(super) fn offer(&self, bytes: Vec<u8>) -> bool {
+        let size = bytes.len() + PIECE;
+        let has_room = self.waiting.load(Ordering::Relaxed).saturating_add(size) <= self.most;
+        if has_room {
+            // Counted before it can be written.
+            self.waiting.fetch_add(size, Ordering::Relaxed);
+        }
+        let taken = has_room && self.post.send(Some(bytes)).is_ok();
+        self.dropped.fetch_add(u64::from(!taken), Ordering::Relaxed);
+        taken
+    }
+
+    /// How often something found no room.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+fn write(mut output: Output, queue: &Receiver<Option<Vec<u8>>>, waiting: &AtomicUsize) -> Result<Output, CliError> {
+    let mut next = queue.recv();
+    while let Ok(Some(bytes)) = next {
+        output.append(&bytes)?;
+        waiting.fetch_sub(bytes.len() + PIECE, Ordering::Relaxed);
+        next = queue.try_recv().or_else(|_| {
+            thread::sleep(NAP);
+            queue.recv()
+        });
+    }
+    Ok(output)
+}
+
+/// Lines for a person, on standard output; none where they are not wanted.
+pub(super) struct Screen(Option<Writer>);
+
+impl Screen {
+    pub(super) fn new(quiet: bool) -> Self {
+        Self((!quiet).then(|| Writer::start(Output::Stdout, MOST_LINES)))
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        if let Some(writer) = &self.0 {
+            writer.inlet.offer(text.into());
+        }
+    }
+
+    /// Waits until all is said. A reader that has gone away is no reason to fail.
+    pub(super) fn finish(self) {
+        let Some(writer) = self.0 else { return };
+        let dropped = writer.inlet.dropped();
+        if let Ok(mut output) = writer.finish()
+            && dropped > 0
+        {
+            let _ = output.append(format!("{dropped} lines found no room, as nobody read them\n"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Read as _, pipe};
+    use std::os::fd::{AsRawFd as _, OwnedFd};
+
+    use super::*;
+
+    /// If it fails, a pager that nobody scrolls takes all memory.
+    #[test]
+    fn a_reader_that_stands_still_holds_nobody_up_and_costs_a_bounded_memory() {
+        const MOST: usize = 1 << 20;
+        let (mut reader, end) = pipe().expect("a pipe");
+        let end = OwnedFd::from(end);
+        let place = format!("/proc/self/fd/{}", end.as_raw_fd());
+        let output = Output::promise(Path::new(&place)).expect("a pipe can be written to");
+        drop(end);
+        let writer = Writer::start(output, MOST);
+        let taken = (0..10_000u64).filter(|_| writer.inlet().offer(vec![7; 1000])).count();
+        let (dropped, has_failed) = (writer.inlet().dropped(), writer.has_failed());
+        // Before anything is asserted: a writer that is let go waits for its reader.
+        let read = thread::spawn(move || {
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).map(|_| all.len())
+        });
+        drop(writer.finish().expect("what was taken is written"));
+        assert!(taken < 2 * MOST / 1000, "{taken} pieces of 1000 bytes were kept");
+        assert_eq!((dropped, has_failed), (10_000 - taken as u64, false));
+        assert_eq!(read.join().expect("no panic").expect("readable"), taken * 1000);
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_written_is_told_and_nothing_more_is_taken() {
+        let output = Output::promise(Path::new("/dev/full")).expect("it can be opened");
+        let writer = Writer::start(output, MOST_PAYLOAD);
+        // More than a buffered file keeps to itself.
+        while writer.inlet().offer(vec![0; 10_000]) {}
+        assert!(writer.has_failed());
+        assert!(writer.finish().is_err());
+        assert!(File::open("/dev/full").is_ok());
+    }
+}
