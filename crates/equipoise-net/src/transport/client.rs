@@ -58,6 +58,8 @@ struct Asking {
     cookie: Nonce,
     next: Time,
     pause: Span,
+    /// A cookie was sent back as soon as it came.
+    was_prompt: bool,
 }
 
 /// The first pause between two tries; each is twice as long as the one before.
@@ -70,7 +72,7 @@ const FAREWELL_PAUSE: Span = Span::from_millis(30);
 
 impl Asking {
     const fn new(now: Time) -> Self {
-        Self { cookie: [0; 16], next: now, pause: FIRST_PAUSE }
+        Self { cookie: [0; 16], next: now, pause: FIRST_PAUSE, was_prompt: false }
     }
 }
 
@@ -160,8 +162,12 @@ impl Client {
             Message::Retry { nonce, cookie } if nonce == self.nonce && received.from == self.opening.peer => {
                 let (_, asking) = &mut self.asking[at];
                 asking.cookie = cookie;
-                asking.next = received.at + asking.pause;
-                self.ask(at)?;
+                // At once for each number. A path that changes its address with every datagram makes every cookie a wrong one,
+                // and two ends that answer each other at once never stop.
+                if !std::mem::replace(&mut asking.was_prompt, true) {
+                    asking.next = received.at + asking.pause;
+                    self.ask(at)?;
+                }
             }
             // A number is answered once: keys that were used are never begun anew.
             Message::Accept { nonce, answer, ssrc }
@@ -317,13 +323,22 @@ impl Transport for Client {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
 
     use nix::errno::Errno;
 
     use super::*;
     use crate::socket::every_errno;
-    use crate::{Clock, Socket};
+    use crate::{Clock, Server, ServerConfig, SessionObserver, Socket};
+
+    /// Sees nothing.
+    struct Nobody;
+
+    impl SessionObserver for Nobody {}
 
     fn refusing(errno: Errno) -> Socket {
         let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
@@ -344,6 +359,47 @@ mod tests {
             }
             assert!(links.stats().0.unsent >= 2, "{errno}");
         }
+    }
+
+    /// A translator that takes another port for every datagram, or two receivers behind one name. If it fails, sender and receiver
+    /// send as fast as they can.
+    #[test]
+    fn a_path_that_changes_the_port_of_every_datagram_is_asked_a_few_times_a_second() {
+        let here = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+        let front = here();
+        front.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+        let socket = || Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
+        let server = Server::start(socket(), ServerConfig::new(None), Nobody).expect("a server");
+        let (peer, behind) = (front.local_addr().expect("bound"), server.address());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let stop = is_over.clone();
+        let translator = thread::spawn(move || {
+            let (mut opens, mut buffer) = (0, [0; 2000]);
+            while !stop.load(Ordering::Relaxed) {
+                let Ok((length, from)) = front.recv_from(&mut buffer) else { continue };
+                opens += 1;
+                let back = here();
+                back.send_to(&buffer[..length], behind).expect("sent");
+                back.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+                let length = back.recv(&mut buffer).expect("the server answers");
+                front.send_to(&buffer[..length], from).expect("sent");
+            }
+            opens
+        });
+        let opening = Opening {
+            peer,
+            key: None,
+            ssrc: 1,
+            payload: Payload::Generated,
+            several: false,
+            patience: Span::from_secs(1),
+        };
+        let opened = Client::open(Links::fixed(vec![socket()]), opening);
+        assert!(matches!(opened, Err(NetError::NoAnswer { .. })), "no cookie is ever right");
+        is_over.store(true, Ordering::Relaxed);
+        let opens = translator.join().expect("no panic");
+        // One at once, one for its answer, and then after 0.1, 0.3, 0.7 s.
+        assert!((3..=6).contains(&opens), "{opens} questions in a second");
     }
 
     /// If it fails, who is kept from sending by his own host looks for the fault at the other one.
