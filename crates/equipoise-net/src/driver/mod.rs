@@ -246,6 +246,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                     break;
                 }
                 Some(Arrival::Own) => {}
+                Some(Arrival::Unreachable { path, at }) => self.step(at, Input::Unreachable { path })?,
                 Some(Arrival::Datagram { path, at }) => {
                     let input = Input::Datagram { path, datagram: self.transport.datagram() };
                     self.observer.on_input(at, &input);

@@ -11,7 +11,7 @@ use crate::secure::handshake::{LENGTH, Message, Open, is_authentic, is_handshake
 use crate::secure::protection::{Protection, Role, source_of};
 use crate::secure::{Key, Nonce, Refusal, random};
 use crate::socket::Sent;
-use crate::{NetError, Received, Time};
+use crate::{NetError, Received, Socket, Time};
 
 /// What a sender asks its receiver for.
 #[derive(Clone, Debug)]
@@ -148,6 +148,7 @@ impl Client {
             several: *several,
         };
         let Some(socket) = self.links.socket(*path) else { return Ok(()) };
+        socket.listen_for_errors(*peer);
         socket.send_to(*peer, &Message::Open(open).encode(key.as_ref()), 0).map(|_| ())
     }
 
@@ -182,6 +183,8 @@ impl Client {
                 }
                 self.asking.remove(at);
                 self.links.up(path);
+                // What was said before the receiver was there is out of date.
+                self.links.socket(path).map(Socket::take_unreachable);
             }
             Message::Refuse { nonce, reason } if nonce == self.nonce && received.from == self.opening.peer => {
                 return Ok(Some(reason));
@@ -226,7 +229,10 @@ impl Transport for Client {
     }
 
     fn receive(&mut self) -> Result<Option<Arrival>, NetError> {
-        let Some((path, received)) = self.links.receive(&mut self.buffer)? else { return Ok(None) };
+        let Some((path, received)) = self.links.receive(&mut self.buffer)? else {
+            let at = self.links.clock().now();
+            return Ok(self.links.take_unreachable().map(|path| Arrival::Unreachable { path, at }));
+        };
         let at = received.at;
         let datagram = &self.buffer[..received.len];
         if is_handshake(datagram) {
@@ -333,7 +339,7 @@ mod tests {
 
     use super::*;
     use crate::socket::every_errno;
-    use crate::{Clock, Server, ServerConfig, SessionObserver, Socket};
+    use crate::{Clock, Server, ServerConfig, SessionObserver};
 
     /// Sees nothing.
     struct Nobody;

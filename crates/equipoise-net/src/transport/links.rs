@@ -158,6 +158,13 @@ impl Links {
         Ok(None)
     }
 
+    /// A path whose network said that the peer cannot be reached; once for each time that it was asked.
+    pub(super) fn take_unreachable(&mut self) -> Option<PathId> {
+        let each = self.each.iter_mut();
+        each.filter_map(|link| Some((link.id, link.socket.as_mut()?)))
+            .find_map(|(id, socket)| socket.take_unreachable().then_some(id))
+    }
+
     /// Waits for a datagram on any path, for `wakeup`, or until then. Whether there is something to read.
     pub(crate) fn wait(&mut self, wakeup: Option<BorrowedFd<'_>>, until: Time) -> Result<bool, NetError> {
         let sockets = self.each.iter().filter_map(|link| link.socket.as_ref().map(Socket::as_fd));

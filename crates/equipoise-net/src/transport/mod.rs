@@ -36,6 +36,13 @@ pub(crate) enum Arrival {
         /// Why.
         reason: DropReason,
     },
+    /// Word from a path, at this time, that nobody takes what is sent.
+    Unreachable {
+        /// On which path.
+        path: PathId,
+        /// When it was read.
+        at: Time,
+    },
     /// One of the transport's own.
     Own,
 }

@@ -251,3 +251,89 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     assert!(applied > 0 && refused >= 2 * (applied - 1), "{applied} applied, {refused} refused");
     assert!(finished.stats.foreign >= refused as u64);
 }
+
+/// Passes datagrams between whoever sends to `front` and a server, until it is told to stop; then `front` is closed.
+struct Relay {
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Relay {
+    fn start(front: UdpSocket, back: UdpSocket) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut sender, mut buffer) = (None, [0; 2000]);
+            for socket in [&front, &back] {
+                socket.set_nonblocking(true).expect("a socket can");
+            }
+            while !stopped.load(Ordering::Relaxed) {
+                while let Ok((length, from)) = front.recv_from(&mut buffer) {
+                    sender = Some(from);
+                    back.send(&buffer[..length]).expect("sent");
+                }
+                while let (Ok(length), Some(sender)) = (back.recv(&mut buffer), sender) {
+                    front.send_to(&buffer[..length], sender).expect("sent");
+                }
+                std::thread::sleep(Duration::from_micros(500));
+            }
+        });
+        Self { stop, thread }
+    }
+
+    fn close(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().expect("no panic");
+    }
+}
+
+/// Reports and silence, with their times.
+type Noted = [(Time, Event)];
+
+/// If it fails, a sender whose receiver is gone floods whoever has its address now for four report intervals.
+#[test]
+fn a_closed_port_counts_as_silence_before_three_reports_are_missing_and_ends_nothing() {
+    let (server, _book) = server(Some(key(SECRET)), |_| {});
+    let front = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    let back = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    back.connect(server.address()).expect("a local address");
+    let address = front.local_addr().expect("bound");
+    let relay = Relay::start(front, back.try_clone().expect("a copy"));
+    let config = SendConfig::new(address, Some(key(SECRET)));
+    let aimd = equipoise::control::find("aimd").expect("in the catalogue");
+    let limits = [("target", "100 ms"), ("min_rate", "200k"), ("max_rate", "2M")];
+    let parameters = aimd.parse(&limits).expect("its own parameters");
+    let controller = aimd.build(&parameters, config.packet_size).expect("a controller");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = seen.clone();
+    let observer = move |now: Time, event: &Event| {
+        if matches!(event, Event::ReportApplied { .. } | Event::ReportsMissing) {
+            noted.lock().expect("no panic").push((now, *event));
+        }
+    };
+    let (running, _) = send(socket(), &config, controller, observer).expect("an open session");
+    let wait = |what: &str, is: &dyn Fn(&Noted) -> bool| {
+        let start = Instant::now();
+        while !is(&seen.lock().expect("no panic")) {
+            assert!(start.elapsed() < Duration::from_secs(10) && !running.is_finished(), "{what} did not come");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    let applied = |seen: &Noted| seen.iter().filter(|(_, event)| *event != Event::ReportsMissing).count();
+    wait("two reports", &|seen| applied(seen) >= 2);
+    relay.close();
+    wait("silence", &|seen| seen.last().is_some_and(|(_, event)| *event == Event::ReportsMissing));
+    let (heard, missed) = {
+        let seen = seen.lock().expect("no panic");
+        (seen.iter().rev().nth(1).expect("a report").0, seen.last().expect("silence").0)
+    };
+    // The second request that is not answered; without word from the path it would be the fourth.
+    assert!(missed - heard < Span::from_secs(3), "after {}", missed - heard);
+    let before = applied(&seen.lock().expect("no panic"));
+    let relay = Relay::start(UdpSocket::bind(address).expect("the same port"), back);
+    wait("the session's next report", &|seen| applied(seen) > before);
+    let finished = running.stop().expect("the session was whole");
+    assert_eq!(finished.stats.socket.unsent, 0, "word of an earlier datagram costs no other");
+    relay.close();
+    server.stop().expect("the server goes on");
+}
