@@ -15,6 +15,7 @@ mod flow_pair;
 mod rtcp;
 mod rtp;
 mod scenario;
+mod server;
 mod session;
 
 pub use capture::capture;
@@ -23,6 +24,7 @@ pub use flow_pair::flow_pair;
 pub use rtcp::rtcp;
 pub use rtp::rtp;
 pub use scenario::scenario;
+pub use server::server;
 pub use session::session;
 
 /// A target: panics where a promise is broken.
@@ -36,6 +38,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("rtcp", rtcp),
     ("rtp", rtp),
     ("scenario", scenario),
+    ("server", server),
     ("session", session),
 ];
 

@@ -18,7 +18,9 @@ pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let scenario = scenario().into_iter().map(of("scenario"));
     let session = session().into_iter().map(of("session"));
     let flow_pair = flow_pair().into_iter().map(of("flow_pair"));
-    capture.chain(rtp).chain(rtcp).chain(delay_report).chain(scenario).chain(session).chain(flow_pair).collect()
+    let server = server().into_iter().map(of("server"));
+    let wire = capture.chain(rtp).chain(rtcp).chain(delay_report);
+    wire.chain(scenario).chain(session).chain(flow_pair).chain(server).collect()
 }
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
@@ -250,5 +252,38 @@ fn flow_pair() -> Seeds {
         ("hello", PairHello { port: 5004, ssrc: 7 }.to_bytes().to_vec()),
         ("adu", AduHeader { number: 258, length: 5120 }.to_bytes().to_vec()),
         ("part", written(|out| part.encode(out))),
+    ]
+}
+
+/// Operations of a peer of a server, as the target reads them.
+fn server() -> Seeds {
+    const SECURE: [u8; 1] = [1];
+    const INSECURE: [u8; 1] = [0];
+    const WAIT_A_SECOND: [u8; 2] = [30, 1];
+    const QUESTION: [u8; 2] = [64, 0];
+    const QUESTION_ON_PATHS: [u8; 2] = [65, 4];
+    const AGAIN: [u8; 1] = [96];
+    const DAMAGED: [u8; 2] = [112, 30];
+    const CUT: [u8; 2] = [128, 79];
+    const MEDIA: [u8; 4] = [144, 2, b'o', b'k'];
+    const MEDIA_ON_A_PATH: [u8; 3] = [153, 1, b'o'];
+    const REPORT: [u8; 6] = [192, 4, 0, 0, 0, 1];
+    const GOODBYE: [u8; 2] = [205, 0];
+    let elsewhere = |place: u8| [224, place];
+    let session = [&QUESTION[..], &MEDIA, &REPORT, &WAIT_A_SECOND].concat();
+    let replays = [&SECURE[..], &session, &AGAIN, &elsewhere(1), &AGAIN, &DAMAGED, &CUT].concat();
+    let paths =
+        [&SECURE[..], &QUESTION_ON_PATHS, &MEDIA_ON_A_PATH, &elsewhere(1), &QUESTION_ON_PATHS, &MEDIA_ON_A_PATH];
+    let questions: Vec<u8> = (0..8).flat_map(|variant| [64 + variant % 4, variant]).collect();
+    let nowhere = [&INSECURE[..], &elsewhere(2), &questions, &elsewhere(5), &session, &[208, 22], &session].concat();
+    let noise = [&SECURE[..], &[32, 8, b'e', b'q', 1, 1, 0, 0, 0, 0], &[32, 3, 0x80, 96, 0], &[32, 0]].concat();
+    vec![
+        ("session", [&SECURE[..], &session.repeat(3)].concat()),
+        ("without_key", [&INSECURE[..], &session.repeat(2), &GOODBYE].concat()),
+        ("replays", replays),
+        ("paths", paths.concat()),
+        ("full", [&SECURE[..], &questions, &[31, 9], &questions].concat()),
+        ("nowhere", nowhere),
+        ("noise", noise),
     ]
 }

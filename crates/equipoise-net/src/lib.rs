@@ -58,6 +58,8 @@ pub use error::NetError;
 pub use lateness::Lateness;
 pub use secure::{Key, KeyError, Refusal};
 pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
+#[cfg(feature = "fuzz")]
+pub use server::ServerBench;
 pub use server::{End, Server, ServerConfig, Session, SessionObserver};
 pub use socket::{Sent, Socket, SocketStats, TimestampSource};
 pub use tcp::{RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply};

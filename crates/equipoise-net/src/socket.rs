@@ -96,7 +96,7 @@ pub struct Socket {
     /// What ICMP says; `None` where nobody listens.
     word: Option<Word>,
     /// What takes the place of the kernel's answer to the next datagrams.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
 }
 
@@ -162,7 +162,7 @@ impl Socket {
             stats: SocketStats::default(),
             refusal: None,
             word: None,
-            #[cfg(test)]
+            #[cfg(any(test, feature = "fuzz"))]
             kernel_says: None,
         })
     }
@@ -335,7 +335,7 @@ impl Socket {
     }
 
     fn hand_over(&self, parts: &[IoSlice<'_>], to: &SockaddrStorage) -> Result<(), Errno> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "fuzz"))]
         if let Some(errno) = self.kernel_says {
             return Err(errno);
         }

@@ -1,5 +1,8 @@
 //! One socket that receives many sessions, over one path each or over several.
 
+#[cfg(feature = "fuzz")]
+mod bench;
+
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +20,9 @@ use crate::secure::{Key, Nonce, Refusal, random};
 use crate::socket::wait_any;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{HostStats, NetError, Socket, Time};
+
+#[cfg(feature = "fuzz")]
+pub use bench::ServerBench;
 
 /// What a server is made of.
 #[derive(Clone, Debug)]
@@ -217,7 +223,7 @@ impl<V: SessionObserver> State<V> {
             for (received, datagram) in batch.datagrams() {
                 self.on_datagram(received.at, received.from, datagram)?;
             }
-            self.ring();
+            self.ring(self.socket.clock().now());
             if batch.received.len() == Batch::MOST {
                 // There is probably more.
                 continue;
@@ -348,8 +354,7 @@ impl<V: SessionObserver> State<V> {
     }
 
     /// Rings what is due, and gives up who is silent.
-    fn ring(&mut self) {
-        let now = self.socket.clock().now();
+    fn ring(&mut self, now: Time) {
         while let Some((_, ssrc)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.step(now, ssrc, Input::Timer);
         }

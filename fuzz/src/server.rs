@@ -1,0 +1,126 @@
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use equipoise::units::Span;
+use equipoise_net::ServerBench;
+use equipoise_session::wire::NtpTime;
+use equipoise_session::wire::rtp::{RtpHeader, Subflow};
+
+/// Any datagrams from anywhere are safe for a server whose kernel sends nothing.
+///
+/// The first byte says whether there is a key; the rest is a list of operations: time that goes by, noise, a question with a
+/// right cookie, the last datagram again, damaged or cut, media and reports as who has the key protects them, another
+/// address, another refusal of the kernel. Whatever they are, the server goes on, its sessions, paths and timers are
+/// bounded, and nobody has a session who did not ask for it as one has to.
+///
+/// # Panics
+/// Where one of these does not hold.
+pub fn server(operations: &[u8]) {
+    let Some((&variant, mut rest)) = operations.split_first() else { return };
+    let bench = ServerBench::new(variant & 1 != 0).expect("a socket");
+    let mut peer = Peer { bench, from: places()[0], last: Vec::new(), sequence: 0 };
+    while let Some((&operation, after)) = rest.split_first() {
+        rest = peer.step(operation, after);
+        if let Some(flaw) = peer.bench.flaw() {
+            panic!("{flaw}");
+        }
+    }
+}
+
+/// Where datagrams come from: addresses of both kinds, such as nobody can be answered at among them.
+fn places() -> [SocketAddr; 6] {
+    [
+        (Ipv4Addr::new(192, 0, 2, 1), 5000).into(),
+        (Ipv4Addr::new(192, 0, 2, 1), 5001).into(),
+        (Ipv4Addr::new(192, 0, 2, 2), 0).into(),
+        (Ipv4Addr::BROADCAST, 9).into(),
+        (Ipv6Addr::LOCALHOST, 5000).into(),
+        (Ipv6Addr::UNSPECIFIED, 0).into(),
+    ]
+}
+
+/// A peer that lies as it likes.
+struct Peer {
+    bench: ServerBench,
+    from: SocketAddr,
+    /// What it sent last.
+    last: Vec<u8>,
+    sequence: u16,
+}
+
+impl Peer {
+    /// Takes one operation with what it needs off the front.
+    fn step<'a>(&mut self, operation: u8, rest: &'a [u8]) -> &'a [u8] {
+        let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
+        let ssrc = u32::from(operation & 3);
+        let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
+        match operation {
+            0..=31 => self.bench.wait(Span::from_nanos(i64::from(argument) << operation)),
+            32..=63 => {
+                self.say(noise.to_vec());
+                return left;
+            }
+            64..=95 => {
+                let question = self.bench.question(self.from, ssrc, argument & 7);
+                self.say(question);
+            }
+            96..=111 => {
+                self.say(self.last.clone());
+                return rest;
+            }
+            112..=127 => {
+                let mut damaged = self.last.clone();
+                let length = damaged.len().max(1);
+                if let Some(byte) = damaged.get_mut(usize::from(argument) % length) {
+                    *byte ^= operation << 1 | 1;
+                }
+                self.say(damaged);
+            }
+            128..=143 => {
+                let length = usize::from(argument).min(self.last.len());
+                self.say(self.last[..length].to_vec());
+            }
+            144..=191 => {
+                self.say_protected(&self.media(ssrc, operation, noise));
+                return left;
+            }
+            192..=207 => {
+                // Its length says nothing of what is in it.
+                let words = (noise.len() / 4 + 1) as u8;
+                let head = [&[0x80 | operation & 1, 200 + (operation >> 2 & 3), 0, words][..], &ssrc.to_be_bytes()];
+                self.say_protected(&[&head.concat(), noise].concat());
+                return left;
+            }
+            208..=223 => self.bench.refuse_with(argument),
+            _ => self.from = places()[usize::from(argument) % places().len()],
+        }
+        after
+    }
+
+    fn media(&self, ssrc: u32, operation: u8, payload: &[u8]) -> Vec<u8> {
+        let seconds = self.bench.now().as_nanos() / 1_000_000_000;
+        let header = RtpHeader {
+            payload_type: 96,
+            sequence: self.sequence,
+            ssrc,
+            send_time: (operation & 4 == 0).then_some(NtpTime::from_bits(seconds << 32)),
+            subflow: (operation & 8 != 0).then_some(Subflow { id: u16::from(operation >> 4), sequence: self.sequence }),
+            ..RtpHeader::default()
+        };
+        let mut packet = Vec::new();
+        header.encode(&mut packet);
+        packet.extend_from_slice(payload);
+        packet
+    }
+
+    fn say_protected(&mut self, plain: &[u8]) {
+        self.sequence = self.sequence.wrapping_add(1);
+        // Where there is no session, it goes as it is.
+        self.say(self.bench.protected(plain).unwrap_or_else(|| plain.to_vec()));
+    }
+
+    fn say(&mut self, datagram: Vec<u8>) {
+        let heard = self.bench.hear(self.from, &datagram);
+        assert!(heard.is_ok(), "{heard:?} ends all sessions");
+        self.last = datagram;
+    }
+}
