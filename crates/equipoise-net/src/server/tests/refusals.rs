@@ -20,17 +20,17 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     for errno in every_errno() {
         let before = state.socket.stats().unsent;
         state.socket.kernel_says = Some(errno);
-        // A Retry, an Accept and reports.
+        // A Retry, an Accept and a report, for which a sender that hears none asks the more rarely, up to eight intervals apart.
         for question in &questions {
             state.on_datagram(peer.now, from, question).expect("the server goes on");
         }
-        peer.send(&mut state, REPORTS * 3);
+        peer.send(&mut state, REPORTS * 9);
         let unsent = state.socket.stats().unsent - before;
         assert!(unsent >= 3, "{errno}: {unsent} answers were tried");
         assert!(state.live.contains_key(&SSRC), "{errno}");
     }
     state.socket.kernel_says = None;
     let before = state.socket.stats().unsent;
-    peer.send(&mut state, REPORTS * 3);
+    peer.send(&mut state, REPORTS * 9);
     assert_eq!(state.socket.stats().unsent, before, "reports leave again");
 }
