@@ -199,6 +199,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8285, "A General Mechanism for RTP Header Extensions"),
     (8289, "Controlled Delay Active Queue Management"),
     (8298, "Self-Clocked Rate Adaptation for Multimedia"),
+    (8867, "Test Cases for Evaluating Congestion Control for Interactive Real-Time Media"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
     (9002, "QUIC Loss Detection and Congestion Control"),
     (9293, "Transmission Control Protocol (TCP)"),

@@ -213,7 +213,7 @@ impl Breakers {
     }
 }
 
-/// TCP's throughput in bit/s at a loss fraction (RFC 8083, Sec. 4.3, after Mathis 1997), b = 1; infinite without loss.
+/// TCP's throughput in bit/s at a loss fraction (RFC 8083, Sec. 4.3), b = 1; infinite without loss.
 fn tcp_throughput_bps(packet: Size, round_trip: Span, lost: f64) -> f64 {
     packet.as_bits() as f64 / (round_trip.as_secs_f64() * libm::sqrt(2.0 * lost / 3.0))
 }

@@ -180,6 +180,7 @@ impl Losses {
 
 /// What a report has told.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub(crate) enum Told {
     /// Nothing.
     Nothing,

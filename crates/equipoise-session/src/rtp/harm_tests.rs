@@ -234,7 +234,7 @@ fn lied_to(lie: impl Fn(u32, u32) -> Receipt, reports: usize) -> Option<(Breaker
                     return Some((breaker, (now - EPOCH) / SECOND, highest));
                 }
                 Output::Event { event: Event::RateDecided { rate, .. }, .. } => {
-                    highest = rate.as_bps_f64().max(highest)
+                    highest = rate.as_bps_f64().max(highest);
                 }
                 Output::Transmit { transmit, .. } if is_rtcp(transmit.head) => {
                     let packet = parse_compound(transmit.head).expect("well formed").next();

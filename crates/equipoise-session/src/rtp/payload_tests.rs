@@ -190,7 +190,7 @@ fn what_has_waited_for_too_long_is_given_up_and_is_no_loss_of_the_path() {
 fn a_stream_is_taken_no_faster_than_it_leaves_in_time() {
     let mut bench = TwoEnds::cbr(Payload::Stream, media(|_, _| vec![5]));
     for millis in 0..2000 {
-        while bench.feed(&[1; 50_000]) > 0 {}
+        while bench.feed(&bytes(50_000)) > 0 {}
         bench.run_until(millis);
     }
     let longest = bench.events.iter().filter_map(|(_, event)| match event {

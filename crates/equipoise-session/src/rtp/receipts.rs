@@ -94,7 +94,7 @@ impl Receipts {
             (from, before.1)
         };
         let choices = to.wrapping_sub(from);
-        let drawn = (u64::from(self.random.next_u32()) * u64::from(choices) >> 32) as u32;
+        let drawn = ((u64::from(self.random.next_u32()) * u64::from(choices)) >> 32) as u32;
         let request = ReceiptRequest { nonce: self.random.next_u32(), number: from.wrapping_add(drawn) };
         let stamp = self.stamps.find(request.number as u16).filter(|_| choices > 0);
         Asked { request, stamp }

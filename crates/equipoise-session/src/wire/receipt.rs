@@ -42,8 +42,8 @@ pub struct Receipt {
     pub stamp: Option<u32>,
 }
 
-const REQUEST_HEAD: u32 = (OURS as u32 | 5) << 16 | 12;
-const RECEIPT_HEAD: u32 = (OURS as u32 | 6) << 16 | 20;
+const REQUEST_HEAD: u32 = ((OURS as u32 | 5) << 16) + 12;
+const RECEIPT_HEAD: u32 = ((OURS as u32 | 6) << 16) + 20;
 
 impl ReceiptRequest {
     /// Appends the element.

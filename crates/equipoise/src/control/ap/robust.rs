@@ -524,7 +524,7 @@ mod tests {
     fn what_was_too_much_is_not_tried_again_in_strides() {
         let mut ap = controller(4.0);
         told(&mut ap, 0, (100, 50), 20);
-        assert_eq!(ap.rate.as_mbps_f64(), 2.0 * BELOW_DELIVERED);
+        assert_eq!(ap.rate, Rate::from_bps_f64(2e6 * BELOW_DELIVERED).expect("a rate"));
         let rates = [1, 2, 3, 4].map(|second| told(&mut ap, 1000 * second, (2, 0), 20).0);
         let expected = [2.0 * 0.95, 1.919, 1.938_19, 1.957_572];
         assert!(rates.iter().zip(expected).all(|(rate, expected)| (rate - expected).abs() < 1e-4), "{rates:?}");
