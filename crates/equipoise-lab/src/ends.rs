@@ -73,6 +73,7 @@ pub(crate) fn session(
     let config = SenderConfig {
         supply: supply.unwrap_or_default(),
         reports_playout: flow.playout().is_some(),
+        circuit_breakers: flow.circuit_breakers,
         ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
     };
     let context = RateContext { packet: flow.packet_size, load: load.clone() };
@@ -88,7 +89,8 @@ pub(crate) fn multipath(
 ) -> Result<(multipath::Sender, multipath::Receiver), EndsError> {
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = multipath::Receiver::new(receiver_config(flow, index, stream.ssrc, flow_seed))?;
-    let near = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
+    let base = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
+    let near = SenderConfig { circuit_breakers: flow.circuit_breakers, ..base };
     let total = config.controller.build(flow.packet_size)?;
     Ok((multipath::Sender::new(near, config.period, total, config.scheduler.build(flow.packet_size)?)?, far))
 }
@@ -178,7 +180,8 @@ pub(crate) fn pair_ends(
 ) -> (equipoise_pair::SenderConfig, equipoise_pair::ReceiverConfig) {
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = receiver_config(flow, index, stream.ssrc, flow_seed);
-    let rtp = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
+    let base = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
+    let rtp = SenderConfig { circuit_breakers: flow.circuit_breakers, ..base };
     let (law, packet) = (config.law, flow.packet_size);
     let running = Box::new(move |found| law.controller(found, packet));
     let near = equipoise_pair::SenderConfig { rtp, tpba: config.tpba, running };

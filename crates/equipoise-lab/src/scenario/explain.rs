@@ -118,6 +118,9 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
             let intervals = ((scenario.duration - flow.start) / *report_interval).unwrap_or(0);
             writeln!(out, "    RTP session under `{}`: {}", controller.entry.name, controller.entry.summary)?;
             writeln!(out, "    reports every {report_interval}: {intervals} control intervals")?;
+            if !flow.circuit_breakers {
+                writeln!(out, "    no circuit breaker acts on it")?;
+            }
             describe_parameters(&controller.parameters, controller.entry.parameters, out)?;
         }
         FlowKind::Multipath(multipath) => describe_multipath(multipath, scenario.duration - flow.start, out)?,

@@ -88,6 +88,8 @@ pub struct Flow {
     pub back: Option<Vec<usize>>,
     /// Size of its IP packets; of a flow pair's RTP packets.
     pub packet_size: Size,
+    /// Whether the circuit breakers of a session act (RFC 8083, Sec. 4).
+    pub circuit_breakers: bool,
     /// When it starts.
     pub start: Span,
     /// What RTCP goes by, of a flow over RTP.

@@ -65,6 +65,7 @@ pub(super) struct RawFlow {
     pub(super) packet_size: Spanned<Value>,
     pub(super) start: Option<Spanned<Value>>,
     pub(super) report_interval: Option<Spanned<Value>>,
+    pub(super) circuit_breakers: Option<bool>,
     pub(super) controller: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) source: Option<RawSource>,
     pub(super) playout: Option<Spanned<String>>,

@@ -119,7 +119,10 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     (
         "name = \"ap\"",
         "name = \"pa\"",
-        &["line 17", "no such controller; there are: ap, ap-printed, ap-load, aimd, lda, ldaf, rap, tfrc, cbr, tq"],
+        &[
+            "line 17",
+            "no such controller; there are: ap, ap-printed, ap-load, aimd, aimd-printed, lda, ldaf, rap, tfrc, cbr, tq",
+        ],
     ),
     (
         "{ name = \"ap\", target = \"8.2 ms\", b = 300, min_rate = \"0.1 Mbit/s\", max_rate = \"15 Mbit/s\" }",

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use rand_core::Rng;
 
 use super::MAX_PATHS;
-use super::path::Path;
+use super::path::{Path, Told as PathTold};
 use crate::rtp::breaker::{Breakers, Trip};
 use crate::rtp::compound::CompoundTimer;
 use crate::rtp::exchange::{Application, Exchange, Proof, Told};
@@ -97,7 +97,7 @@ impl Sender {
             period_ends: config.start + period,
             closing: None,
             compound,
-            breakers: Breakers::new(period, config.stream.packet_size, config.start),
+            breakers: Breakers::new(config.circuit_breakers, (period, config.stream.packet_size), config.start),
             first_media: None,
             handled: Instant::ZERO,
             ended: false,
@@ -203,8 +203,8 @@ impl Sender {
         if ends && none_alive {
             self.governor.on_silence(now, Exchange::MISSING);
         } else if ends {
-            let (summary, proof) = self.summary(now, &views);
-            let trip = self.breakers.on_report(now, proof, summary.round_trip.unwrap_or(Span::ZERO));
+            let (summary, proof, best) = self.summary(now, &views);
+            let trip = self.breakers.on_report(now, best.proof, best.round_trip.unwrap_or(Span::ZERO));
             self.governor.on_interval(now, summary, proof);
             if self.governor.is_whole() {
                 self.breakers.on_whole();
@@ -222,14 +222,18 @@ impl Sender {
         self.outbox.about(None);
     }
 
-    /// The period of all paths as one path's, and what of its packets arrived.
-    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> (IntervalSummary, Proof) {
-        let (mut proof, mut round_trip) = (Proof::default(), None);
-        for path in self.paths.iter_mut().filter(|path| path.is_up) {
-            let told = path.take_told();
-            proof = proof.beside(told.proof);
-            round_trip = round_trip.max(told.round_trip);
-        }
+    /// The period of all paths as one path's, what of its packets arrived, and what the path told that lost least, of those
+    /// that carried a tenth at least.
+    ///
+    /// Reading: the circuit breakers look at that one (RFC 8083, Sec. 4 knows one path). A path that loses more is the
+    /// scheduler's to relieve, and no reason to cut what the others carry well.
+    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> (IntervalSummary, Proof, PathTold) {
+        let all: Vec<PathTold> = self.paths.iter_mut().filter(|path| path.is_up).map(Path::take_told).collect();
+        let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));
+        let round_trip = all.iter().filter_map(|told| told.round_trip).max();
+        let carries = |told: &&PathTold| told.proof.sent > 0 && told.proof.sent * 10 >= proof.sent;
+        let by_loss = |a: &&PathTold, b: &&PathTold| a.proof.fraction_lost().total_cmp(&b.proof.fraction_lost());
+        let best = all.iter().filter(carries).min_by(by_loss).copied().unwrap_or_default();
         let mut summary = IntervalSummary::unmeasured();
         summary.app_limited = self.application.ends(now, self.period);
         summary.delay = pooled(views);
@@ -237,7 +241,7 @@ impl Sender {
         summary.packets = Some(proof.sent);
         summary.delivered = proof.delivered();
         summary.round_trip = round_trip;
-        (summary, proof)
+        (summary, proof, best)
     }
 
     /// A circuit breaker has tripped, where one has, and the rate is divided anew.

@@ -44,6 +44,8 @@ pub(crate) enum Trip {
 /// before a pause that doubles each time.
 #[derive(Debug)]
 pub(crate) struct Breakers {
+    /// Whether they act at all.
+    act: bool,
     report_interval: Span,
     packet: Size,
     /// When the receiver was last heard of, or the session began.
@@ -82,8 +84,9 @@ impl Breakers {
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
     /// Breakers of a session that begins at `start`, with packets of at most `packet`.
-    pub(crate) fn new(report_interval: Span, packet: Size, start: Instant<SenderClock>) -> Self {
+    pub(crate) fn new(act: bool, (report_interval, packet): (Span, Size), start: Instant<SenderClock>) -> Self {
         Self {
+            act,
             report_interval,
             packet,
             heard: start,
@@ -103,7 +106,7 @@ impl Breakers {
     /// Whether the time without reports is over the limit at `now`.
     pub(crate) fn check(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
         let limit = Span::from_secs(Self::SECONDS).max(self.report_interval * 3);
-        (!self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
+        (self.act && !self.has_stopped() && now - self.heard > limit).then(|| self.stop(now, Breaker::Reports))
     }
 
     /// Something came that shows that the receiver lives.
@@ -113,7 +116,7 @@ impl Breakers {
 
     /// A report was not from who received the media.
     pub(crate) fn on_contradiction(&mut self, now: Instant<SenderClock>) -> Option<Trip> {
-        (!self.has_stopped()).then(|| self.stop(now, Breaker::Receipts))
+        (self.act && !self.has_stopped()).then(|| self.stop(now, Breaker::Receipts))
     }
 
     /// A report came that proves what arrived.
@@ -121,6 +124,9 @@ impl Breakers {
         self.heard = now;
         if let Some(stopped) = &mut self.stopped {
             stopped.answers = stopped.answers.saturating_add(1);
+            return None;
+        }
+        if !self.act {
             return None;
         }
         self.is_without_media(&proof, round_trip)
@@ -243,7 +249,7 @@ mod tests {
     }
 
     fn breakers() -> Breakers {
-        Breakers::new(SECOND, PACKET, Instant::ZERO)
+        Breakers::new(true, (SECOND, PACKET), Instant::ZERO)
     }
 
     /// The first trip, and in which second, where every second's report says the same.

@@ -37,6 +37,9 @@ pub struct SenderConfig {
     /// How long payload may wait for its turn. Of another program's packets those that have waited for longer are given up, the
     /// oldest first; a stream is taken no faster than that it leaves in time.
     pub patience: Span,
+    /// Whether the circuit breakers of RFC 8083, Sec. 4 act. Without them a session may only be where it harms nobody: in a
+    /// simulator, or on a link of one's own.
+    pub circuit_breakers: bool,
     /// Whether the receiver stands before a playout buffer and reports on it ([`Needs::PLAYOUT`]).
     pub reports_playout: bool,
 }
@@ -45,8 +48,18 @@ impl SenderConfig {
     /// A sender of generated media.
     pub const fn new(stream: StreamConfig, report_interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
         let (payload, supply, delays) = (Payload::Generated, Supply::Unlimited, Delays::Agreed);
-        let patience = Self::PATIENCE;
-        Self { stream, payload, supply, delays, report_interval, start, seed, patience, reports_playout: false }
+        Self {
+            stream,
+            payload,
+            supply,
+            delays,
+            report_interval,
+            start,
+            seed,
+            patience: Self::PATIENCE,
+            circuit_breakers: true,
+            reports_playout: false,
+        }
     }
 
     /// What is later than this is of no use to a conversation. Ours.
@@ -139,7 +152,7 @@ impl Sender {
             exchange: Exchange::new(config.delays, config.report_interval, config.start, stream_seed(config.seed, 1)),
             compound,
             singles: 0,
-            breakers: Breakers::new(config.report_interval, packet, config.start),
+            breakers: Breakers::new(config.circuit_breakers, (config.report_interval, packet), config.start),
             first_media: None,
             handled: Instant::ZERO,
             ended: false,

@@ -71,7 +71,9 @@ fn path(world: &mut World, rate: Schedule<Rate>, millis: i64) -> PathLinks {
 
 fn session(total: BoxedController, (name, given): (&str, &[(&str, &str)]), paths: Vec<PathLinks>) -> Flow {
     let stream = StreamConfig::new(7, 96, PACKET, "near@test");
-    let config = SenderConfig::new(stream, Span::from_millis(500), Instant::ZERO, 1);
+    // An overload is what is to be seen here.
+    let base = SenderConfig::new(stream, Span::from_millis(500), Instant::ZERO, 1);
+    let config = SenderConfig { circuit_breakers: false, ..base };
     let entry = scheduler::find(name).expect("in the catalogue");
     let scheduler = entry.build(&entry.parse(given).expect("right"), PACKET).expect("right");
     let far = ReceiverConfig::new(8, "far@test", 7, ClockMap::SYNCHRONISED, 1);
@@ -120,11 +122,10 @@ fn a_total_above_the_better_paths_capacity_is_carried_by_both() {
     let ap = run(constant(2.4), ("ap", &[]), steady(), 100);
     assert!((ap.goodput(&[0, 1], 30, 100) - 2.4).abs() < 0.03, "{}", ap.goodput(&[0, 1], 30, 100));
     let single = run(constant(2.4), ("single", &[("path", "0")]), steady(), 100);
-    // No more than what the others leave of 3 Mbit/s, and less, as the congestion breaker cuts a rate that loses a tenth behind a
-    // full queue.
-    assert!((1.2..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
+    // What the others leave of 3 Mbit/s, and what they lose to smaller packets at a full queue.
+    assert!((1.9..2.3).contains(&single.goodput(&[0, 1], 30, 100)), "{}", single.goodput(&[0, 1], 30, 100));
     let (ap, single) = (ap.mean_delay_ms(30.0), single.mean_delay_ms(30.0));
-    assert!(ap < 40.0 && single > 100.0, "{ap} ms, and {single} ms with a full queue of 200 packets at times");
+    assert!(ap < 40.0 && single > 200.0, "{ap} ms, and {single} ms with a full queue of 200 packets");
 }
 
 /// The path is silent from 30 s to 40 s.

@@ -253,7 +253,9 @@ impl Check<'_> {
             Some(rtcp) => self.rtcp(rtcp)?,
             None => Rtcp::default(),
         };
-        Ok(Flow { name: raw.name.get_ref().clone(), path, back, packet_size, start, rtcp, kind })
+        let circuit_breakers = raw.circuit_breakers.unwrap_or(true);
+        let name = raw.name.get_ref().clone();
+        Ok(Flow { name, path, back, packet_size, start, circuit_breakers, rtcp, kind })
     }
 
     fn rtcp(&self, raw: &RawRtcp) -> Result<Rtcp, ScenarioError> {
