@@ -203,8 +203,8 @@ impl Sender {
         if ends && none_alive {
             self.governor.on_silence(now, Exchange::MISSING);
         } else if ends {
-            let (summary, proof, best) = self.summary(now, &views);
-            let trip = self.breakers.on_report(now, best.proof, best.round_trip.unwrap_or(Span::ZERO));
+            let (summary, proof, round_trip) = self.summary(now, &views);
+            let trip = self.breakers.on_report(now, proof, round_trip);
             self.governor.on_interval(now, summary, proof);
             if self.governor.is_whole() {
                 self.breakers.on_whole();
@@ -222,18 +222,16 @@ impl Sender {
         self.outbox.about(None);
     }
 
-    /// The period of all paths as one path's, what of its packets arrived, and what the path told that lost least, of those
-    /// that carried a tenth at least.
+    /// The period of all paths as one path's, what of its packets arrived, and the round trip that the circuit breakers go by.
     ///
-    /// Reading: the circuit breakers look at that one (RFC 8083, Sec. 4 knows one path). A path that loses more is the
-    /// scheduler's to relieve, and no reason to cut what the others carry well.
-    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> (IntervalSummary, Proof, PathTold) {
+    /// Reading: RFC 8083, Sec. 4 knows one path. Here all are one whose round trip is the shortest of those that carried a tenth
+    /// at least, so that a path with a long queue is the scheduler's to relieve, and no reason to cut what others carry well.
+    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> (IntervalSummary, Proof, Span) {
         let all: Vec<PathTold> = self.paths.iter_mut().filter(|path| path.is_up).map(Path::take_told).collect();
         let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));
         let round_trip = all.iter().filter_map(|told| told.round_trip).max();
-        let carries = |told: &&PathTold| told.proof.sent > 0 && told.proof.sent * 10 >= proof.sent;
-        let by_loss = |a: &&PathTold, b: &&PathTold| a.proof.fraction_lost().total_cmp(&b.proof.fraction_lost());
-        let best = all.iter().filter(carries).min_by(by_loss).copied().unwrap_or_default();
+        let carrying = all.iter().filter(|told| told.proof.sent > 0 && told.proof.sent * 10 >= proof.sent);
+        let shortest = carrying.filter_map(|told| told.round_trip).min().unwrap_or(Span::ZERO);
         let mut summary = IntervalSummary::unmeasured();
         summary.app_limited = self.application.ends(now, self.period);
         summary.delay = pooled(views);
@@ -241,7 +239,7 @@ impl Sender {
         summary.packets = Some(proof.sent);
         summary.delivered = proof.delivered();
         summary.round_trip = round_trip;
-        (summary, proof, best)
+        (summary, proof, shortest)
     }
 
     /// A circuit breaker has tripped, where one has, and the rate is divided anew.
