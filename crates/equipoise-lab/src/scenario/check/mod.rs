@@ -255,7 +255,7 @@ impl Check<'_> {
         };
         let circuit_breakers = raw.circuit_breakers.unwrap_or(true);
         let name = raw.name.get_ref().clone();
-        Ok(Flow { name, path, back, packet_size, start, circuit_breakers, rtcp, kind })
+        Ok(Flow { name, path, back, packet_size, circuit_breakers, start, rtcp, kind })
     }
 
     fn rtcp(&self, raw: &RawRtcp) -> Result<Rtcp, ScenarioError> {
