@@ -155,6 +155,7 @@ mod tests {
     use std::fs::File;
     use std::io::{Read as _, pipe};
     use std::os::fd::{AsRawFd as _, OwnedFd};
+    use std::time::Instant;
 
     use super::*;
 
@@ -186,7 +187,10 @@ mod tests {
         let output = Output::promise(Path::new("/dev/full")).expect("it can be opened");
         let writer = Writer::start(output, MOST_PAYLOAD);
         // More than a buffered file keeps to itself.
-        while writer.inlet().offer(vec![0; 10_000]) {}
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !writer.has_failed() && Instant::now() < deadline {
+            writer.inlet().offer(vec![0; 10_000]);
+        }
         assert!(writer.has_failed());
         assert!(writer.finish().is_err());
         assert!(File::open("/dev/full").is_ok());
