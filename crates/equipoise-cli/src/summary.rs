@@ -16,6 +16,7 @@ pub(crate) fn of(runs: &[Run]) -> String {
         let world = name(run.world);
         for flow in &run.flows {
             text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
+            text.extend(breakers(flow).map(|words| format!("             {}: {words}\n", flow.name)));
             text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
         }
         for (flow, host) in run.flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?))) {
@@ -60,6 +61,22 @@ fn flow_line(flow: &FlowResult) -> String {
         millis(flow.settled_delay_s),
         millis(flow.target_s),
     )
+}
+
+/// What the circuit breakers did to it and to its paths, in words.
+fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
+    let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    let cut = (flow.circuit_strained > 0).then(|| format!("cut to a tenth {}", times(flow.circuit_strained)));
+    let stopped = flow.circuit_broken.iter();
+    let stopped =
+        stopped.map(move |(breaker, count)| format!("stopped {} by the circuit breaker {breaker}", times(*count)));
+    let of_path = flow.paths.iter().flat_map(move |path| {
+        let left = path.circuit_broken.iter();
+        left.map(move |(breaker, count)| {
+            format!("{} left alone {} by the circuit breaker {breaker}", path.name, times(*count))
+        })
+    });
+    cut.into_iter().chain(stopped).chain(of_path)
 }
 
 /// A flow pair's rate is that of both transports at the receiver.

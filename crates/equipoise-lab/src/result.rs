@@ -173,6 +173,12 @@ pub struct FlowResult {
     pub pacing_resets: u64,
     /// How often three reports in a row were missing.
     pub reports_missing: u64,
+    /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4), by its name; those that did not are left out.
+    #[serde(default)]
+    pub circuit_broken: BTreeMap<String, u64>,
+    /// How often the congestion breaker cut the rate to a tenth.
+    #[serde(default)]
+    pub circuit_strained: u64,
     /// How often each reason decided the rate.
     pub decisions: BTreeMap<String, u64>,
     /// AP's coefficient of response b at the last decision, in 1/(s·Mbit/s); `null` for other controllers.
@@ -222,6 +228,10 @@ pub struct PathResult {
     pub delay: DelayResult,
     /// How often three reports in a row were missing.
     pub reports_missing: u64,
+    /// How often each circuit breaker took media off it while other paths carried on (RFC 8083, Sec. 4), by its name; those that did
+    /// not are left out.
+    #[serde(default)]
+    pub circuit_broken: BTreeMap<String, u64>,
     /// How often each reason decided its share.
     pub decisions: BTreeMap<String, u64>,
     /// Its coefficient of response b at the last split by `ap`, in 1/(s·Mbit/s); `null` for other splits.

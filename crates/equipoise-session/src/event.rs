@@ -99,9 +99,10 @@ pub enum Event {
     },
     /// The congestion breaker cut the rate to a tenth; should it trip again, media stops (RFC 8083, Sec. 4.3).
     CircuitStrained,
-    /// A circuit breaker stopped the media; requests for reports go on (RFC 8083, Sec. 4).
+    /// A circuit breaker stopped the media, of the one path that this is about or of all; requests for reports go on (RFC 8083,
+    /// Sec. 4).
     CircuitBroken(Breaker),
-    /// Three reports in a row came, and the pause is over: media begins again at the lowest rate.
+    /// Three reports in a row came, and the pause is over: media begins again, of all paths at the lowest rate.
     CircuitClosed,
     /// The sender was late by more than a gap and began a new schedule rather than a burst.
     PacingReset {

@@ -13,6 +13,8 @@ extern crate alloc;
 extern crate std;
 
 mod event;
+#[cfg(test)]
+mod harm;
 pub mod multipath;
 pub mod rtp;
 pub mod wire;

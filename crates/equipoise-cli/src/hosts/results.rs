@@ -97,6 +97,8 @@ pub(super) struct SendPathEnd {
     pub(super) delay_mean_s: Option<f64>,
     pub(super) clocks: Option<ClocksCompared>,
     pub(super) reports_missing: u64,
+    /// How often each circuit breaker took media off it, while other paths carried on.
+    pub(super) circuit_broken: BTreeMap<&'static str, u64>,
 }
 
 /// How the hosts' clocks compare.
@@ -153,7 +155,10 @@ impl SendTally {
         }
         match event {
             Event::ReportApplied { .. } => self.now.reports += 1,
-            Event::RateDecided { .. } | Event::ClocksCompared { .. } => {}
+            Event::RateDecided { .. }
+            | Event::ClocksCompared { .. }
+            | Event::CircuitBroken(_)
+            | Event::CircuitClosed => {}
             _ => self.on_event(event),
         }
     }
@@ -245,6 +250,7 @@ impl SendTally {
                 delay_mean_s: end.delay_mean_s,
                 clocks: end.clocks,
                 reports_missing: end.reports_missing,
+                circuit_broken: end.circuit_broken,
             }
         });
         self.end.paths = paths.collect();

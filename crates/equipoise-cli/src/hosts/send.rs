@@ -356,6 +356,9 @@ fn foot(end: &SendEnd, delay: DelayKind) -> String {
         if path.times_down > 0 {
             text.push_str(&format!(", {} times down", path.times_down));
         }
+        for (breaker, count) in &path.circuit_broken {
+            text.push_str(&format!(", {count} times left alone by the circuit breaker {breaker}"));
+        }
         text.push('\n');
     }
     for (reason, count) in &end.ignored {

@@ -38,6 +38,8 @@ pub(super) struct FlowRecord {
     response: Option<f64>,
     pacing_resets: u64,
     reports_missing: u64,
+    circuit_broken: BTreeMap<&'static str, u64>,
+    circuit_strained: u64,
     packet: Size,
     /// Of a session with a playout buffer.
     playout: Option<PlayoutRecord>,
@@ -106,6 +108,8 @@ impl FlowRecord {
             response: None,
             pacing_resets: 0,
             reports_missing: 0,
+            circuit_broken: BTreeMap::new(),
+            circuit_strained: 0,
         }
     }
 
@@ -139,6 +143,8 @@ impl FlowRecord {
             }
             Event::PacingReset { .. } => self.pacing_resets += 1,
             Event::ReportsMissing => self.reports_missing += 1,
+            Event::CircuitBroken(breaker) => *self.circuit_broken.entry(breaker.name()).or_default() += 1,
+            Event::CircuitStrained => self.circuit_strained += 1,
             Event::RateDecided { snapshot, .. } => {
                 if let Some(reason) = snapshot.reason {
                     if at >= self.warm_up {
@@ -154,12 +160,12 @@ impl FlowRecord {
         }
     }
 
-    /// Something of one path, which is of the flow as well; what becomes of a share is the path's alone.
+    /// Something of one path, which is of the flow as well; what becomes of a share or breaks is the path's alone.
     pub(super) fn on_path_event(&mut self, at: Span, origin: Instant<SenderClock>, path: PathId, event: &Event) {
         if let Some(record) = self.paths.get_mut(usize::from(path.0)) {
             record.on_event(at, origin, event);
         }
-        if !matches!(event, Event::RateDecided { .. }) {
+        if !matches!(event, Event::RateDecided { .. } | Event::CircuitBroken(_)) {
             self.on_event(at, origin, event);
         }
     }
@@ -238,6 +244,8 @@ impl FlowRecord {
             ignored: owned(&self.ignored),
             pacing_resets: self.pacing_resets,
             reports_missing: self.reports_missing,
+            circuit_broken: owned(&self.circuit_broken),
+            circuit_strained: self.circuit_strained,
             decisions: owned(&self.decisions),
             response: self.response,
             distribution: media.settled.distribution(),

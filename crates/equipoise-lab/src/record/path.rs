@@ -14,11 +14,19 @@ pub(super) struct PathRecord {
     decisions: BTreeMap<&'static str, u64>,
     response: Option<f64>,
     reports_missing: u64,
+    circuit_broken: BTreeMap<&'static str, u64>,
 }
 
 impl PathRecord {
     pub(super) const fn new(name: String, media: MediaRecord) -> Self {
-        Self { name, media, decisions: BTreeMap::new(), response: None, reports_missing: 0 }
+        Self {
+            name,
+            media,
+            decisions: BTreeMap::new(),
+            response: None,
+            reports_missing: 0,
+            circuit_broken: BTreeMap::new(),
+        }
     }
 
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
@@ -26,6 +34,7 @@ impl PathRecord {
             Event::MediaSent { size, .. } => self.media.on_sent(at, *size),
             Event::MediaReceived { sent, delay, .. } => self.media.on_received(*sent - origin, *delay),
             Event::ReportsMissing => self.reports_missing += 1,
+            Event::CircuitBroken(breaker) => *self.circuit_broken.entry(breaker.name()).or_default() += 1,
             Event::RateDecided { snapshot, .. } => {
                 if let Some(reason) = snapshot.reason {
                     *self.decisions.entry(reason.name()).or_default() += 1;
@@ -46,6 +55,7 @@ impl PathRecord {
             mean_rate_bps: media.mean_rate_bps(lasted),
             delay: media.settled.result(),
             reports_missing: self.reports_missing,
+            circuit_broken: owned(&self.circuit_broken),
             decisions: owned(&self.decisions),
             response: self.response,
             intervals: media.interval_results(lasted, stalls),

@@ -31,6 +31,7 @@ const METRICS: &[Metric] = &[
     }),
     ("schedule begun anew", 1.0, 0, |flow| Some(flow.pacing_resets as f64)),
     ("three reports missing", 1.0, 0, |flow| Some(flow.reports_missing as f64)),
+    ("stopped by a circuit breaker", 1.0, 0, |flow| Some(flow.circuit_broken.values().sum::<u64>() as f64)),
 ];
 
 /// The same of a TCP connection.

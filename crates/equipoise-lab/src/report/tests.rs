@@ -34,6 +34,8 @@ pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
         ignored: BTreeMap::new(),
         pacing_resets: 0,
         reports_missing: 0,
+        circuit_broken: BTreeMap::new(),
+        circuit_strained: 0,
         response: None,
         decisions: BTreeMap::from([("law".to_owned(), 3)]),
         intervals: Vec::new(),

@@ -8,4 +8,5 @@ mod paths;
 mod replay;
 mod report;
 mod scenario;
+mod sessions;
 mod worlds;

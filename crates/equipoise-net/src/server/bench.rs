@@ -14,8 +14,10 @@ use crate::{Clock, NetError, Socket, Time};
 pub struct ServerBench {
     state: State<Nobody>,
     now: Time,
-    /// Questions that deserve a session.
-    questions: u64,
+    /// Questions that deserve a session, and whose they are.
+    questions: Vec<(SocketAddr, Vec<u8>)>,
+    /// How many of them it has heard; one that is asked again after its session's end deserves another.
+    asked: u64,
     /// Datagrams that it has heard.
     heard: u64,
 }
@@ -39,7 +41,7 @@ impl ServerBench {
         let now = socket.clock().now();
         let key = if is_secure { Key::new(b"what everybody knows").ok() } else { None };
         let config = ServerConfig { most_sessions: Self::MOST, ..ServerConfig::new(key) };
-        Ok(Self { state: State::new(socket, config, Nobody), now, questions: 0, heard: 0 })
+        Ok(Self { state: State::new(socket, config, Nobody), now, questions: Vec::new(), asked: 0, heard: 0 })
     }
 
     /// What time it is there.
@@ -64,17 +66,27 @@ impl ServerBench {
     /// What would end the server, and with it all sessions.
     pub fn hear(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
         self.heard += 1;
+        self.asked += u64::from(self.is_question(from, datagram));
         self.state.on_datagram(self.now, from, datagram)
+    }
+
+    /// Whether somebody asks as one has to: with the cookie of its address, and with a key only what [`Self::question`] gave.
+    fn is_question(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let Some(Message::Open(open)) = Message::parse(datagram) else { return false };
+        let is_given = |(of, question): &(SocketAddr, Vec<u8>)| *of == from && question == datagram;
+        let is_right = self.state.config.key.is_none() || self.questions.iter().any(is_given);
+        is_right && self.state.jar.knows(from, &open, self.now.as_nanos() / 1_000_000_000)
     }
 
     /// A question of somebody who has the key and the cookie of that address, in one of a few variants.
     pub fn question(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<u8> {
-        self.questions += 1;
         let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant % 3)];
         let (nonce, secure): (Nonce, bool) = ([variant; 16], self.state.config.key.is_some());
         let open = Open { nonce, cookie: [0; 16], ssrc, payload, secure, several: variant & 4 != 0 };
         let cookie = self.state.jar.bake(from, &open, self.now.as_nanos() / 1_000_000_000);
-        Message::Open(Open { cookie, ..open }).encode(self.state.config.key.as_ref()).into()
+        let question = Message::Open(Open { cookie, ..open }).encode(self.state.config.key.as_ref());
+        self.questions.push((from, question.into()));
+        question.into()
     }
 
     /// A datagram as the sender of its session would protect it; `None` where there is no such session, or it is no RTP.
@@ -90,8 +102,8 @@ impl ServerBench {
     /// What does not hold of the server that ought to; `None` where all does.
     pub fn flaw(&self) -> Option<String> {
         let State { live, timers, opened, socket, .. } = &self.state;
-        if live.len() > Self::MOST || *opened > self.questions {
-            return Some(format!("{} sessions, {opened} in all, of {} questions", live.len(), self.questions));
+        if live.len() > Self::MOST || *opened > self.asked {
+            return Some(format!("{} sessions, {opened} in all, of {} questions", live.len(), self.asked));
         }
         for (ssrc, session) in live {
             if session.wake.is_some_and(|at| !timers.contains(&(at, *ssrc))) {

@@ -21,6 +21,7 @@
 //! for that; its events have the sender's number.
 
 mod path;
+mod paths;
 mod receiver;
 mod sender;
 #[cfg(test)]

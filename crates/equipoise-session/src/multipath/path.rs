@@ -1,11 +1,13 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::PathId;
 use crate::rtp::SenderConfig;
-use crate::rtp::exchange::{Exchange, Proof};
+use crate::rtp::breaker::{Breakers, Trip};
+use crate::rtp::exchange::Exchange;
+use crate::rtp::proof::Proof;
 use crate::rtp::stream::{Counts, Sent};
 use crate::wire::rtp::Subflow;
+use crate::{Event, PathId};
 use equipoise::control::IntervalSummary;
 use equipoise::control::scheduler::{PathView, PeriodDelay};
 use equipoise::pace::{Pacer, Readiness};
@@ -20,8 +22,9 @@ pub(super) struct Path {
     pub(super) pacer: Pacer<SenderClock>,
     /// The world lets it be used.
     pub(super) is_up: bool,
-    /// It answers, or is too young to have been asked.
-    pub(super) is_alive: bool,
+    /// It does not answer.
+    is_silent: bool,
+    breakers: Breakers,
     /// When it was last heard of, or came up.
     heard: Instant<SenderClock>,
     /// Since when it has its rate: what was asked before that tells of another one.
@@ -61,8 +64,14 @@ impl Path {
     /// Copies that wait for their turn at the most; the oldest gives way. Ours: later ones would come too late to help.
     const COPIES: usize = 32;
 
-    pub(super) fn new(id: PathId, config: &SenderConfig, now: Instant<SenderClock>, first: u16) -> Self {
+    pub(super) fn new(
+        id: PathId,
+        (config, period): (&SenderConfig, Span),
+        now: Instant<SenderClock>,
+        first: u16,
+    ) -> Self {
         let start = now.max(config.start);
+        let reports = (config.report_interval, config.stream.packet_size);
         Self {
             id,
             exchange: Exchange::new(
@@ -73,7 +82,8 @@ impl Path {
             ),
             pacer: Pacer::new(Rate::ZERO),
             is_up: true,
-            is_alive: true,
+            is_silent: false,
+            breakers: Breakers::new(config.circuit_breakers, reports, start).of_path(period),
             heard: start,
             begun: start,
             has_told: false,
@@ -91,15 +101,25 @@ impl Path {
         self.id
     }
 
+    /// Whether it answers, or is too young to have been asked.
+    pub(super) const fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
+    /// Whether it answers, and no circuit breaker keeps media off it.
+    pub(super) const fn is_alive(&self) -> bool {
+        !self.is_silent && !self.breakers.has_stopped()
+    }
+
     /// It can be used again; what was known of it says nothing any more.
     pub(super) fn comes_up(&mut self, now: Instant<SenderClock>) {
-        (self.is_up, self.is_alive, self.heard) = (true, true, now);
+        (self.is_up, self.is_silent, self.heard) = (true, false, now);
         self.pacer.rested_until(now);
         self.begin(now);
     }
 
     /// Only what is asked from now on, about what is sent from now on, counts.
-    fn begin(&mut self, now: Instant<SenderClock>) {
+    pub(super) fn begin(&mut self, now: Instant<SenderClock>) {
         self.begun = now;
         self.pool = PeriodDelay::default();
         self.exchange.begin(now);
@@ -122,15 +142,31 @@ impl Path {
         }
     }
 
-    /// It answered. Gives whether it was dead.
-    pub(super) fn on_heard(&mut self, now: Instant<SenderClock>) -> bool {
-        self.heard = now;
-        let was_dead = !self.is_alive;
-        if was_dead {
-            self.is_alive = true;
-            self.begin(now);
+    /// It answered.
+    pub(super) const fn on_heard(&mut self, now: Instant<SenderClock>) {
+        (self.heard, self.is_silent) = (now, false);
+    }
+
+    /// A report proves what arrived on it. Gives what its circuit breaker has done thereupon. None trips where no other path is
+    /// there to carry on: then the session's own act.
+    pub(super) fn on_proof(
+        &mut self,
+        now: Instant<SenderClock>,
+        proof: Proof,
+        round_trip: Span,
+        others_live: bool,
+    ) -> Option<Event> {
+        if self.breakers.has_stopped() {
+            self.breakers.on_report(now, proof, round_trip);
+            return self.breakers.begins_again(now).then_some(Event::CircuitClosed);
         }
-        was_dead
+        if !others_live {
+            return None;
+        }
+        match self.breakers.on_report(now, proof, round_trip)? {
+            Trip::Stop(breaker) => Some(Event::CircuitBroken(breaker)),
+            Trip::Tenth => None,
+        }
     }
 
     /// It told of an interval that it was asked about at `asked`; of a period that is being closed since `closing`.
@@ -143,7 +179,7 @@ impl Path {
     ) {
         // What arrived is proved, whatever the rate was.
         self.told.proof = self.told.proof.and(proof);
-        if asked <= self.begun || !self.is_alive {
+        if asked <= self.begun || !self.is_alive() {
             return;
         }
         if let Some(delay) = &interval.delay {
@@ -158,15 +194,15 @@ impl Path {
     /// Counted by time and not by requests: behind a long queue answers are late, and come all the same.
     pub(super) fn dies(&mut self, now: Instant<SenderClock>, report_interval: Span) -> bool {
         let limit = report_interval * Exchange::MISSING as i64;
-        let dies = self.is_up && self.is_alive && now - self.heard > limit;
-        self.is_alive &= !dies;
+        let dies = self.is_up && !self.is_silent && now - self.heard > limit;
+        self.is_silent |= dies;
         dies
     }
 
     /// What the scheduler gets to see; with the delay, a period ends.
     pub(super) fn view(&mut self, ends: bool) -> PathView {
         let delay = if ends { self.pool.take() } else { None };
-        PathView { path: self.id, alive: self.is_alive, rate: self.pacer.rate(), delay }
+        PathView { path: self.id, alive: self.is_alive(), rate: self.pacer.rate(), delay }
     }
 
     /// What reports have told of the period that ends, which is forgotten.

@@ -1,15 +1,15 @@
 use alloc::vec::Vec;
 
-use rand_core::Rng;
-
-use super::MAX_PATHS;
-use super::path::{Path, Told as PathTold};
+use super::path::Path;
+use super::paths::{AllTold, Paths};
+use crate::rtp::application::Application;
 use crate::rtp::breaker::{Breakers, Trip};
 use crate::rtp::compound::CompoundTimer;
-use crate::rtp::exchange::{Application, Exchange, Proof, Told};
+use crate::rtp::exchange::{Exchange, Told};
 use crate::rtp::governor::Governor;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
+use crate::rtp::proof::Proof;
 use crate::rtp::stream::{Packetiser, Plain};
 use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::is_rtcp;
@@ -18,7 +18,6 @@ use crate::wire::rtp::Subflow;
 use crate::{DropReason, Endpoint, Event, Input, Output, PathChange, PathId, Wake};
 use equipoise::control::scheduler::{BoxedScheduler, PathView, pooled};
 use equipoise::control::{BoxedController, IntervalSummary, Needs};
-use equipoise::pace::Readiness;
 use equipoise::units::{Instant, SenderClock, Span};
 
 /// The sending end of a session over several paths.
@@ -28,9 +27,10 @@ use equipoise::units::{Instant, SenderClock, Span};
 /// frequent than periods so that a path that dies is missed early.
 ///
 /// A path of which nothing was heard for three report intervals, on it or on another one, is dead: its traffic moves to the
-/// others at once. It is asked on,
-/// and with the first answer it is alive again, at the rate that the scheduler begins with. Where all paths are dead, all
-/// are treated as alive, as none is better than another; after [`Sender::CIRCUIT_S`] the media stops.
+/// others at once. It is asked on, and with the first answer it is alive again, at the rate that the scheduler begins with.
+/// A path that answers, and whose losses trip a circuit breaker while others live, is left, and what it carried is not moved:
+/// the total falls by it. Where all paths are dead, all are treated as alive, as none is better than another; the total is
+/// halved for each report interval in which none answers, and after [`Sender::CIRCUIT_S`] the media stops.
 ///
 /// The total is held to a target, where the controller has one, by the delay of all paths taken together as one path's:
 /// mean `Σ w_i x_i` and variance `Σ w_i² σ_i²` with the shares `w_i` of the rate, for which the same law holds.
@@ -44,11 +44,12 @@ pub struct Sender {
     application: Application,
     governor: Governor,
     scheduler: BoxedScheduler,
-    /// In the order of their numbers.
-    paths: Vec<Path>,
+    paths: Paths,
     period_ends: Instant<SenderClock>,
     /// When the last period ended, while the paths are asked about it.
     closing: Option<Instant<SenderClock>>,
+    /// When the rate was halved for silence the last time.
+    halved: Option<Instant<SenderClock>>,
     compound: CompoundTimer<SenderClock>,
     breakers: Breakers,
     /// When the first packet left.
@@ -93,9 +94,10 @@ impl Sender {
             application: Application::default(),
             governor: Governor::new(controller, Self::PROVIDES)?,
             scheduler,
-            paths: Vec::new(),
+            paths: Paths::default(),
             period_ends: config.start + period,
             closing: None,
+            halved: None,
             compound,
             breakers: Breakers::new(config.circuit_breakers, (period, config.stream.packet_size), config.start),
             first_media: None,
@@ -116,17 +118,18 @@ impl Sender {
         if ends {
             self.close_period(now);
         }
-        let mut has_died = false;
+        let mut is_lower = false;
         for at in 0..self.paths.len() {
-            has_died |= self.ask_if_due(now, at, ends);
+            is_lower |= self.ask_if_due(now, at, ends);
         }
         self.outbox.about(None);
+        is_lower |= self.halve_if_silent(now);
         let since_first = self.first_media.map_or(Span::ZERO, |first| now - first);
-        has_died |= self.governor.on_unproved(since_first, self.config.report_interval);
+        is_lower |= self.governor.on_unproved(since_first, self.config.report_interval);
         if self.has_closed(now) {
             self.closing = None;
             self.split(now, true);
-        } else if has_died {
+        } else if is_lower {
             self.split(now, false);
         }
         if self.compound.fires(now) {
@@ -139,6 +142,17 @@ impl Sender {
         self.send_media(now);
     }
 
+    /// Halves the rate for each report interval in which no path answers. Gives whether it did.
+    fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
+        let is_silent = self.paths.len() > 0 && self.paths.are_silent();
+        let halves = is_silent && self.halved.is_none_or(|halved| now - halved >= self.config.report_interval);
+        if halves {
+            self.governor.on_silence(now, Exchange::MISSING);
+            self.halved = Some(now);
+        }
+        halves
+    }
+
     /// A period ends: all paths are asked about it, and the split follows their answers.
     fn close_period(&mut self, now: Instant<SenderClock>) {
         self.closing = Some(now);
@@ -146,12 +160,12 @@ impl Sender {
         if self.period_ends <= now {
             self.period_ends = now + self.period;
         }
-        self.paths.iter_mut().for_each(|path| path.has_told = false);
+        self.paths.up_mut().for_each(|path| path.has_told = false);
     }
 
     /// Whether a period is to be closed and all paths that live have told of it, or have had a report interval's time to.
     fn has_closed(&self, now: Instant<SenderClock>) -> bool {
-        let have_told = self.paths.iter().filter(|path| path.is_up && path.is_alive).all(|path| path.has_told);
+        let have_told = self.paths.alive().all(|path| path.has_told);
         self.closing.is_some() && (have_told || self.closes_by().is_some_and(|by| now >= by))
     }
 
@@ -188,24 +202,19 @@ impl Sender {
 
     /// Divides the total anew; `ends` says that a period does, with its statistics.
     fn split(&mut self, now: Instant<SenderClock>, ends: bool) {
-        let mut views: Vec<PathView> =
-            self.paths.iter_mut().filter(|path| path.is_up).map(|path| path.view(ends)).collect();
+        let views = self.paths.views(ends);
         if views.is_empty() {
             return;
         }
-        let none_alive = views.iter().all(|view| !view.alive);
-        if none_alive {
-            for view in &mut views {
-                view.alive = true;
-            }
-        }
         self.outbox.about(None);
-        if ends && none_alive {
-            self.governor.on_silence(now, Exchange::MISSING);
-        } else if ends {
-            let (summary, proof, round_trip) = self.summary(now, &views);
-            let trip = self.breakers.on_report(now, proof, round_trip);
-            self.governor.on_interval(now, summary, proof);
+        if ends && !self.paths.are_silent() {
+            let told = self.paths.take_told();
+            // Reading: RFC 8083, Sec. 4 knows one path. Here all are one whose round trip is the shortest of those that carried a
+            // tenth at least, so that a path with a long queue is the scheduler's to relieve, and no reason to cut what others
+            // carry well.
+            let trip = self.breakers.on_report(now, told.proof, told.shortest);
+            let summary = self.summary(now, &views, &told);
+            self.governor.on_interval(now, summary, told.proof);
             if self.governor.is_whole() {
                 self.breakers.on_whole();
             }
@@ -214,7 +223,7 @@ impl Sender {
         let total = self.governor.rate();
         self.outbox.event(Event::RateDecided { rate: total, snapshot: self.governor.snapshot() });
         let shares = self.scheduler.split(total, &views);
-        for (path, share) in self.paths.iter_mut().filter(|path| path.is_up).zip(shares) {
+        for (path, share) in self.paths.up_mut().zip(shares) {
             path.set_rate(now, share.rate);
             self.outbox.about(Some(path.id()));
             self.outbox.event(Event::RateDecided { rate: share.rate, snapshot: share.snapshot });
@@ -222,24 +231,16 @@ impl Sender {
         self.outbox.about(None);
     }
 
-    /// The period of all paths as one path's, what of its packets arrived, and the round trip that the circuit breakers go by.
-    ///
-    /// Reading: RFC 8083, Sec. 4 knows one path. Here all are one whose round trip is the shortest of those that carried a tenth
-    /// at least, so that a path with a long queue is the scheduler's to relieve, and no reason to cut what others carry well.
-    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView]) -> (IntervalSummary, Proof, Span) {
-        let all: Vec<PathTold> = self.paths.iter_mut().filter(|path| path.is_up).map(Path::take_told).collect();
-        let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));
-        let round_trip = all.iter().filter_map(|told| told.round_trip).max();
-        let carrying = all.iter().filter(|told| told.proof.sent > 0 && told.proof.sent * 10 >= proof.sent);
-        let shortest = carrying.filter_map(|told| told.round_trip).min().unwrap_or(Span::ZERO);
+    /// The period of all paths as one path's.
+    fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView], told: &AllTold) -> IntervalSummary {
         let mut summary = IntervalSummary::unmeasured();
         summary.app_limited = self.application.ends(now, self.period);
         summary.delay = pooled(views);
-        summary.fraction_lost = Some(proof.fraction_lost());
-        summary.packets = Some(proof.sent);
-        summary.delivered = proof.delivered();
-        summary.round_trip = round_trip;
-        (summary, proof, shortest)
+        summary.fraction_lost = Some(told.proof.fraction_lost());
+        summary.packets = Some(told.proof.sent);
+        summary.delivered = told.proof.delivered();
+        summary.round_trip = told.round_trip;
+        summary
     }
 
     /// A circuit breaker has tripped, where one has, and the rate is divided anew.
@@ -265,27 +266,18 @@ impl Sender {
 
     /// Sends what the paths' pacers let go: of those whose turn has come, the one that has sent least of its share first.
     fn send_media(&mut self, now: Instant<SenderClock>) {
+        if self.breakers.has_stopped() {
+            return;
+        }
         // Two for each path at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 * self.paths.len() {
-            if self.breakers.has_stopped() {
-                break;
-            }
-            let has_payload = self.has_payload();
-            let ready = self.paths.iter().enumerate();
-            let ready = ready.filter(|(_, path)| path.is_ready(now) && (has_payload || path.has_copies()));
-            let Some((at, _)) = ready.min_by_key(|(_, path)| path.served()) else { break };
+            let Some(at) = self.paths.next_ready(now, self.has_payload()) else { break };
             self.send(now, at);
         }
         self.outbox.about(None);
         if !self.has_payload() {
             // From the moment on at which the first path would have sent.
-            let dues = self.paths.iter().filter(|path| path.is_up).map(|path| path.pacer.poll(now));
-            let dues = dues.filter_map(|readiness| match readiness {
-                Readiness::Now => Some(now),
-                Readiness::At(due) => Some(due),
-                Readiness::Never => None,
-            });
-            if let Some(due) = dues.min() {
+            if let Some(due) = self.paths.next_departure(now, now, true) {
                 self.application.waits(due);
             }
         }
@@ -323,10 +315,7 @@ impl Sender {
 
     /// Keeps a copy of the packet that was sent for the best of the other paths.
     fn keep_copy(&mut self, sent_on: usize, sequence: u64) {
-        let others =
-            self.paths.iter_mut().enumerate().filter(|(at, path)| *at != sent_on && path.is_up && path.is_alive);
-        let best = others.max_by_key(|(at, path)| (path.pacer.rate(), core::cmp::Reverse(*at)));
-        if let Some((_, path)) = best {
+        if let Some(path) = self.paths.best_beside(sent_on) {
             path.keep(sequence, &self.plain);
         }
     }
@@ -337,9 +326,8 @@ impl Sender {
 
     /// The regular compound goes out on the path that carries most, a goodbye on every one.
     fn send_compound(&mut self, now: Instant<SenderClock>, goodbye: bool) {
-        let best = self.paths.iter().filter(|path| path.is_up && path.is_alive).max_by_key(|path| path.pacer.rate());
-        let best = best.map(Path::id);
-        for path in self.paths.iter().filter(|path| path.is_up && (goodbye || Some(path.id()) == best)) {
+        let best = self.paths.best();
+        for path in self.paths.up().filter(|path| goodbye || Some(path.id()) == best) {
             self.outbox.about(Some(path.id()));
             self.packetiser.send_compound(now, goodbye, &mut self.outbox);
         }
@@ -347,29 +335,7 @@ impl Sender {
     }
 
     fn on_path(&mut self, now: Instant<SenderClock>, id: PathId, change: PathChange) -> Result<(), DropReason> {
-        let place = self.paths.binary_search_by_key(&id, Path::id);
-        match (change, place) {
-            (PathChange::Up, Ok(at)) => {
-                if let Some(path) = self.paths.get_mut(at).filter(|path| !path.is_up) {
-                    path.comes_up(now);
-                }
-            }
-            (PathChange::Up, Err(_)) if self.paths.len() >= MAX_PATHS => return Err(DropReason::Full),
-            (PathChange::Up, Err(at)) => {
-                // The upper half of the numbers stays free at first, as in the common ones.
-                let first = (self.compound.random().next_u32() & 0x7FFF) as u16;
-                self.paths.insert(at, Path::new(id, &self.config, now, first));
-            }
-            (PathChange::Down, Ok(at)) => {
-                if let Some(path) = self.paths.get_mut(at) {
-                    path.goes_down();
-                }
-            }
-            (PathChange::Removed, Ok(at)) => {
-                self.paths.remove(at);
-            }
-            (PathChange::Down | PathChange::Removed, Err(_)) => return Err(DropReason::Stray),
-        }
+        self.paths.change(now, (id, change), (&self.config, self.period), self.compound.random())?;
         self.split(now, false);
         Ok(())
     }
@@ -378,7 +344,7 @@ impl Sender {
         let origin = (self.packetiser.config().ssrc, self.governor.rate());
         self.queue.offer(now, (payload, twice), self.config.payload, origin)?;
         if self.application.goes_on(now) {
-            self.paths.iter_mut().for_each(|path| path.pacer.rested_until(now));
+            self.paths.up_mut().for_each(|path| path.pacer.rested_until(now));
         }
         Ok(())
     }
@@ -408,7 +374,7 @@ impl Sender {
                     }
                 }
                 RtcpPacket::Goodbye(goodbye) => {
-                    let known = |ssrc| self.paths.iter().any(|path| path.exchange.receiver_ssrc() == Some(ssrc));
+                    let known = |ssrc| self.paths.up().any(|path| path.exchange.receiver_ssrc() == Some(ssrc));
                     if goodbye.ssrcs().any(known) {
                         return self.end(true);
                     }
@@ -425,9 +391,11 @@ impl Sender {
         report: &ReceiverReport<'_>,
     ) -> Result<(), DropReason> {
         let our_ssrc = self.packetiser.config().ssrc;
-        let Some(path) = self.paths.iter_mut().find(|path| path.id() == id && path.is_up) else {
+        let others_live = self.paths.alive().any(|path| path.id() != id);
+        let Some(path) = self.paths.find_mut(id) else {
             return Err(DropReason::Stray);
         };
+        let was_alive = path.is_alive();
         self.outbox.about(Some(id));
         let told = path.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
         let is_guess = path.exchange.is_guessed_at();
@@ -439,9 +407,15 @@ impl Sender {
                 return if is_guess { Err(DropReason::Stray) } else { Ok(()) };
             }
             Told::Alive => {}
-            Told::Interval { asked, summary, proof, .. } => {
+            Told::Interval { asked, summary, proof, round_trip } => {
                 if proof.arrived > 0 {
                     self.governor.on_arrival();
+                }
+                if let Some(event) = path.on_proof(now, proof, round_trip, others_live) {
+                    self.outbox.event(event);
+                    if matches!(event, Event::CircuitBroken(_)) {
+                        self.governor.give_up(path.pacer.rate());
+                    }
                 }
                 if let Some(interval) = summary {
                     path.on_interval(asked, &interval, proof, self.closing);
@@ -451,16 +425,20 @@ impl Sender {
                 }
             }
         }
-        let was_dead = path.on_heard(now);
+        path.on_heard(now);
+        let is_alive = path.is_alive();
+        if is_alive && !was_alive {
+            path.begin(now);
+        }
         self.outbox.about(None);
         self.breakers.on_heard(now);
         let begins_again = self.breakers.begins_again(now);
         if begins_again {
             self.governor.begin_again();
             self.outbox.event(Event::CircuitClosed);
-            self.paths.iter_mut().for_each(|path| path.pacer.rested_until(now));
+            self.paths.up_mut().for_each(|path| path.pacer.rested_until(now));
         }
-        if was_dead || begins_again {
+        if is_alive != was_alive || begins_again {
             self.split(now, false);
         }
         Ok(())
@@ -474,21 +452,18 @@ impl Sender {
 
     /// When the next request, report or split is due.
     fn next_report(&self) -> Instant<SenderClock> {
-        let requests = self.paths.iter().filter(|path| path.is_up).map(|path| path.exchange.due());
+        let requests = self.paths.up().map(|path| path.exchange.due());
         requests.chain(self.compound.due()).chain(self.closes_by()).fold(self.period_ends, Instant::min)
     }
 
     /// When the next packet is due; [`Instant::MAX`] where there is none.
     fn next_media(&self) -> Instant<SenderClock> {
-        let has_payload = self.has_payload();
-        let can_send =
-            |path: &&Path| path.is_up && (has_payload || (path.has_copies() && !self.breakers.has_stopped()));
-        let due = |path: &Path| match path.pacer.poll(self.handled) {
-            Readiness::At(due) => due.max(self.config.start),
-            Readiness::Now => self.config.start.max(self.handled + Span::from_nanos(1)),
-            Readiness::Never => Instant::MAX,
-        };
-        self.paths.iter().filter(can_send).map(due).fold(Instant::MAX, Instant::min)
+        if self.breakers.has_stopped() {
+            return Instant::MAX;
+        }
+        let soonest = self.handled + Span::from_nanos(1);
+        let next = self.paths.next_departure(self.handled, soonest, self.has_payload());
+        next.map_or(Instant::MAX, |due| due.max(self.config.start))
     }
 }
 
@@ -517,7 +492,7 @@ impl Endpoint for Sender {
                 Ok(())
             }
             Input::Unreachable { path } => {
-                if let Some(path) = self.paths.iter_mut().find(|it| it.id() == path) {
+                if let Some(path) = self.paths.find_mut(path) {
                     path.exchange.on_unreachable();
                 }
                 Ok(())

@@ -1,5 +1,6 @@
 //! Two ends and several paths, in virtual time.
 
 mod bench;
+mod harm;
 mod life;
 mod payload;

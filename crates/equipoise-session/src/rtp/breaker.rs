@@ -1,6 +1,6 @@
 use alloc::collections::VecDeque;
 
-use super::exchange::Proof;
+use super::proof::Proof;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 
 /// Why a circuit breaker tripped (RFC 8083, Sec. 4).
@@ -46,7 +46,11 @@ pub(crate) enum Trip {
 pub(crate) struct Breakers {
     /// Whether they act at all.
     act: bool,
+    /// Whether congestion cuts the rate to a tenth before it stops.
+    warn: bool,
     report_interval: Span,
+    /// Between two decisions of the controller, which is to act first.
+    period: Span,
     packet: Size,
     /// When the receiver was last heard of, or the session began.
     heard: Instant<SenderClock>,
@@ -83,11 +87,13 @@ impl Breakers {
     const PAUSE: Span = Span::from_secs(5);
     const LONGEST_PAUSE: Span = Span::from_secs(300);
 
-    /// Breakers of a session that begins at `start`, with packets of at most `packet`.
+    /// Breakers of a session that begins at `start`, with packets of at most `packet`, and decides at each report.
     pub(crate) fn new(act: bool, (report_interval, packet): (Span, Size), start: Instant<SenderClock>) -> Self {
         Self {
             act,
+            warn: true,
             report_interval,
+            period: report_interval,
             packet,
             heard: start,
             without_media: 0,
@@ -96,6 +102,11 @@ impl Breakers {
             stops: 0,
             stopped: None,
         }
+    }
+
+    /// Those of one path of several, whose session decides once in a `period`. Congestion stops it at once: the others carry on.
+    pub(crate) fn of_path(self, period: Span) -> Self {
+        Self { warn: false, period, ..self }
     }
 
     /// Whether no media may be sent.
@@ -156,7 +167,7 @@ impl Breakers {
 
     fn trip(&mut self, now: Instant<SenderClock>, breaker: Breaker) -> Trip {
         self.window.clear();
-        if breaker == Breaker::Congestion && !core::mem::replace(&mut self.was_cut, true) {
+        if self.warn && breaker == Breaker::Congestion && !core::mem::replace(&mut self.was_cut, true) {
             return Trip::Tenth;
         }
         self.stop(now, breaker)
@@ -214,8 +225,9 @@ impl Breakers {
     /// `CB_INTERVAL`: how many reports the congestion breaker looks at, three at least (RFC 8083, Sec. 4.3).
     fn reports(&self, gap: Span, round_trip: Span) -> usize {
         let interval = self.report_interval;
-        let longest = (gap * 10).max(round_trip * 10).max(interval * 3);
-        ceil_div(longest.min(Span::from_secs(Self::SECONDS).max(interval * 3)), interval)
+        let least = self.period * 3;
+        let longest = (gap * 10).max(round_trip * 10).max(least);
+        ceil_div(longest.min(Span::from_secs(Self::SECONDS).max(least)), interval)
     }
 }
 

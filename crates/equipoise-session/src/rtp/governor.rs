@@ -4,7 +4,7 @@ use equipoise::control::{BoxedController, Feedback, IntervalSummary, Needs, Reas
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 use super::SessionError;
-use super::exchange::Proof;
+use super::proof::Proof;
 
 /// A session's controller, and the limit to what it may decide.
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Governor {
 }
 
 /// Proofs count together until they cover so much time: a single short interval is as noisy as the way back of its report.
-const PROVED_OVER: Span = Span::from_secs(1);
+const PROVED_OVER: Span = Span::from_millis(900);
 /// From this share of losses on, and so many packets, no more is sent than what arrived.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
@@ -136,6 +136,14 @@ impl Governor {
         self.is_broken = true;
         self.lower_to(Rate::from_bps(self.rate.as_bps() / 10));
         self.decide();
+    }
+
+    /// A circuit breaker takes media off a path that carried `part`: what it did not carry well is no load for the others.
+    pub(crate) fn give_up(&mut self, part: Rate) {
+        if self.controller.is_held_to_proof() {
+            self.lower_to(Rate::from_bps(self.rate.as_bps().saturating_sub(part.as_bps())));
+            self.decide();
+        }
     }
 
     /// Media begins again after a stop, at the lowest rate.

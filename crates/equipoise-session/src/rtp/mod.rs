@@ -13,6 +13,7 @@
 //! extension. At the interval of RFC 3550, Sec. 6.2 a full compound with a CNAME goes out beside them. The report
 //! interval itself is agreed between the ends, as early feedback is under RFC 4585.
 
+pub(super) mod application;
 mod background;
 pub(super) mod breaker;
 #[cfg(test)]
@@ -32,6 +33,7 @@ mod payload_tests;
 mod playout;
 #[cfg(test)]
 mod playout_tests;
+pub(super) mod proof;
 pub(super) mod receipts;
 mod receiver;
 pub(super) mod reception;

@@ -1,12 +1,14 @@
 use alloc::vec::Vec;
 
+use super::application::Application;
 use super::breaker::{Breakers, Trip};
 use super::compound::CompoundTimer;
 use super::delays::Delays;
-use super::exchange::{Application, Exchange, Proof, Told};
+use super::exchange::{Exchange, Told};
 use super::governor::Governor;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
+use super::proof::Proof;
 use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
 use super::supply::{Stock, Supply};
 use crate::wire::is_rtcp;

@@ -6,27 +6,30 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::super::{Receiver, Sender};
-use crate::rtp::{Payload, ReceiverConfig, ReorderConfig, SenderConfig, StreamConfig};
+use crate::rtp::{Clocks, Delays, Payload, ReceiverConfig, ReorderConfig, SenderConfig, StreamConfig};
 use crate::wire::is_rtcp;
 use crate::{Endpoint, Event, Input, Output, PathChange, PathId, Wake};
-use equipoise::control::Cbr;
 use equipoise::control::scheduler::{BoxedScheduler, find};
+use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 
-const EPOCH: u64 = 1_700_000_000_000_000_000;
+pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 pub(super) const SSRC: u32 = 0x0102_0304;
 
 /// A datagram: when it arrives, its place among those of the moment, whether at the sender, on which path, its bytes.
 type UnderWay = (u64, u64, bool, u16, Vec<u8>);
 
-/// What the network does to a datagram: how long each copy takes, in ms.
+/// What the network does to a datagram: how long each copy takes, in ms; in a [`Bench`] itself, in ns.
 pub(super) type Network = Box<dyn FnMut(&Passing) -> Vec<u64>>;
 
 /// A datagram that is being sent.
 pub(super) struct Passing {
     pub(super) millis: u64,
+    /// Since the beginning, in ns, and its size as an IP packet.
+    pub(super) at: u64,
+    pub(super) size: Size,
     /// Its number, from 1, over both directions and all paths.
     pub(super) number: u64,
     pub(super) path: u16,
@@ -53,13 +56,28 @@ pub(super) fn scheduler(name: &str, given: &[(&str, &str)]) -> BoxedScheduler {
 
 impl Bench {
     /// A session at 4 Mbit/s in all over so many paths, with a report every 200 ms and a period of 1 s.
-    pub(super) fn new(payload: Payload, paths: u16, scheduler: BoxedScheduler, network: Network) -> Self {
+    pub(super) fn new(payload: Payload, paths: u16, scheduler: BoxedScheduler, mut network: Network) -> Self {
         let stream = StreamConfig::new(SSRC, 96, Size::from_bytes(1000), "sender@test");
         let start = Instant::from_nanos(EPOCH);
         let config = SenderConfig { payload, ..SenderConfig::new(stream, Span::from_millis(200), start, 1) };
         let total = Box::new(Cbr::new(Rate::from_bps(4_000_000)));
+        let network = Box::new(move |passing: &Passing| network(passing).into_iter().map(|way| way * MILLI).collect());
+        Self::between(config, paths, (total, scheduler), network)
+    }
+
+    /// A session of this configuration under these laws, whose network says its times in ns; with a period of 1 s.
+    pub(super) fn between(
+        config: SenderConfig,
+        paths: u16,
+        (total, scheduler): (BoxedController, BoxedScheduler),
+        network: Network,
+    ) -> Self {
+        let payload = config.payload;
+        let clocks =
+            if config.delays == Delays::Agreed { Clocks::Known(ClockMap::SYNCHRONISED) } else { Clocks::Apart };
         let reorder = ReorderConfig { hold: Span::from_millis(400), ..ReorderConfig::default() };
         let receiver = ReceiverConfig {
+            clocks,
             payload,
             reorder,
             ..ReceiverConfig::new(9, "receiver@test", SSRC, ClockMap::SYNCHRONISED, 2)
@@ -108,9 +126,11 @@ impl Bench {
                     bytes.resize(transmit.len(), 0);
                     self.sent += 1;
                     let (number, to_sender, is_rtcp) = (self.sent, !is_sender, is_rtcp(&bytes));
-                    let passing = Passing { millis: (now - EPOCH) / MILLI, number, path, to_sender, is_rtcp };
+                    let size = Size::from_bytes(bytes.len() as u64) + Size::IPV4_UDP;
+                    let (at, millis) = (now - EPOCH, (now - EPOCH) / MILLI);
+                    let passing = Passing { millis, at, size, number, path, to_sender, is_rtcp };
                     for way in (self.network)(&passing) {
-                        let arrival = (now + way * MILLI, number, to_sender, path, bytes.clone());
+                        let arrival = (now + way, number, to_sender, path, bytes.clone());
                         self.under_way.push(Reverse(arrival));
                     }
                 }

@@ -1,0 +1,142 @@
+//! Every controller in every kind of session, and beside TCP: what runs, what is refused, and what is left to others.
+
+use equipoise::control::{Entry, entries};
+use equipoise_lab::result::{FlowResult, Run};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim;
+
+/// 8 Mbit/s and 20 ms each way.
+const LINK: &str = r#"name = "sessions"
+duration = "60 s"
+warm_up = "20 s"
+seed = 1
+
+[[link]]
+name = "shared"
+rate = "8 Mbit/s"
+delay = "20 ms"
+queue = "100 ms"
+"#;
+
+/// Beside it a path of 2 Mbit/s.
+const PATHS: &str = r#"
+[[link]]
+name = "other"
+rate = "2 Mbit/s"
+delay = "30 ms"
+queue = "100 ms"
+
+[[path]]
+name = "a"
+links = ["shared"]
+
+[[path]]
+name = "b"
+links = ["other"]
+"#;
+
+const TCP: &str = r#"
+[[flow]]
+name = "tcp"
+path = ["shared"]
+packet_size = "1500 B"
+window = { name = "cubic" }
+"#;
+
+/// A session under the controller, where `what` says which kind it is.
+fn session(entry: &Entry, what: &str) -> String {
+    let given = [
+        ("target", "\"60 ms\""),
+        ("rate", "\"1 Mbit/s\""),
+        ("min_rate", "\"100 kbit/s\""),
+        ("max_rate", "\"20 Mbit/s\""),
+        ("increase", "\"100 kbit/s\""),
+        ("gain", "0.5"),
+        ("occupancy", "5"),
+    ];
+    let known = |name: &str| entry.parameters.iter().any(|parameter| parameter.name == name);
+    let given = given.iter().filter(|(name, _)| known(name));
+    let parameters: String = given.map(|(name, value)| format!(", {name} = {value}")).collect();
+    let name = entry.name;
+    format!(
+        "\n[[flow]]\nname = \"media\"\npacket_size = \"1000 B\"\nreport_interval = \"500 ms\"\n\
+         controller = {{ name = \"{name}\"{parameters} }}\n{what}\n"
+    )
+}
+
+const ONE_PATH: &str = "path = [\"shared\"]";
+const PLAYOUT: &str = "path = [\"shared\", \"other\"]\nplayout = \"other\"";
+const TWO_PATHS: &str = "paths = [\"a\", \"b\"]\nperiod = \"1 s\"\nscheduler = { name = \"ap\" }";
+
+fn simulate(text: &str) -> Result<Run, String> {
+    let scenario = Scenario::parse(text).map_err(|error| error.to_string())?;
+    Ok(sim::simulate(&scenario, 1, &mut |_| {}).expect("it runs"))
+}
+
+/// What breaks otherwise: a controller that lacks what it goes by sends at its first rate, or its highest, for ever.
+#[test]
+fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks() {
+    for entry in entries() {
+        let lacks = match entry.name {
+            "lda" | "ldaf" => [None, None, Some("packet pairs")],
+            "tq" => [Some("the receiver's playout buffer"), None, Some("the receiver's playout buffer")],
+            _ => [None; 3],
+        };
+        for (what, lacks) in [ONE_PATH, PLAYOUT, TWO_PATHS].into_iter().zip(lacks) {
+            let text = format!("{LINK}{PATHS}{}", session(entry, what)).replace("60 s", "15 s").replace("20 s", "5 s");
+            match (simulate(&text), lacks) {
+                (Ok(run), None) => assert!(run.flows[0].packets_received > 100, "{} by {what}", entry.name),
+                (Err(refusal), Some(lacks)) => {
+                    assert!(refusal.contains("needs") && refusal.contains(lacks), "{refusal}");
+                }
+                (found, _) => panic!("{} by {what}: {found:?}", entry.name),
+            }
+        }
+    }
+}
+
+/// The longest time in s for which more than twice what arrives was sent, and Mbit/s after the warm-up.
+fn harm(flow: &FlowResult) -> (f64, f64) {
+    let (mut longest, mut present) = (0.0_f64, 0.0);
+    for interval in &flow.intervals {
+        let is_over = interval.packets > 2 * (interval.packets - interval.packets_lost) + 10;
+        present = if is_over { present + interval.end_s - interval.start_s } else { 0.0 };
+        longest = longest.max(present);
+    }
+    (longest, flow.mean_rate_bps.unwrap_or(0.0) / 1e6)
+}
+
+/// A controller that holds a delay below that of the queue that TCP fills yields to it; one that goes by losses takes a part.
+#[test]
+fn beside_tcp_every_adaptive_controller_leaves_tcp_its_part_and_those_that_go_by_losses_have_one() {
+    for (entry, what) in entries().iter().flat_map(|entry| [ONE_PATH, TWO_PATHS].map(|what| (entry, what))) {
+        // What lacks something was refused above.
+        let Ok(run) = simulate(&format!("{LINK}{PATHS}{}{TCP}", session(entry, what))) else { continue };
+        let (excess, rate) = harm(&run.flows[0]);
+        let tcp = run.flows[1].tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("it has one") / 1e6;
+        let name = entry.name;
+        assert!(tcp > 4.0, "{name}: {tcp} Mbit/s are left to TCP");
+        assert!(excess <= 2.0, "{name}: for {excess} s");
+        if ["lda", "ldaf", "rap", "tfrc"].contains(&name) {
+            assert!(rate > 0.3, "{name}: {rate} Mbit/s");
+        }
+    }
+}
+
+#[test]
+fn beside_tcp_a_flow_pair_has_its_part_and_leaves_it_the_other() {
+    let pair = r#"
+[[flow]]
+name = "media"
+path = ["shared"]
+packet_size = "1000 B"
+report_interval = "500 ms"
+window = { name = "reno" }
+pair = { adu = "5120 B" }
+"#;
+    let run = simulate(&format!("{LINK}{pair}{TCP}")).expect("right");
+    let (excess, _) = harm(&run.flows[0]);
+    let pair = run.flows[0].pair.as_ref().and_then(|pair| pair.received_bps).expect("it has one") / 1e6;
+    let tcp = run.flows[1].tcp.as_ref().and_then(|tcp| tcp.goodput_bps).expect("it has one") / 1e6;
+    assert!(pair > 1.0 && tcp > 2.0 && excess <= 2.0, "{pair} and {tcp} Mbit/s, {excess} s");
+}

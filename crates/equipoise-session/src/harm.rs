@@ -1,0 +1,154 @@
+//! Paths that tempt a sender to do harm, and what it does there.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use rand_distr::{Distribution, StandardUniform};
+
+use crate::Event;
+use equipoise::control::{BoxedController, Entry, Needs, entries};
+use equipoise::random::generator;
+use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, Size, Span};
+use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
+
+/// A millisecond, in ns.
+pub(crate) const MILLI: u64 = 1_000_000;
+/// A second, in ns.
+pub(crate) const SECOND: u64 = 1000 * MILLI;
+pub(crate) const PACKET: Size = Size::from_bytes(1000);
+pub(crate) const LOWEST: f64 = 100e3;
+pub(crate) const INTERVAL: Span = Span::from_millis(250);
+/// Time for which more than twice what arrives may be sent: the longer of 2 s, and two report intervals and a round trip.
+pub(crate) const GRACE: u64 = 2 * SECOND;
+/// What is sent and what arrives is compared over so much time.
+const BIN: u64 = SECOND / 4;
+
+/// What the network does to a packet of media, and from when to when; requests and reports take 10 ms each way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Harm {
+    /// A link of so many Mbit/s with a queue.
+    Link(f64, Span),
+    /// The same without a queue.
+    Policer(f64),
+    /// Nothing of the media comes through from 8 s to 18 s.
+    BlackHole,
+    /// Nothing at all comes through from 8 s to 18 s.
+    Outage,
+    /// Such a share is lost, from 8 s to 18 s.
+    Loss(f64),
+    /// Off and on for 300 ms each, from 8 s to 18 s.
+    Flapping,
+}
+
+impl Harm {
+    /// What it does to a datagram: how long it takes in ns, or nothing where it is lost.
+    pub(crate) fn path(self) -> impl FnMut(Datagram) -> Option<u64> {
+        let (mbps, queue) = match self {
+            Self::Link(mbps, queue) => (mbps, queue),
+            Self::Policer(mbps) => (mbps, Span::from_millis(2)),
+            _ => (6.0, Span::from_millis(200)),
+        };
+        let rate = Schedule::constant(Rate::from_bps_f64(mbps * 1e6).expect("a rate"));
+        let config = LinkConfig { rate, propagation_delay: Span::ZERO, queue: QueueLimit::Time(queue) };
+        let mut link = FifoLink::<ReceiverClock>::new(config, Instant::ZERO).expect("a valid link");
+        let mut random = generator(1, 0);
+        move |Datagram { at, size, from_sender, is_rtcp }| {
+            let drawn: f64 = StandardUniform.sample(&mut random);
+            let is_hit = (8 * SECOND..18 * SECOND).contains(&at)
+                && match self {
+                    Self::Link(..) | Self::Policer(_) => false,
+                    Self::BlackHole => !is_rtcp,
+                    Self::Outage => true,
+                    Self::Loss(share) => drawn < share,
+                    Self::Flapping => at / (300 * MILLI) % 2 == 1,
+                };
+            if is_hit {
+                return None;
+            }
+            match from_sender.then(|| link.offer(Instant::from_nanos(at), size)) {
+                Some(Verdict::Dropped) => None,
+                Some(Verdict::ArrivesAt(due)) => Some(due.as_nanos() - at + 10 * MILLI),
+                None => Some(10 * MILLI),
+            }
+        }
+    }
+}
+
+/// A datagram that enters the network: when, in ns since the beginning, and its size as an IP packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram {
+    pub(crate) at: u64,
+    pub(crate) size: Size,
+    pub(crate) from_sender: bool,
+    /// A request or a report.
+    pub(crate) is_rtcp: bool,
+}
+
+/// What was sent and what arrived in each bin, in bit/s.
+pub(crate) struct Told {
+    pub(crate) name: &'static str,
+    sent: Vec<f64>,
+    arrived: Vec<f64>,
+}
+
+impl Told {
+    /// What a session under the controller `name` did in so many seconds, by its events and when they were, in ns.
+    pub(crate) fn by<'a>(name: &'static str, seconds: u64, events: impl Iterator<Item = (u64, &'a Event)>) -> Self {
+        let bins = (seconds * SECOND / BIN) as usize;
+        let (mut sent, mut arrived) = (vec![0.0; bins], vec![0.0; bins]);
+        for (at, event) in events {
+            let (bins, size) = match event {
+                Event::MediaSent { size, .. } => (&mut sent, size),
+                Event::MediaReceived { size, .. } => (&mut arrived, size),
+                _ => continue,
+            };
+            if let Some(bin) = bins.get_mut((at / BIN) as usize) {
+                *bin += size.as_bits() as f64 / (BIN as f64 / SECOND as f64);
+            }
+        }
+        Self { name, sent, arrived }
+    }
+
+    /// The rate at which it sent, from one second to another.
+    pub(crate) fn rate(&self, from: u64, to: u64) -> f64 {
+        let bins = &self.sent[(from * SECOND / BIN) as usize..(to * SECOND / BIN) as usize];
+        bins.iter().sum::<f64>() / bins.len() as f64
+    }
+
+    /// The longest time for which more than twice what arrives was sent, over the last second each.
+    pub(crate) fn longest_excess(&self) -> u64 {
+        let over = |of: &[f64], at: usize| of[at.saturating_sub(3)..=at].iter().sum::<f64>() / 4.0;
+        let (mut longest, mut present) = (0, 0);
+        for at in 3..self.sent.len() {
+            let is_over = over(&self.sent, at) > 2.0 * over(&self.arrived, at) + 1.5 * LOWEST;
+            present = if is_over { present + BIN } else { 0 };
+            longest = longest.max(present);
+        }
+        longest
+    }
+}
+
+pub(crate) fn build(entry: &Entry, start: &str) -> BoxedController {
+    let given = [
+        ("target", "40 ms"),
+        ("min_rate", "100 kbit/s"),
+        ("max_rate", "20 Mbit/s"),
+        ("initial_rate", start),
+        ("increase", "50 kbit/s"),
+    ];
+    let given: Vec<_> =
+        given.into_iter().filter(|(name, _)| entry.parameters.iter().any(|known| known.name == *name)).collect();
+    let parsed = entry.parse(&given).expect("right");
+    entry.build(&parsed, PACKET).expect("right")
+}
+
+/// Those whose needs a session meets that provides `provided`, and that it holds to what is proved.
+pub(crate) fn adaptive(provided: Needs) -> impl Iterator<Item = &'static Entry> {
+    entries().iter().filter(move |entry| {
+        entry.parse(&[("target", "40 ms")]).or_else(|_| entry.parse(&[])).is_ok_and(|parsed| {
+            entry
+                .build(&parsed, PACKET)
+                .is_ok_and(|controller| controller.is_held_to_proof() && provided.contains(controller.needs()))
+        })
+    })
+}

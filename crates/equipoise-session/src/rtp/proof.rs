@@ -1,0 +1,190 @@
+use crate::wire::Receipt;
+use crate::wire::rtcp::ReportBlock;
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// What of the packets sent in an interval is proved to have arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Proof {
+    /// Packets sent, and arrived; more than sent where some of before came late.
+    pub(crate) sent: u64,
+    pub(crate) arrived: u64,
+    /// Their sizes.
+    pub(crate) sent_size: Size,
+    pub(crate) arrived_size: Size,
+    /// How long it took to send them, and how long they took to arrive.
+    pub(crate) sending: Span,
+    pub(crate) arriving: Span,
+}
+
+impl Proof {
+    /// Both, one behind the other.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            arrived: self.arrived + other.arrived,
+            sent_size: self.sent_size + other.sent_size,
+            arrived_size: self.arrived_size + other.arrived_size,
+            sending: self.sending + other.sending,
+            arriving: self.arriving + other.arriving,
+        }
+    }
+
+    /// Both, beside each other on two paths, each for as long as it took on average.
+    #[must_use]
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self {
+            sending: self.sending.max(other.sending),
+            arriving: self.arriving.max(other.arriving),
+            ..self.and(other)
+        }
+    }
+
+    /// Packets that did not arrive.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.arrived)
+    }
+
+    /// Share of the packets that were lost, 0 to 1.
+    pub(crate) fn fraction_lost(&self) -> f64 {
+        if self.sent == 0 { 0.0 } else { self.lost() as f64 / self.sent as f64 }
+    }
+
+    /// Time between two packets when they were sent; zero if nothing was.
+    pub(crate) fn gap(&self) -> Span {
+        let packets = i64::try_from(self.sent).unwrap_or(i64::MAX);
+        Span::from_nanos(self.sending.as_nanos().checked_div(packets).unwrap_or(0))
+    }
+
+    /// Rate of the arrivals; `None` if nothing was sent.
+    pub(crate) fn delivered(&self) -> Option<Rate> {
+        if self.sent == 0 { None } else { self.arrived_size.over(self.arriving) }
+    }
+}
+
+/// Media packets, and their size together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) packets: u64,
+    pub(crate) size: Size,
+}
+
+/// What has gone out by a moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departed {
+    pub(crate) at: Instant<SenderClock>,
+    pub(crate) media: Sent,
+    /// The number that the next packet has.
+    pub(crate) next_sequence: u64,
+}
+
+/// What has arrived of what has gone out, by all reports so far.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    /// What had gone out when the last report was asked for, and how long its answer took.
+    departed: Departed,
+    round_trip: Option<Span>,
+    /// What the receiver has counted, with wraps; `None` before the first packet.
+    count: Option<u32>,
+    /// Packets that have not arrived, and the most that there were at a time: what came late was told of as lost.
+    lost: u64,
+    most: u64,
+    /// Discarded at the receiver, as its counter has it.
+    discarded: u32,
+    /// Of both, those that nobody was told of yet.
+    news: u64,
+}
+
+impl Arrivals {
+    /// None yet, in a session that begins at `start`.
+    pub(crate) fn new(start: Instant<SenderClock>) -> Self {
+        Self {
+            departed: Departed { at: start, media: Sent::default(), next_sequence: 0 },
+            round_trip: None,
+            count: None,
+            lost: 0,
+            most: 0,
+            discarded: 0,
+            news: 0,
+        }
+    }
+
+    /// How long the answer to the last request that has one took.
+    pub(crate) const fn round_trip(&self) -> Option<Span> {
+        self.round_trip
+    }
+
+    /// Packets that were sent and have not arrived, since the session began.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Packets that are known to be lost, on the way or at its end, since this was asked last.
+    pub(crate) const fn take_news(&mut self) -> u64 {
+        core::mem::replace(&mut self.news, 0)
+    }
+
+    /// What has arrived of the packets that went out between the last request with an answer and the one, when so much had
+    /// `departed`, that `block` and `receipt` answer after `round_trip`.
+    pub(crate) fn prove(
+        &mut self,
+        departed: Departed,
+        block: &ReportBlock,
+        receipt: Option<&Receipt>,
+        round_trip: Span,
+    ) -> Proof {
+        let before = self.departed;
+        let sent = departed.media.packets - before.media.packets;
+        let sent_size = departed.media.size - before.media.size;
+        let count = count(block, receipt);
+        let arrived = match (self.count, count, receipt) {
+            (_, None, _) => 0,
+            (Some(before), Some(now), _) => now.wrapping_sub(before),
+            (None, Some(_), Some(receipt)) => receipt.arrived,
+            (None, Some(_), None) => (sent as u32).saturating_sub(missing(departed, block)),
+        };
+        // No more than what has not arrived yet; and a count that goes back, as duplicates let it, is none.
+        let arrived = u64::from(if arrived.cast_signed() < 0 { 0 } else { arrived }).min(sent + self.lost);
+        let sending = departed.at - before.at;
+        let stretched = self.round_trip.map_or(Span::ZERO, |before| round_trip - before);
+        self.departed = departed;
+        self.round_trip = Some(round_trip);
+        self.count = count.or(self.count);
+        self.lost = self.lost + sent - arrived;
+        self.news = self.news.saturating_add(self.lost.saturating_sub(self.most));
+        self.most = self.most.max(self.lost);
+        let share = if sent == 0 { 0.0 } else { arrived as f64 / sent as f64 };
+        Proof {
+            sent,
+            arrived,
+            sent_size,
+            arrived_size: Size::from_bytes((sent_size.as_bytes() as f64 * share) as u64),
+            sending,
+            // A round trip that became longer did so on the way there, as far as is known: arrivals took longer than sending.
+            arriving: (sending + stretched).max(Span::from_nanos(sending.as_nanos() / 4)),
+        }
+    }
+
+    /// The receiver's playout buffer has told what it discarded.
+    pub(crate) const fn on_discarded(&mut self, counter: u32) {
+        let before = core::mem::replace(&mut self.discarded, counter);
+        self.news = self.news.saturating_add(counter.wrapping_sub(before) as u64);
+    }
+}
+
+/// The receiver's count of arrivals; `None` before the first. Reading: where no receipt says it, the highest number less those
+/// lost, which counts duplicates and what was lost before the first packet as arrivals (RFC 3550, App. A.3).
+fn count(block: &ReportBlock, receipt: Option<&Receipt>) -> Option<u32> {
+    let by_numbers = block.extended_highest.wrapping_sub(block.cumulative_lost.cast_unsigned());
+    // Before the first packet has come the receiver does not know a number.
+    receipt.map(|receipt| receipt.arrived).or((block.extended_highest > 0).then_some(by_numbers))
+}
+
+/// Packets that left before a request and have not come, by the first block that tells of any: those behind the highest, and
+/// those lost before it.
+fn missing(departed: Departed, block: &ReportBlock) -> u32 {
+    let behind = (departed.next_sequence as u32).wrapping_sub(block.extended_highest).wrapping_sub(1);
+    // A number ahead of the request's is one that overtook it.
+    let behind = if behind.cast_signed() > 0 { behind } else { 0 };
+    behind.saturating_add(block.cumulative_lost.max(0).cast_unsigned())
+}
