@@ -101,6 +101,12 @@ pub(crate) enum Error {
         /// Where it should.
         port: u16,
     },
+    /// Something of the nightly run failed.
+    #[error("failed: {}", failed.join(", "))]
+    Nightly {
+        /// The parts.
+        failed: Vec<String>,
+    },
     /// Fuzzing wants a tool.
     #[error("fuzzing wants {tool}; install it with `{remedy}`")]
     Tool {

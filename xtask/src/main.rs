@@ -9,6 +9,7 @@ mod fuzz;
 mod generate;
 mod library;
 mod lint;
+mod nightly;
 mod package;
 mod peers;
 mod portable;
@@ -72,6 +73,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
             Ok(seconds) if seconds > 0 => fuzz::run(&workspace, seconds),
             _ => Err(Error::Usage { found: words.join(" ") }),
         },
+        ["nightly", words @ ..] => nightly::run(&workspace, &words.join(" ")),
         ["ci"] => ci::run(&workspace),
         _ => Err(Error::Usage { found: words.join(" ") }),
     }

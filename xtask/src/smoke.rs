@@ -1,6 +1,7 @@
 //! A short demo, and whether it left what it promises.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -10,9 +11,13 @@ use crate::workspace::{self, Workspace};
 
 /// Runs the README's demo at its short length, by the command as the tests build it, and looks into what it wrote.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
-    let command = workspace.build_command()?;
+    demo(&workspace.build_command()?, &["--short"])
+}
+
+/// Runs the README's demo by this command, and looks into what it wrote.
+pub(crate) fn demo(command: &Path, options: &[&str]) -> Result<(), Error> {
     let folder = std::env::temp_dir().join(format!("equipoise-smoke-{}", std::process::id()));
-    let ran = Process::new(command).arguments(["demo", "--short", "--out"]).argument(&folder).run();
+    let ran = Process::new(command).argument("demo").arguments(options).argument("--out").argument(&folder).run();
     let found = ran.and_then(|()| inspect(&folder));
     // Whatever was found, the folder is ours and has served.
     let removed = fs::remove_dir_all(&folder);
@@ -20,7 +25,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
 }
 
-fn inspect(folder: &std::path::Path) -> Result<(), Error> {
+fn inspect(folder: &Path) -> Result<(), Error> {
     let (page, data) = (folder.join("report.html"), folder.join("report.json"));
     if !workspace::read(&page)?.contains("</html>") {
         return Err(Error::Report { path: page, missing: "the page does not end as HTML does" });

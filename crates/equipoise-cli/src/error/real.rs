@@ -116,7 +116,12 @@ impl RealError {
             | Self::NoEnds
             | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. })
             | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. } | NetError::InterfaceName { .. }) => 2,
-            Self::Rates { .. } | Self::NoKey | Self::KeyFile { .. } | Self::Key { .. } | Self::Input { .. } => 3,
+            Self::Rates { .. }
+            | Self::NoKey
+            | Self::KeyFile { .. }
+            | Self::Key { .. }
+            | Self::Input { .. }
+            | Self::Live(LiveError::OverBudget(_)) => 3,
             #[cfg(feature = "kernel")]
             Self::Kernel(KernelError::Parameter { .. }) => 2,
             #[cfg(feature = "kernel")]

@@ -20,7 +20,7 @@ use crate::Progress;
 use crate::ends::EndsError;
 use crate::record::{LinkRecord, Recorder};
 use crate::result::{self, EmulatorResult, FlowResult, LinkResult, PairHost, Run, Stall};
-use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::scenario::{Flow, FlowKind, OverBudget, Scenario};
 use bench::{Bench, Stopped};
 use ground::{Ground, Note, Said};
 use playout::PlayoutWatch;
@@ -29,6 +29,9 @@ use playout::PlayoutWatch;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
+    /// There is too much of something.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// A flow's ends cannot be made.
     #[error("flow {flow}")]
     Ends {
@@ -53,7 +56,7 @@ impl LiveError {
     pub fn lacking(&self) -> Option<String> {
         match self {
             Self::Net(error @ NetError::NoCongestionControl { .. }) => Some(error.to_string()),
-            Self::Net(_) | Self::Ends { .. } | Self::TcpOnLoopback { .. } => None,
+            Self::OverBudget(_) | Self::Net(_) | Self::Ends { .. } | Self::TcpOnLoopback { .. } => None,
         }
     }
 }
@@ -97,13 +100,14 @@ impl Setup<'_> {
 /// One run, until its end or until `stop` is set; what was measured by then is given in either case.
 ///
 /// # Errors
-/// [`LiveError`] where the system refuses what the run needs.
+/// [`LiveError`] where the run is too large, or the system refuses what it needs.
 pub fn run(
     scenario: &Scenario,
     setup: &Setup<'_>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, LiveError> {
+    scenario.check_budget()?;
     let Setup { seed, stage, window_control } = *setup;
     let clock = Clock::new();
     let bed = (stage == Stage::Namespaces).then(|| hosts(scenario)).transpose()?;

@@ -2,6 +2,7 @@ use equipoise::units::{Size, Span};
 
 use super::delays::Delays;
 use crate::result::{DelayResult, IntervalResult, Stall};
+use crate::scenario::MOST_INTERVALS;
 
 /// Packets of a stream by the control interval in which they were sent.
 #[derive(Debug)]
@@ -42,9 +43,6 @@ enum Summary {
 
 /// Packets that take longer than this no longer count for their interval's quantiles.
 const OPEN_FOR: Span = Span::from_secs(10);
-/// A bound on the intervals of a run, in case a clock goes wild.
-const MOST_INTERVALS: usize = 1_000_000;
-
 impl MediaRecord {
     /// Of a stream that begins at `start` and is summed up in intervals; only what is sent from `warm_up` on is settled.
     pub(super) fn new(start: Span, interval: Span, warm_up: Span) -> Self {
@@ -95,7 +93,8 @@ impl MediaRecord {
     /// The interval in which a packet that left at `at` belongs; made if it is new.
     fn interval_at(&mut self, at: Span) -> Option<&mut Interval> {
         let index = usize::try_from(((at - self.start).max(Span::ZERO) / self.interval)?).ok()?;
-        if index >= MOST_INTERVALS {
+        // More than any run may have: the clock of a host has gone wild.
+        if index as u64 >= MOST_INTERVALS {
             return None;
         }
         if index >= self.intervals.len() {

@@ -1,9 +1,7 @@
 use equipoise::units::{Size, Span};
 
 use crate::result::ReceivedSample;
-
-/// A bound on the samples of a run, in case a clock goes wild.
-const MOST_SAMPLES: usize = 1_000_000;
+use crate::scenario::MOST_INTERVALS;
 
 /// IP packets at a flow's receiver by sample interval.
 #[derive(Debug)]
@@ -22,7 +20,8 @@ impl ReceivedRecord {
     pub(super) fn push(&mut self, at: Span, size: Size) {
         let index =
             ((at - Span::from_nanos(1)).max(Span::ZERO) / self.interval).and_then(|at| usize::try_from(at).ok());
-        let Some(index) = index.filter(|index| *index < MOST_SAMPLES) else { return };
+        // More than any run may have: the clock of a host has gone wild.
+        let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return };
         if index >= self.bytes.len() {
             self.bytes.resize(index + 1, Size::ZERO);
         }
@@ -35,7 +34,7 @@ impl ReceivedRecord {
     pub(super) fn finish(self, lasted: Span) -> Vec<ReceivedSample> {
         let mut samples = Vec::new();
         let mut since = Span::ZERO;
-        while since < lasted && samples.len() < MOST_SAMPLES {
+        while since < lasted {
             let at = (since + self.interval).min(lasted);
             let bytes = self.bytes.get(samples.len()).map_or(0, |size| size.as_bytes());
             let rate_bps = bytes as f64 * 8.0 / (at - since).as_secs_f64();

@@ -1,4 +1,4 @@
-//! What a simulated run of a scenario would cost, before it costs it.
+//! What a run of a scenario would cost, before it costs it.
 
 use equipoise::control::{Parameters, Value};
 use equipoise::units::{Rate, Schedule, Span};
@@ -6,13 +6,13 @@ use thiserror::Error;
 
 use super::{Flow, FlowKind, MultipathFlow, Scenario};
 
-/// Why the simulator refuses a scenario that is right: it would take hours, or more memory than most machines have.
+/// Why a scenario that is right is not run: it would take hours, or more memory than most machines have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OverBudget {
     /// There are too many packets to simulate.
     #[error(
-        "the flows send about {packets} packets in {duration}, and a simulated run has at most {MOST_PACKETS}; \
+        "the flows send about {packets} packets in {duration}, and a run has at most {MOST_PACKETS}; \
          lower `duration`, or `{key}` of flow {flow}, which sends most"
     )]
     Packets {
@@ -27,7 +27,7 @@ pub enum OverBudget {
     },
     /// There are too many control intervals to record.
     #[error(
-        "the flows have {intervals} control intervals in {duration}, and a simulated run has at most {MOST_INTERVALS}; \
+        "the flows have {intervals} control intervals in {duration}, and a run has at most {MOST_INTERVALS}; \
          lower `duration` or the number of flows, or raise `report_interval`"
     )]
     Intervals {
@@ -38,7 +38,7 @@ pub enum OverBudget {
     },
     /// There are too many samples to record.
     #[error(
-        "connections, links and receivers have {samples} samples in {duration}, and a simulated run has at most \
+        "connections, links and receivers have {samples} samples in {duration}, and a run has at most \
          {MOST_INTERVALS}; raise `sample_interval`, or lower the number of flows"
     )]
     Samples {
@@ -49,14 +49,14 @@ pub enum OverBudget {
     },
 }
 
-/// Packets of a simulated run, at the most: some ten minutes of a processor.
+/// Packets of a run, at the most: some ten minutes of a processor.
 const MOST_PACKETS: u64 = 1_000_000_000;
-/// Control intervals of a simulated run, at the most, and samples: half a gigabyte of memory each.
-const MOST_INTERVALS: u64 = 4_000_000;
+/// Control intervals of a run, at the most, and samples: half a gigabyte of memory each.
+pub(crate) const MOST_INTERVALS: u64 = 4_000_000;
 /// By how much a session is expected to send more than its path carries, at the most: it is told of a loss in time.
 const OVERSHOOT: f64 = 2.0;
 
-/// Whether the simulator takes a scenario.
+/// Whether a scenario is run.
 ///
 /// # Errors
 /// [`OverBudget`] for what it has too much of.

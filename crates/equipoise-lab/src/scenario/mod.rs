@@ -24,6 +24,7 @@ use std::path;
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::LinkConfig;
 
+pub(crate) use budget::MOST_INTERVALS;
 pub use budget::OverBudget;
 pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SchedulerChoice, Table, TrafficChoice};
 pub use content::{ContentChoice, ContentKind, Frames};

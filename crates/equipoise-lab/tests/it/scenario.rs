@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use equipoise::units::{Rate, Span};
 use equipoise_lab::DEMO;
+use equipoise_lab::live::{self, LiveError, Setup, Stage};
 use equipoise_lab::scenario::{FlowKind, OverBudget, Scenario, ScenarioError};
 use equipoise_lab::sim::{self, SimError};
 
@@ -413,5 +415,8 @@ fn a_scenario_that_would_take_hours_or_all_memory_is_refused_with_its_number_and
         .replace("duration = \"40 s\"", "duration = \"5000000 s\"");
     let error = refused(&slow);
     assert!(matches!(&error, OverBudget::Intervals { .. }) && error.to_string().contains("report_interval"), "{error}");
-    assert!(matches!(sim::check(&Scenario::parse(&slow).expect("right")), Err(SimError::OverBudget(_))));
+    let slow = Scenario::parse(&slow).expect("right");
+    assert!(matches!(sim::check(&slow), Err(SimError::OverBudget(_))));
+    let run = live::run(&slow, &Setup::new(1, Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
+    assert!(matches!(run, Err(LiveError::OverBudget(_))), "{run:?}");
 }

@@ -142,15 +142,16 @@ impl Sender {
         self.send_media(now);
     }
 
-    /// Halves the rate for each report interval in which no path answers. Gives whether it did.
+    /// Halves the rate for each report interval in which no path answers, unless it is fixed. Gives whether it did.
     fn halve_if_silent(&mut self, now: Instant<SenderClock>) -> bool {
         let is_silent = self.paths.len() > 0 && self.paths.are_silent();
-        let halves = is_silent && self.halved.is_none_or(|halved| now - halved >= self.config.report_interval);
-        if halves {
-            self.governor.on_silence(now, Exchange::MISSING);
-            self.halved = Some(now);
+        if !is_silent || self.halved.is_some_and(|halved| now - halved < self.config.report_interval) {
+            return false;
         }
-        halves
+        self.halved = Some(now);
+        let before = self.governor.rate();
+        self.governor.on_silence(now, Exchange::MISSING);
+        self.governor.rate() < before
     }
 
     /// A period ends: all paths are asked about it, and the split follows their answers.

@@ -1,0 +1,163 @@
+//! What takes too long for every change: whole papers, long fuzzing, the release command. The last result of each stands in the book.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::process::Process;
+use crate::workspace::{self, Workspace};
+use crate::{fuzz, smoke};
+
+/// Where the results stand.
+const PAGE: &str = "docs/src/nightly.md";
+/// How long each fuzz target runs.
+const FUZZ_SECONDS: u32 = 600;
+const PAPERS: [&str; 5] = ["waki2013", "kodama2009", "subramanya2003", "tobe1999", "asvarujanon2014"];
+
+/// One of the things that are done.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    /// The README's demo, whole, by the release command.
+    Demo,
+    /// All experiments of a paper, simulated.
+    Paper(&'static str),
+    /// A fuzz target.
+    Fuzz(String),
+}
+
+impl Part {
+    /// The name, by which it is asked for and has its row.
+    fn name(&self) -> String {
+        match self {
+            Self::Demo => "demo".to_owned(),
+            Self::Paper(paper) => format!("paper {paper}"),
+            Self::Fuzz(target) => format!("fuzz {target}"),
+        }
+    }
+
+    /// Runs it. Gives its result in words.
+    fn run(&self, workspace: &Workspace) -> Result<String, Error> {
+        match self {
+            Self::Demo => {
+                smoke::demo(&release(workspace)?, &[])?;
+                Ok("both worlds in its report".to_owned())
+            }
+            Self::Paper(paper) => run_paper(workspace, paper),
+            Self::Fuzz(target) => {
+                fuzz::run_target(workspace, target, FUZZ_SECONDS)?;
+                Ok(format!("nothing found in {FUZZ_SECONDS} s"))
+            }
+        }
+    }
+}
+
+/// Runs all parts whose name begins with `wanted`, goes on after one that fails, and puts each result into the book.
+///
+/// # Errors
+/// [`Error::Usage`] where no part is named so, [`Error::Nightly`] where one failed.
+pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
+    let mut parts = vec![Part::Demo];
+    parts.extend(PAPERS.map(Part::Paper));
+    parts.extend(fuzz::targets(workspace)?.into_iter().map(Part::Fuzz));
+    parts.retain(|part| part.name().starts_with(wanted));
+    if parts.is_empty() {
+        return Err(Error::Usage { found: format!("nightly {wanted}") });
+    }
+    let git = |arguments: &[&str]| workspace.program("git").arguments(arguments).output();
+    let commit = git(&["rev-parse", "--short", "HEAD"])?.trim().to_owned();
+    let date = Process::new("date").arguments(["-u", "+%Y-%m-%d"]).output()?.trim().to_owned();
+    let mut failed = Vec::new();
+    for part in parts {
+        let name = part.name();
+        println!("\n== {name}");
+        let start = Instant::now();
+        let result = part.run(workspace).unwrap_or_else(|error| {
+            failed.push(name.clone());
+            format!("**failed**: {error}")
+        });
+        println!("{name}: {result}");
+        enter(workspace, &name, &[&result, &in_words(start.elapsed()), &date, &commit])?;
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Error::Nightly { failed }) }
+}
+
+/// Builds the release command, and says where it is.
+fn release(workspace: &Workspace) -> Result<std::path::PathBuf, Error> {
+    workspace.cargo(["build", "--quiet", "--release", "--package", "equipoise-cli", "--bin", "equipoise"]).run()?;
+    Ok(workspace.target("release/equipoise"))
+}
+
+/// Runs a paper's experiments and counts the verdicts.
+fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
+    let command = release(workspace)?;
+    let path = std::env::temp_dir().join(format!("equipoise-nightly-{}.json", std::process::id()));
+    Process::new(command).arguments(["paper", paper, "all", "--json"]).argument(&path).run()?;
+    let text = workspace::read(&path)?;
+    fs::remove_file(&path).map_err(|source| Error::File { verb: "remove", path: path.clone(), source })?;
+    let claims: Value = serde_json::from_str(&text).map_err(|source| Error::Json { path, source })?;
+    Ok(verdicts(&claims))
+}
+
+/// How many claims have each verdict.
+fn verdicts(paper: &Value) -> String {
+    let mut counts = BTreeMap::new();
+    for claim in paper["claims"].as_array().into_iter().flatten() {
+        *counts.entry(claim["verdict"].as_str().unwrap_or("without a verdict")).or_insert(0) += 1;
+    }
+    counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", ")
+}
+
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 100 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
+}
+
+/// Puts a part's row into the book's table, in the place of its old one or behind all.
+fn enter(workspace: &Workspace, name: &str, cells: &[&str]) -> Result<(), Error> {
+    let path = workspace.path(PAGE);
+    let page = with_row(&workspace::read(&path)?, name, cells);
+    fs::write(&path, page).map_err(|source| Error::File { verb: "write", path, source })
+}
+
+fn with_row(page: &str, name: &str, cells: &[&str]) -> String {
+    let head = format!("| {name} |");
+    // A row is a line, and a bar in it would be a cell more.
+    let cells: Vec<_> = cells.iter().map(|cell| cell.replace('\n', " ").replace('|', "/")).collect();
+    let row = format!("{head} {} |", cells.join(" | "));
+    let mut lines: Vec<&str> = page.lines().collect();
+    match lines.iter().position(|line| line.starts_with(&head)) {
+        Some(at) => lines[at] = &row,
+        None => lines.push(&row),
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_takes_the_place_of_the_one_before() {
+        let page = "# Nightly\n\n| what | result |\n| --- | --- |\n| demo | old |\n| fuzz rtp | old |\n";
+        let page = with_row(page, "demo", &["new | or\nnot"]);
+        assert_eq!(page.lines().nth(4), Some("| demo | new / or not |"));
+        assert_eq!(with_row(&page, "fuzz rtcp", &["x"]).lines().last(), Some("| fuzz rtcp | x |"));
+    }
+
+    #[test]
+    fn verdicts_are_counted() {
+        let paper =
+            json!({"claims": [{"verdict": "reproduced"}, {"verdict": "not reproduced"}, {"verdict": "reproduced"}]});
+        assert_eq!(verdicts(&paper), "1 not reproduced, 2 reproduced");
+    }
+
+    #[test]
+    fn times_are_said_in_minutes_from_100_s_on() {
+        assert_eq!([99, 100, 629].map(|it| in_words(Duration::from_secs(it))), ["99 s", "2 min", "10 min"]);
+    }
+}
