@@ -1,3 +1,4 @@
+use equipoise_session::wire::relay::Stamp;
 use equipoise_session::wire::rtp::{RtpPacket, Subflow};
 use equipoise_session::wire::{NtpTime, relay};
 
@@ -9,7 +10,8 @@ use equipoise_session::wire::{NtpTime, relay};
 pub fn rtp(datagram: &[u8]) {
     for subflow in [None, Some(Subflow { id: 1, sequence: 2 })] {
         let (mut stamped, mut back) = (Vec::new(), Vec::new());
-        if relay::stamp(datagram, NtpTime::from_bits(7), subflow, &mut stamped).is_ok() {
+        let stamp = Stamp { number: 7, time: NtpTime::from_bits(7), subflow };
+        if relay::stamp(datagram, stamp, &mut stamped).is_ok() {
             relay::unstamp(&stamped, &mut back).expect("it was stamped");
             assert_eq!(back, datagram);
         }

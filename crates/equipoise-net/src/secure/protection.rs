@@ -11,13 +11,38 @@ use super::key::Nonce;
 pub(crate) enum Protection {
     /// Nothing: anybody may read and forge.
     None,
-    /// SRTP and SRTCP with AES-GCM (RFC 3711, RFC 7714).
+    /// SRTP and SRTCP with AES-GCM (RFC 3711, RFC 7714), the RTP packet inside another one.
     Srtp(Box<Contexts>),
 }
 
+/// The keys of both directions.
+///
+/// A media packet is sealed inside an RTP packet of this layer's own: what says when it left, which path it takes and which number
+/// another program gave it is in the encrypted part.
+///
+/// | bits | content | |
+/// | --- | --- | --- |
+/// | 8 | `0x80`: version 2, no padding, extension or contributors | in the clear |
+/// | 8 | marker and payload type, as in the packet | |
+/// | 16 | number under this key, counted from 0 | |
+/// | 32 | timestamp, as in the packet | |
+/// | 32 | SSRC, as in the packet | |
+/// | 8 | the packet's own first byte | encrypted |
+/// | 16 | its own sequence number | |
+/// | | what follows its SSRC | |
+/// | 128 | AES-GCM's code | |
+///
+/// The number makes the nonce (RFC 7714, Sec. 8.1). Two packets with one nonce give away both, and the key that authenticates;
+/// so no layer above chooses it, whatever it repeats.
 pub(crate) struct Contexts {
     outward: Context,
+    /// The number of the next media packet, with its cycles above the lower 16 bits.
+    next: u64,
+    /// Reports that were protected.
+    reports: u32,
     inward: Context,
+    /// A packet before it is encrypted.
+    plain: Vec<u8>,
 }
 
 /// Which end of the session this is.
@@ -33,10 +58,19 @@ pub(crate) enum Role {
 ///
 /// [`SequenceTracker`]: equipoise::measure::SequenceTracker
 const REPLAY_WINDOW: usize = 1024;
+/// Media packets and reports that may be protected under one key (RFC 3711, Sec. 9.2).
+const MOST_MEDIA: u64 = 1 << 48;
+const MOST_REPORTS: u32 = 1 << 31;
+/// The fixed header of an RTP packet (RFC 3550, Sec. 5.1).
+const HEADER: usize = 12;
+/// What of the packet's own header is sealed in front of the rest: its first byte and its sequence number.
+const SEALED: usize = 3;
+/// Version 2 and nothing else.
+const VERSION: u8 = 0x80;
 
 impl Protection {
-    /// Bytes that AES-GCM adds to an RTP packet (RFC 7714, Sec. 13.2).
-    pub(crate) const OVERHEAD: u64 = 16;
+    /// Bytes that this adds to an RTP packet: 16 of AES-GCM (RFC 7714, Sec. 13.2) and what is sealed of the header.
+    pub(crate) const OVERHEAD: u64 = 16 + SEALED as u64;
 
     /// Keys for the session between a sender and a receiver who drew these numbers.
     pub(crate) fn new(key: &Key, role: Role, sender: &Nonce, receiver: &Nonce) -> Self {
@@ -53,19 +87,18 @@ impl Protection {
             Role::Sender => (to_receiver, to_sender),
             Role::Receiver => (to_sender, to_receiver),
         };
-        Self::Srtp(Box::new(Contexts { outward, inward }))
+        Self::Srtp(Box::new(Contexts { outward, next: 0, reports: 0, inward, plain: Vec::new() }))
     }
 
     /// Puts the protected form of `datagram` into `out`. False where it cannot be protected, which is not to be sent then.
     pub(crate) fn protect(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
-        let Self::Srtp(contexts) = self else {
-            out.extend_from_slice(datagram);
-            return true;
-        };
-        let context = &mut contexts.outward;
-        let protected = if is_rtcp(datagram) { context.encrypt_rtcp(datagram) } else { context.encrypt_rtp(datagram) };
-        protected.map(|bytes| out.extend_from_slice(&bytes)).is_ok()
+        match self {
+            Self::None => out.extend_from_slice(datagram),
+            Self::Srtp(contexts) if is_rtcp(datagram) => return contexts.protect_report(datagram, out).is_some(),
+            Self::Srtp(contexts) => return contexts.seal(datagram, out).is_some(),
+        }
+        true
     }
 
     /// Puts what `datagram` protects into `out`. False where it is forged, damaged or was seen before.
@@ -81,9 +114,53 @@ impl Protection {
             return false;
         }
         let context = &mut contexts.inward;
-        let plain = if is_rtcp(datagram) { context.decrypt_rtcp(datagram) } else { context.decrypt_rtp(datagram) };
-        plain.map(|bytes| out.extend_from_slice(&bytes)).is_ok()
+        if is_rtcp(datagram) {
+            return context.decrypt_rtcp(datagram).map(|plain| out.extend_from_slice(&plain)).is_ok();
+        }
+        context.decrypt_rtp(datagram).is_ok_and(|sealed| unseal(&sealed, out).is_some())
     }
+}
+
+impl Contexts {
+    fn protect_report(&mut self, report: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        if self.reports >= MOST_REPORTS {
+            return None;
+        }
+        self.reports += 1;
+        out.extend_from_slice(&self.outward.encrypt_rtcp(report).ok()?);
+        Some(())
+    }
+
+    /// Seals a media packet inside one of the next number.
+    fn seal(&mut self, packet: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        let (header, rest) = packet.split_at_checked(HEADER)?;
+        let &[first, kind, high, low, ref after @ ..] = header else { return None };
+        if self.next >= MOST_MEDIA {
+            return None;
+        }
+        let number = (self.next as u16).to_be_bytes();
+        // Spent, whatever becomes of it.
+        self.next += 1;
+        let plain = &mut self.plain;
+        plain.clear();
+        plain.extend_from_slice(&[VERSION, kind, number[0], number[1]]);
+        plain.extend_from_slice(after);
+        plain.extend_from_slice(&[first, high, low]);
+        plain.extend_from_slice(rest);
+        out.extend_from_slice(&self.outward.encrypt_rtp(plain).ok()?);
+        Some(())
+    }
+}
+
+/// Puts the packet that was sealed into `out`; `None` where what was encrypted is none.
+fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let (header, rest) = sealed.split_at_checked(HEADER)?;
+    let (&[first, high, low], rest) = rest.split_first_chunk::<SEALED>()?;
+    let &[_, kind, _, _, ref after @ ..] = header else { return None };
+    out.extend_from_slice(&[first, kind, high, low]);
+    out.extend_from_slice(after);
+    out.extend_from_slice(rest);
+    Some(())
 }
 
 /// The source that an RTP or RTCP datagram names in the clear (RFC 3711, Sec. 3.1, 3.4).
@@ -117,6 +194,66 @@ mod tests {
         let mut report = vec![0x80, 201, 0, 1];
         report.extend_from_slice(&SSRC.to_be_bytes());
         report
+    }
+
+    /// RFC 7714, Sec. 8.1: the number under the key is what makes the nonce.
+    fn number_of(wire: &[u8]) -> u16 {
+        u16::from_be_bytes([wire[2], wire[3]])
+    }
+
+    /// If it fails, an encoder that is started anew, or a copy on another path, gives away the key that authenticates: an observer
+    /// forges what he likes.
+    #[test]
+    fn no_number_is_used_twice_under_a_key_whatever_is_repeated() {
+        let (mut sender, mut receiver) = ends();
+        let (mut wire, mut plain, mut numbers) = (Vec::new(), Vec::new(), std::collections::BTreeSet::new());
+        let repeated = (1000..1050).chain(1040..1050).chain([7; 100]).chain((0..200).rev());
+        for sequence in repeated {
+            assert!(sender.protect(&media(sequence), &mut wire));
+            assert!(numbers.insert(number_of(&wire)), "{sequence}");
+            assert!(receiver.unprotect(&wire, SSRC, &mut plain));
+            assert_eq!(plain, media(sequence));
+        }
+    }
+
+    #[test]
+    fn numbers_go_on_over_the_cycles_and_a_key_that_is_spent_protects_nothing() {
+        let (mut sender, mut receiver) = ends();
+        let (mut wire, mut plain) = (Vec::new(), Vec::new());
+        for sequence in 0..200_000u32 {
+            assert!(sender.protect(&media(sequence as u16), &mut wire));
+            assert!(receiver.unprotect(&wire, SSRC, &mut plain), "{sequence}");
+        }
+        let Protection::Srtp(contexts) = &mut sender else { panic!("it has a key") };
+        (contexts.next, contexts.reports) = (MOST_MEDIA, MOST_REPORTS);
+        assert!(!sender.protect(&media(0), &mut wire) && wire.is_empty());
+        assert!(!sender.protect(&report(), &mut wire) && wire.is_empty());
+    }
+
+    /// If it fails, who looks on learns the host's wall clock to a nanosecond, and another program's numbers.
+    #[test]
+    fn neither_the_sending_time_nor_the_number_of_a_packet_is_in_the_clear() {
+        let (mut sender, mut receiver) = ends();
+        let (mut wire, mut plain) = (Vec::new(), Vec::new());
+        let time = [0xEE, 0x9A, 0x3C, 0x11, 0x22, 0x33, 0x44, 0x55];
+        let mut packet = media(0xABCD);
+        packet[0] |= 0x10;
+        packet.splice(12..12, [&[0xBE, 0xDE, 0, 3, 0xE7][..], &time, &[0; 3]].concat());
+        assert!(sender.protect(&packet, &mut wire));
+        assert_eq!((wire[0], number_of(&wire)), (0x80, 0), "no sign of an extension, and a number of its own");
+        assert!(!wire.windows(4).any(|bytes| time.windows(4).any(|part| part == bytes)));
+        assert!(!wire.windows(2).any(|bytes| bytes == [0xAB, 0xCD]));
+        assert!(receiver.unprotect(&wire, SSRC, &mut plain));
+        assert_eq!(plain, packet);
+    }
+
+    #[test]
+    fn what_is_no_packet_is_not_sealed() {
+        let (mut sender, _) = ends();
+        let mut wire = Vec::new();
+        for length in 0..HEADER {
+            assert!(!sender.protect(&media(1)[..length], &mut wire) || is_rtcp(&media(1)[..length]));
+        }
     }
 
     #[test]

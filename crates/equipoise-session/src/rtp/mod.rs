@@ -38,6 +38,7 @@ pub(super) mod receipts;
 mod receiver;
 pub(super) mod reception;
 pub(super) mod reorder;
+mod repeats;
 mod sender;
 pub(super) mod stream;
 mod supply;

@@ -1,7 +1,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::repeats::Repeats;
 use crate::DropReason;
+use crate::wire::relay::Stamp;
 use crate::wire::rtp::Subflow;
 use crate::wire::{NtpTime, relay};
 use equipoise::units::{Instant, Rate, SenderClock, Span};
@@ -30,6 +32,7 @@ pub(crate) struct PayloadQueue {
     patience: Span,
     /// Packets that waited for longer, since this was asked last.
     expired: u64,
+    repeats: Repeats,
     /// Where a packet is stamped for a trial.
     scratch: Vec<u8>,
 }
@@ -55,8 +58,16 @@ impl PayloadQueue {
 
     /// An empty queue, whose packets will be stamped with their sending time and with a `subflow` like this, and given up when
     /// they have waited for longer than `patience`.
-    pub(crate) const fn new(subflow: Option<Subflow>, patience: Span) -> Self {
-        Self { bytes: VecDeque::new(), pieces: VecDeque::new(), subflow, patience, expired: 0, scratch: Vec::new() }
+    pub(crate) fn new(subflow: Option<Subflow>, patience: Span) -> Self {
+        Self {
+            bytes: VecDeque::new(),
+            pieces: VecDeque::new(),
+            subflow,
+            patience,
+            expired: 0,
+            repeats: Repeats::default(),
+            scratch: Vec::new(),
+        }
     }
 
     /// Bytes that it would take now at `rate`: of a stream no more than what leaves within the patience, which holds the
@@ -104,19 +115,19 @@ impl PayloadQueue {
         self.pieces.front().is_some_and(|piece| piece.twice)
     }
 
-    /// Sequence number and timestamp of the packet that is next, where it is one; `None` where nothing waits.
-    pub(crate) fn next_header(&self) -> Option<(u16, u32)> {
+    /// Timestamp of the packet that is next, where it is one; `None` where nothing waits.
+    pub(crate) fn next_timestamp(&self) -> Option<u32> {
         self.pieces.front()?;
         let byte = |at: usize| u32::from(self.bytes.get(at).copied().unwrap_or(0));
-        let word = |at: usize| byte(at) << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3);
-        Some(((word(0) & 0xFFFF) as u16, word(4)))
+        Some((4..8).fold(0, |word, at| word << 8 | byte(at)))
     }
 
     /// Puts what an application gives behind what waits: bytes of its stream, or a packet of the source `ssrc`.
     ///
     /// # Errors
     /// [`DropReason::Stray`] where the session makes its own payload; [`DropReason::Malformed`] where it is no RTP packet or its
-    /// header has no room for what it is stamped with; [`DropReason::Foreign`] for another source; [`DropReason::Full`] where
+    /// header has no room for what it is stamped with; [`DropReason::Foreign`] for another source; [`DropReason::Duplicate`] where
+    /// a packet of its number came before; [`DropReason::Full`] where
     /// there is no room for all of it.
     pub(crate) fn offer(
         &mut self,
@@ -130,10 +141,17 @@ impl PayloadQueue {
             Payload::Stream => {}
             Payload::Rtp => {
                 self.scratch.clear();
-                relay::stamp(bytes, NtpTime::from_bits(0), self.subflow, &mut self.scratch)
-                    .map_err(|_| DropReason::Malformed)?;
+                let own = bytes
+                    .get(2..4)
+                    .map_or(0, |number| number.iter().fold(0, |word, byte| word << 8 | u16::from(*byte)));
+                // Under another number than its own it takes the most room.
+                let stamp = Stamp { number: !own, time: NtpTime::from_bits(0), subflow: self.subflow };
+                relay::stamp(bytes, stamp, &mut self.scratch).map_err(|_| DropReason::Malformed)?;
                 if bytes.get(8..12) != Some(ssrc.to_be_bytes().as_slice()) {
                     return Err(DropReason::Foreign);
+                }
+                if !self.repeats.is_first(own) {
+                    return Err(DropReason::Duplicate);
                 }
             }
         }

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::Event;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::{Payload, PayloadQueue};
+use crate::wire::relay::Stamp;
 use crate::wire::rtcp::{self, SenderInfo};
 use crate::wire::rtp::{RtpHeader, Subflow};
 use crate::wire::{NtpTime, relay};
@@ -22,8 +23,8 @@ pub struct StreamConfig {
     pub payload_type: u8,
     /// Size of every IPv4 packet, headers included; of the largest, where an application gives the payload.
     pub packet_size: Size,
-    /// What the layers below add to each datagram beside headers of IPv4 and UDP, and is part of that size: 16 bytes for
-    /// AES-GCM (RFC 7714, Sec. 13), 20 more for IPv6.
+    /// What the layers below add to each datagram beside headers of IPv4 and UDP, and is part of that size: what encryption adds,
+    /// and 20 bytes more for IPv6.
     pub overhead: Size,
     /// Canonical name for SDES (RFC 3550, Sec. 6.5.1); at most [`StreamConfig::MAX_CNAME`] bytes.
     pub cname: String,
@@ -111,7 +112,7 @@ pub(crate) struct Counts {
     pub(crate) octets: u32,
 }
 
-/// A packet that has its number, and neither its sending time nor its place in a sub-flow.
+/// A packet that has its number in the session, and neither its sending time nor its place in a sub-flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain<'a> {
     pub(crate) sequence: u64,
@@ -240,7 +241,7 @@ impl Packetiser {
     }
 
     /// Makes the next packet out of what waits in `queue`, as much of a stream as fits or another program's packet, and
-    /// writes it to `plain` as it is without our extensions. Gives its number; `None` where nothing waits.
+    /// writes it to `plain` as it is without our number and extensions. Gives its number; `None` where nothing waits.
     pub(crate) fn number(
         &mut self,
         now: Instant<SenderClock>,
@@ -249,11 +250,8 @@ impl Packetiser {
         plain: &mut Vec<u8>,
     ) -> Option<u64> {
         plain.clear();
-        let (sequence, timestamp) = queue.next_header()?;
+        let timestamp = queue.next_timestamp()?;
         if payload == Payload::Rtp {
-            // Counted on over the wraps, from wherever the other program began.
-            let ahead = sequence.wrapping_sub(self.next_sequence as u16) as i16;
-            self.next_sequence = self.next_sequence.saturating_add_signed(i64::from(ahead));
             self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
             queue.take_packet(plain);
         } else {
@@ -275,7 +273,8 @@ impl Packetiser {
         let (Plain { sequence, bytes: plain, waited }, mut length) = (plain, 0);
         outbox.whole(|out| {
             // Another program's packet had room for it when it came in.
-            if relay::stamp(plain, NtpTime::from_instant(now), subflow, out).is_err() {
+            let stamp = Stamp { number: sequence as u16, time: NtpTime::from_instant(now), subflow };
+            if relay::stamp(plain, stamp, out).is_err() {
                 out.extend_from_slice(plain);
             }
             length = out.len();

@@ -1,7 +1,8 @@
-//! The sending time, and the place in a sub-flow, put into another program's RTP packet and taken out again without a trace.
+//! A number of the session's own, the sending time, and the place in a sub-flow, put into another program's RTP packet and taken out
+//! again without a trace.
 //!
-//! Everything else of the packet stays: payload type, sequence number, timestamp, SSRC, contributors, other extension
-//! elements, padding (RFC 3550, Sec. 5.1; RFC 8285, Sec. 4).
+//! Everything else of the packet stays: payload type, timestamp, SSRC, contributors, other extension elements, padding
+//! (RFC 3550, Sec. 5.1; RFC 8285, Sec. 4). Its own number goes into an element beside the others, where it is another one.
 
 use alloc::vec::Vec;
 
@@ -9,8 +10,8 @@ use super::reader::Reader;
 use super::rtp::{Elements, OwnElements, RtpHeader, Subflow};
 use super::{NtpTime, WireError};
 
-/// What both elements take behind others at most: they, their heads, and padding to whole words.
-const ELEMENTS_MAX: usize = 20;
+/// What all three elements take behind others at most: they, their heads, and padding to whole words.
+const ELEMENTS_MAX: usize = 24;
 /// The extension's own head: profile and length (RFC 3550, Sec. 5.3.1).
 const EXTENSION_HEAD: usize = 4;
 /// The profile that an extension of ours has.
@@ -31,27 +32,43 @@ struct Parts<'a> {
     rest: &'a [u8],
 }
 
-/// Appends `packet` to `out` with its sending time as one more extension element, and with its place in a sub-flow as
-/// another, where it has one.
+/// What a packet is stamped with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The lower half of its number in the session.
+    pub number: u16,
+    /// When it leaves.
+    pub time: NtpTime,
+    /// Its place in a sub-flow, where the session has several paths.
+    pub subflow: Option<Subflow>,
+}
+
+/// Appends `packet` to `out` under the number of the stamp, with the rest of that, and with its own number if it is another one, as
+/// further extension elements.
 ///
 /// # Errors
 /// [`WireError`] where it is no RTP packet, or its header extension has no room for an element: another profile than
 /// RFC 8285's, elements that end before their extension does, our identifier in use, or a full one. Nothing is appended then.
-pub fn stamp(packet: &[u8], time: NtpTime, subflow: Option<Subflow>, out: &mut Vec<u8>) -> Result<(), WireError> {
+pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let Stamp { number, time, subflow } = stamp;
     let parts = Parts::of(packet)?;
+    let relayed = Some(parts.number()).filter(|own| *own != number);
     let (profile, data) = parts.extension.unwrap_or((ONE_BYTE_PROFILE, &[]));
     let elements = Elements::of(u16::from_be_bytes(profile), data)
         .filter(Elements::are_whole)
         .ok_or(WireError::Profile { found: u16::from_be_bytes(profile) })?;
-    let is_ours =
-        |id: u8| id == RtpHeader::NTP_EXTENSION_ID || (subflow.is_some() && id == RtpHeader::SUBFLOW_EXTENSION_ID);
+    let is_ours = |id: u8| {
+        id == RtpHeader::NTP_EXTENSION_ID
+            || (subflow.is_some() && id == RtpHeader::SUBFLOW_EXTENSION_ID)
+            || (relayed.is_some() && id == RtpHeader::RELAYED_EXTENSION_ID)
+    };
     if let Some((id, _)) = elements.clone().find(|(id, _)| is_ours(*id)) {
         return Err(WireError::IdentifierInUse { id });
     }
-    let own = OwnElements::new(elements.form(), Some(time), subflow);
+    let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
     let words = data.len().saturating_add(own.padded_len()) / 4;
     let words = u16::try_from(words).map_err(|_| WireError::Profile { found: u16::from_be_bytes(profile) })?;
-    parts.append_fixed(true, out);
+    parts.append_fixed(true, number, out);
     out.extend_from_slice(&profile);
     out.extend_from_slice(&words.to_be_bytes());
     out.extend_from_slice(data);
@@ -73,22 +90,23 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     let stamped = parts.extension.and_then(|(profile, data)| {
         let elements = Elements::of(u16::from_be_bytes(profile), data)?;
         let time = elements.clone().send_time()?;
-        let before = |subflow: Option<Subflow>| {
-            // What ends as we would have ended it was ended by us: where one form ends so, the other does not.
-            let own = OwnElements::new(elements.form(), Some(time), subflow);
+        let (subflow, relayed) = (elements.clone().subflow(), elements.clone().relayed());
+        // What ends as we would have ended it was ended by us: where one form ends so, no other does.
+        let before = |(subflow, relayed): (Option<Subflow>, Option<u16>)| {
+            let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
             let before = data.len().checked_sub(own.padded_len())?;
             let (before, end) = data.split_at_checked(before)?;
             let behind = end.strip_prefix(own.bytes()) == Some(own.padding());
             let was_empty = before.is_empty() && end.strip_prefix(own.padding()) == Some(own.bytes());
-            (behind || was_empty).then_some((profile, before, was_empty || !before.is_empty()))
+            (behind || was_empty).then_some((profile, before, was_empty || !before.is_empty(), relayed))
         };
-        elements.clone().subflow().and_then(|subflow| before(Some(subflow))).or_else(|| before(None))
+        [(subflow, relayed), (subflow, None), (None, relayed), (None, None)].into_iter().find_map(before)
     });
-    let Some((profile, before, was_there)) = stamped else {
+    let Some((profile, before, was_there, relayed)) = stamped else {
         out.extend_from_slice(packet);
         return Ok(());
     };
-    parts.append_fixed(was_there, out);
+    parts.append_fixed(was_there, relayed.unwrap_or(parts.number()), out);
     if was_there {
         out.extend_from_slice(&profile);
         out.extend_from_slice(&((before.len() / 4) as u16).to_be_bytes());
@@ -118,10 +136,19 @@ impl<'a> Parts<'a> {
         Ok(Self { fixed, extension, rest: reader.rest() })
     }
 
-    /// The fixed part, with or without the sign of an extension.
-    fn append_fixed(&self, extended: bool, out: &mut Vec<u8>) {
-        if let Some((&first, others)) = self.fixed.split_first() {
-            out.push(if extended { first | EXTENSION } else { first & !EXTENSION });
+    /// Its sequence number.
+    fn number(&self) -> u16 {
+        match self.fixed {
+            [_, _, high, low, ..] => u16::from_be_bytes([*high, *low]),
+            _ => 0,
+        }
+    }
+
+    /// The fixed part under this number, with or without the sign of an extension.
+    fn append_fixed(&self, extended: bool, number: u16, out: &mut Vec<u8>) {
+        if let [first, second, _, _, others @ ..] = self.fixed {
+            out.extend_from_slice(&[if extended { first | EXTENSION } else { first & !EXTENSION }, *second]);
+            out.extend_from_slice(&number.to_be_bytes());
             out.extend_from_slice(others);
         }
     }
@@ -138,9 +165,15 @@ mod tests {
 
     const TIME: NtpTime = NtpTime::from_bits(0xEE9A_3C00_8000_0001);
 
+    /// A stamp under the packet's own number.
+    fn unmoved(packet: &[u8], subflow: Option<Subflow>) -> Stamp {
+        let number = packet.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
+        Stamp { number, time: TIME, subflow }
+    }
+
     fn stamped(packet: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        stamp(packet, TIME, None, &mut out).expect("room for a time");
+        stamp(packet, unmoved(packet, None), &mut out).expect("room for a time");
         out
     }
 
@@ -180,7 +213,7 @@ mod tests {
             let before = packet(extension, b"media");
             let (mut with, mut after) = (Vec::new(), Vec::new());
             let subflow = Some(Subflow { id: 7, sequence: 0xFFFE });
-            stamp(&before, TIME, subflow, &mut with).expect("room for both");
+            stamp(&before, unmoved(&before, subflow), &mut with).expect("room for both");
             let header = RtpPacket::parse(&with).expect("well formed").header;
             assert_eq!((header.send_time, header.subflow), (Some(TIME), subflow));
             unstamp(&with, &mut after).expect("well formed");
@@ -198,15 +231,18 @@ mod tests {
     fn what_has_no_room_is_refused_and_nothing_is_written() {
         let mut out = Vec::new();
         let foreign = packet(&[0xAB, 0xCD, 0, 1, 1, 2, 3, 4], b"");
-        assert_eq!(stamp(&foreign, TIME, None, &mut out), Err(WireError::Profile { found: 0xABCD }));
+        assert_eq!(stamp(&foreign, unmoved(&foreign, None), &mut out), Err(WireError::Profile { found: 0xABCD }));
         let ended = packet(&[0xBE, 0xDE, 0, 1, 0xF0, 0, 0, 0], b"");
-        assert_eq!(stamp(&ended, TIME, None, &mut out), Err(WireError::Profile { found: 0xBEDE }));
+        assert_eq!(stamp(&ended, unmoved(&ended, None), &mut out), Err(WireError::Profile { found: 0xBEDE }));
         let taken_too = packet(&[0xBE, 0xDE, 0, 1, 0xD0, 1, 0, 0], b"");
         let subflow = Some(Subflow::default());
-        assert_eq!(stamp(&taken_too, TIME, subflow, &mut out), Err(WireError::IdentifierInUse { id: 13 }));
+        assert_eq!(
+            stamp(&taken_too, unmoved(&taken_too, subflow), &mut out),
+            Err(WireError::IdentifierInUse { id: 13 })
+        );
         let taken = packet(&[0xBE, 0xDE, 0, 1, 0xE0, 1, 0, 0], b"");
-        assert_eq!(stamp(&taken, TIME, None, &mut out), Err(WireError::IdentifierInUse { id: 14 }));
-        assert!(matches!(stamp(b"\x80", TIME, None, &mut out), Err(WireError::Truncated { .. })));
+        assert_eq!(stamp(&taken, unmoved(&taken, None), &mut out), Err(WireError::IdentifierInUse { id: 14 }));
+        assert!(matches!(stamp(b"\x80", unmoved(b"\x80", None), &mut out), Err(WireError::Truncated { .. })));
         assert!(out.is_empty());
     }
 
@@ -220,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8))), place: Option<(u16, u16)>) {
+        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, number: u16, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8))), place: Option<(u16, u16)>) {
             let subflow = place.map(|(id, sequence)| Subflow { id, sequence });
             let mut before = vec![0x80 | csrcs, 96];
             before.extend_from_slice(&[7; 10]);
@@ -233,10 +269,10 @@ mod tests {
             }
             before.extend_from_slice(&bytes);
             let (mut with, mut after) = (Vec::new(), Vec::new());
-            if stamp(&before, TIME, subflow, &mut with).is_ok() {
+            if stamp(&before, Stamp { number, time: TIME, subflow }, &mut with).is_ok() {
                 prop_assert!(with.len() <= before.len() + STAMP_MAX);
                 let header = RtpPacket::parse(&with).map(|packet| packet.header);
-                prop_assert!(header.is_err() || header.is_ok_and(|h| h.send_time == Some(TIME) && (subflow.is_none() || h.subflow == subflow)));
+                prop_assert!(header.is_err() || header.is_ok_and(|h| h.send_time == Some(TIME) && h.sequence == number && (subflow.is_none() || h.subflow == subflow)));
                 unstamp(&with, &mut after).unwrap();
                 prop_assert_eq!(after, before);
             }
@@ -245,8 +281,8 @@ mod tests {
         #[test]
         fn arbitrary_bytes_do_no_harm(bytes: Vec<u8>) {
             let mut out = Vec::new();
-            let _ = stamp(&bytes, TIME, None, &mut out);
-            let _ = stamp(&bytes, TIME, Some(Subflow::default()), &mut out);
+            let _ = stamp(&bytes, unmoved(&bytes, None), &mut out);
+            let _ = stamp(&bytes, unmoved(&bytes, Some(Subflow::default())), &mut out);
             let _ = unstamp(&bytes, &mut out);
         }
     }

@@ -66,15 +66,18 @@ impl RtpHeader {
     /// Identifier of the packet's place in its sub-flow among the extension's elements.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
+    /// Identifier of the number that another program gave a packet, where a session carries it under one of its own.
+    pub const RELAYED_EXTENSION_ID: u8 = 12;
+
     /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more with a sub-flow beside it.
     pub fn encoded_len(&self) -> usize {
-        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow);
+        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow, None);
         if own.is_empty() { 12 } else { own.padded_len().saturating_add(16) }
     }
 
     /// Appends the header.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow);
+        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow, None);
         let extension = if own.is_empty() { 0 } else { EXTENSION };
         let marker = if self.marker { MARKER } else { 0 };
         out.extend_from_slice(&[VERSION | extension, marker | (self.payload_type & !MARKER)]);
@@ -187,6 +190,12 @@ impl<'a> Elements<'a> {
         Some(Subflow { id: u16::from_be_bytes(id), sequence: u16::from_be_bytes([high, low]) })
     }
 
+    /// The number that another program gave the packet, where one of them is that.
+    pub(super) fn relayed(mut self) -> Option<u16> {
+        let (_, element) = self.find(|(id, _)| *id == RtpHeader::RELAYED_EXTENSION_ID)?;
+        element.try_into().ok().map(u16::from_be_bytes)
+    }
+
     /// Identifier and length of the first element, and what stands behind those.
     fn head(&self) -> Option<(u8, usize, &'a [u8])> {
         let (&first, rest) = self.data.split_first()?;
@@ -227,10 +236,10 @@ pub(super) struct OwnElements {
 }
 
 impl OwnElements {
-    /// The longest: both elements with two-byte heads.
-    const MOST: usize = 17;
+    /// The longest: all three elements with two-byte heads.
+    const MOST: usize = 21;
 
-    pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>) -> Self {
+    pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<u16>) -> Self {
         let mut own = Self { bytes: [0; Self::MOST], length: 0 };
         if let Some(Subflow { id, sequence }) = subflow {
             own.push_head(form, RtpHeader::SUBFLOW_EXTENSION_ID, 5);
@@ -241,6 +250,10 @@ impl OwnElements {
         if let Some(time) = time {
             own.push_head(form, RtpHeader::NTP_EXTENSION_ID, 8);
             own.push(&time.as_bits().to_be_bytes());
+        }
+        if let Some(number) = relayed {
+            own.push_head(form, RtpHeader::RELAYED_EXTENSION_ID, 2);
+            own.push(&number.to_be_bytes());
         }
         own
     }
@@ -270,13 +283,13 @@ impl OwnElements {
 
     /// What fills them up to whole words.
     pub(super) fn padding(&self) -> &'static [u8] {
-        let padding: &'static [u8] = &[0; 3];
+        let padding: &'static [u8] = &[0; 4];
         padding.get(..self.padded_len().saturating_sub(self.length)).unwrap_or_default()
     }
 
-    /// Length with the padding.
+    /// Length with the padding, of which there is a byte at least, where there are elements: its place tells something.
     pub(super) const fn padded_len(&self) -> usize {
-        self.length.next_multiple_of(4)
+        if self.length == 0 { 0 } else { self.length.saturating_add(1).next_multiple_of(4) }
     }
 }
 
