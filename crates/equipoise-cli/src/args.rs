@@ -8,7 +8,7 @@ use clap_complete::Shell;
 #[cfg(feature = "papers")]
 use crate::capture::args::Capture;
 #[cfg(feature = "live")]
-use crate::hosts::args::{Receive, Send};
+use crate::hosts::args::{Keygen, Receive, Send};
 #[cfg(feature = "kernel")]
 use crate::kernel::args::Kernel;
 #[cfg(feature = "live")]
@@ -96,10 +96,16 @@ pub(crate) enum Command {
     /// Receive the sessions of `equipoise send` and report on them (iperf3 -s)
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
-  head -c 32 /dev/urandom | base64 > secret; equipoise receive --key secret
+  equipoise keygen secret; equipoise receive --key secret
   equipoise receive --key secret --one-off --output stream.ts
   equipoise receive --key secret --rtp 127.0.0.1:5008                   # play it out to GStreamer on port 5008")]
     Receive(Receive),
+    /// Draw a key for `send` and `receive`, and write it to a file that nobody else can read
+    #[cfg(feature = "live")]
+    #[command(after_help = "Examples:
+  equipoise keygen secret; scp -p secret other-host:
+  EQUIPOISE_KEY=$(equipoise keygen -) equipoise receive")]
+    Keygen(Keygen),
     /// Run a paper's experiments again: its figures, ours with their intervals, and verdicts
     #[cfg(feature = "papers")]
     #[command(after_help = "Examples:

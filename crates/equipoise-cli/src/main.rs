@@ -55,6 +55,8 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Send(send) => hosts::send::run(send),
         #[cfg(feature = "live")]
         Command::Receive(receive) => hosts::receive::run(receive),
+        #[cfg(feature = "live")]
+        Command::Keygen(options) => hosts::keygen(options),
         #[cfg(feature = "papers")]
         Command::Paper(paper) => paper::run(paper),
         #[cfg(feature = "papers")]

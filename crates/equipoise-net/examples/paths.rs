@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let host = arguments.next().ok_or("usage: paths HOST:PORT INTERFACE...")?;
     let peer = host.to_socket_addrs()?.next().ok_or("the host has no address")?;
     let paths = arguments.map(|name| name.parse()).collect::<Result<Vec<Via>, _>>()?;
-    let key = Key::new(std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?.as_bytes())?;
+    let key = Key::from_base64(&std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?)?;
     let config = SendConfig::stream(peer, Some(key));
     let law = control::find("ap").ok_or("no such controller")?;
     let controller = law.build(&law.parse(&[("target", "20 ms"), ("max_rate", "50 Mbit/s")])?, config.packet_size)?;

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (Some(port), Some(path)) = (arguments.next(), arguments.next()) else {
         return Err("usage: receive PORT FILE".into());
     };
-    let key = Key::new(std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?.as_bytes())?;
+    let key = Key::from_base64(&std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?)?;
     // The unspecified IPv6 address receives IPv4 as well.
     let address = (Ipv6Addr::UNSPECIFIED, port.parse()?).into();
     let mut receiver = MediaReceiver::bind(address, ServerConfig::new(Some(key))).await?;

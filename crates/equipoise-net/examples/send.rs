@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(path) => Box::pin(File::open(path).await?),
         None => Box::pin(stdin()),
     };
-    let key = Key::new(std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?.as_bytes())?;
+    let key = Key::from_base64(&std::env::var("EQUIPOISE_KEY").map_err(|_| "set EQUIPOISE_KEY")?)?;
     let config = SendConfig { report_interval: Span::from_millis(200), ..SendConfig::stream(peer, Some(key)) };
     let law = control::find("ap").ok_or("no such controller")?;
     let controller = law.build(&law.parse(&[("target", "20 ms"), ("max_rate", "50 Mbit/s")])?, config.packet_size)?;

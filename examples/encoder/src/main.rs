@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let seconds: u32 = arguments.next().map_or(Ok(30), |text| text.parse())?;
     let file = arguments.next();
 
-    let key = Some(Key::new(b"one that only this process knows")?);
+    let key = Some(Key::generate());
     let mut receiver = MediaReceiver::bind((Ipv4Addr::LOCALHOST, 0).into(), ServerConfig::new(key.clone())).await?;
     let clock = Clock::new();
     let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &clock)?;

@@ -23,6 +23,22 @@ pub(crate) enum RealError {
         /// Why.
         source: io::Error,
     },
+    /// Others can read the key's file.
+    #[error("others can read the key in {} (its mode is {mode:o})", path.display())]
+    KeyIsOpen {
+        /// The file.
+        path: PathBuf,
+        /// Its rights.
+        mode: u32,
+    },
+    /// A new key cannot be written.
+    #[error("cannot write a key to {}", path.display())]
+    KeyNotWritten {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The secret is no key.
     #[error("{from} holds no key")]
     Key {
@@ -119,6 +135,7 @@ impl RealError {
             Self::Rates { .. }
             | Self::NoKey
             | Self::KeyFile { .. }
+            | Self::KeyIsOpen { .. }
             | Self::Key { .. }
             | Self::Input { .. }
             | Self::Live(LiveError::OverBudget(_)) => 3,
@@ -126,6 +143,7 @@ impl RealError {
             Self::Kernel(KernelError::Parameter { .. }) => 2,
             #[cfg(feature = "kernel")]
             Self::Kernel(_) => 4,
+            Self::KeyNotWritten { .. } => 5,
             Self::Live(_) | Self::Link(_) | Self::Host { .. } | Self::Net(_) => 4,
         }
     }
@@ -146,8 +164,14 @@ impl RealError {
                 Some("those of the kernel's own are modules: `modprobe tcp_NAME`, where it was built")
             }
             Self::Live(_) => Some("a live run needs nothing but UDP on 127.0.0.1; `equipoise sim` needs no network"),
+            Self::KeyIsOpen { .. } => Some(
+                "`chmod 600` the file; a key that others had may be no secret any more: `equipoise keygen` makes one",
+            ),
+            Self::KeyNotWritten { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                Some("a key that is there is not written over, unless --force says so: sessions by it would end")
+            }
             Self::NoKey | Self::Key { .. } => Some(
-                "make one with `head -c 32 /dev/urandom | base64 > key`, copy it to the other host, and name it with --key; \
+                "make one with `equipoise keygen FILE`, copy the file to the other host, and name it with --key; \
                  or say --insecure: then anybody on the way may read and forge the session",
             ),
             Self::UnknownController { .. } | Self::Controller { .. } => {
@@ -173,6 +197,7 @@ impl RealError {
             Self::Link(_)
             | Self::NoEnds
             | Self::KeyFile { .. }
+            | Self::KeyNotWritten { .. }
             | Self::Input { .. }
             | Self::Host { .. }
             | Self::Net(_) => None,

@@ -13,7 +13,7 @@ pub(crate) struct Ends {
     /// UDP port of the receiver
     #[arg(short, long, default_value_t = 5004)]
     pub(crate) port: u16,
-    /// File with what both hosts know, 16 bytes or more [default: the environment variable `EQUIPOISE_KEY`]
+    /// File with what both hosts know, as `equipoise keygen` writes it [default: the environment variable `EQUIPOISE_KEY`]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) key: Option<PathBuf>,
     /// Neither encrypt nor authenticate: anybody on the way may read the session, forge packets, and set its rate
@@ -28,6 +28,16 @@ pub(crate) struct Ends {
     /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Options of `equipoise keygen`.
+#[derive(Debug, Args)]
+pub(crate) struct Keygen {
+    /// The file, which nobody else will be able to read; - for standard output
+    pub(crate) file: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Options of a sender.

@@ -9,27 +9,65 @@ pub(crate) mod send;
 mod writer;
 
 use std::env;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use equipoise_net::Key;
 
-use self::args::Ends;
-use crate::error::RealError;
+use self::args::{Ends, Keygen};
+use crate::error::{CliError, RealError};
+use crate::outcome::Outcome;
 
 /// Where the key is looked for when no file is named.
 const KEY_VARIABLE: &str = "EQUIPOISE_KEY";
+/// Rights of the group and of others.
+const OTHERS: u32 = 0o077;
 
 /// The key that was asked for; `None` for a session without security.
 fn key(ends: &Ends) -> Result<Option<Key>, RealError> {
     if ends.insecure {
         return Ok(None);
     }
-    let (from, secret) = if let Some(path) = &ends.key {
-        let secret = fs::read(path).map_err(|source| RealError::KeyFile { path: path.clone(), source })?;
-        (path.display().to_string(), secret)
+    let (from, text) = if let Some(path) = &ends.key {
+        (path.display().to_string(), read_key(path)?)
     } else {
-        let secret = env::var(KEY_VARIABLE).map_err(|_| RealError::NoKey)?;
-        (format!("the environment variable {KEY_VARIABLE}"), secret.into_bytes())
+        let text = env::var(KEY_VARIABLE).map_err(|_| RealError::NoKey)?;
+        (format!("the environment variable {KEY_VARIABLE}"), text)
     };
-    Key::new(&secret).map(Some).map_err(|source| RealError::Key { from, source })
+    Key::from_base64(&text).map(Some).map_err(|source| RealError::Key { from, source })
+}
+
+/// The text of a key's file, where nobody else can read it. A pipe, as `<(…)` gives, is nobody else's.
+fn read_key(path: &Path) -> Result<String, RealError> {
+    let unreadable = |source| RealError::KeyFile { path: path.to_path_buf(), source };
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if metadata.is_file() && mode & OTHERS != 0 {
+        return Err(RealError::KeyIsOpen { path: path.to_path_buf(), mode });
+    }
+    fs::read_to_string(path).map_err(unreadable)
+}
+
+/// `equipoise keygen`.
+pub(crate) fn keygen(options: &Keygen) -> Result<Outcome, CliError> {
+    write_key(&options.file, options.force).map_err(|source| {
+        let path = options.file.clone();
+        CliError::from(RealError::KeyNotWritten { path, source })
+    })?;
+    Ok(Outcome::Complete)
+}
+
+fn write_key(path: &Path, force: bool) -> io::Result<()> {
+    let text = Key::generate().to_base64();
+    if path.as_os_str() == "-" {
+        return writeln!(io::stdout(), "{}", *text);
+    }
+    let mut file =
+        OpenOptions::new().write(true).create_new(!force).create(force).truncate(force).mode(0o600).open(path)?;
+    // One that was there before has the rights that it had.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    writeln!(file, "{}", *text)?;
+    file.sync_all()
 }

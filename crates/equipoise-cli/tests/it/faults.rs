@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::clocks::Clocks;
 use crate::machine::Machine;
 use crate::middle::{Hosts, Kind, Middle, NEW_ADDRESS, Passing};
-use crate::support::{Folder, Running, results};
+use crate::support::{Folder, Running, keygen, results};
 
 const MIN: f64 = 500e3;
 const MAX: f64 = 4e6;
@@ -43,7 +43,7 @@ impl Bench {
     pub(crate) fn new(machine: Machine, fate: impl FnMut(&Passing) -> Vec<u64> + Send + 'static) -> Option<Self> {
         let hosts = Hosts::new(&machine)?;
         let folder = Folder::new();
-        fs::write(folder.file("key"), "what only these two hosts know").expect("written");
+        keygen(&folder.file("key"));
         let middle = Middle::start(&hosts, fate);
         Some(Self { hosts, middle, folder, clocks: None, _machine: machine })
     }

@@ -4,6 +4,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -14,9 +15,9 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::middle::{Hosts, Middle};
 use crate::places::Places;
-use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, port_of, results, said};
+use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, keygen, port_of, results, said};
 
-const KEY: &str = "what only these two hosts know";
+const KEY: &str = "d2hhdCBvbmx5IHRoZXNlIHR3byBob3N0cyBrbm93Cg==";
 
 /// A receiver on this host's loopback that prints nothing but what it was asked for, and its port.
 fn receiver(arguments: &[&str]) -> (Child, String) {
@@ -98,14 +99,36 @@ fn a_reader_that_stands_still_costs_a_receiver_a_bounded_memory_and_learns_what_
 }
 
 #[test]
+fn a_new_key_is_its_owners_alone_and_another_each_time() {
+    let folder = Folder::new();
+    let key = folder.file("key");
+    keygen(&key);
+    let (mode, first) = (fs::metadata(&key).expect("there").permissions().mode(), fs::read(&key).expect("readable"));
+    assert_eq!((mode & 0o777, first.len()), (0o600, 45));
+    let again = equipoise().args(["keygen", "--force", &key]).output().expect("the command starts");
+    assert!(again.status.success() && fs::read(&key).expect("readable") != first);
+    let printed = equipoise().args(["keygen", "-"]).output().expect("the command starts");
+    assert_eq!(printed.stdout.len(), 45);
+}
+
+#[test]
 fn what_is_wrong_is_said_with_what_would_be_right() {
     let folder = Folder::new();
-    fs::write(folder.file("short"), "guess\n").expect("written");
-    let short = folder.file("short");
-    let cases: [(&[&str], i32, &str); 7] = [
+    let [short, word, open, key] = ["short", "word", "open", "key"].map(|name| folder.file(name));
+    keygen(&key);
+    for (file, text, mode) in
+        [(&short, "Z3Vlc3M=\n", 0o600), (&word, "what only these two hosts know", 0o600), (&open, KEY, 0o640)]
+    {
+        fs::write(file, text).expect("written");
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("its owner");
+    }
+    let cases: [(&[&str], i32, &str); 10] = [
         (&["send", "127.0.0.1"], 3, "--insecure"),
-        (&["receive"], 3, "head -c 32 /dev/urandom"),
+        (&["receive"], 3, "equipoise keygen FILE"),
         (&["receive", "--key", &short], 3, "it needs 16 or more"),
+        (&["receive", "--key", &word], 3, "not in base64"),
+        (&["receive", "--key", &open], 3, "others can read the key in"),
+        (&["keygen", &key], 5, "--force"),
         (&["send", "nowhere.invalid", "--insecure"], 4, "cannot find nowhere.invalid"),
         (&["send", "127.0.0.1", "--insecure", "--controller", "magic"], 2, "there are ap,"),
         (&["send", "127.0.0.1", "--insecure", "--set", "b=fast"], 2, "1/(s·Mbit/s)"),
@@ -123,7 +146,7 @@ fn across(machine: &Machine) -> Option<(Hosts, Middle, Folder)> {
     let hosts = Hosts::new(machine)?;
     let middle = Middle::start(&hosts, |_| vec![0]);
     let folder = Folder::new();
-    fs::write(folder.file("key"), KEY).expect("written");
+    keygen(&folder.file("key"));
     Some((hosts, middle, folder))
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::link::start;
 use crate::machine::Machine;
 use crate::places::Places;
-use crate::support::{Folder, Running, results, run, said};
+use crate::support::{Folder, Running, keygen, results, run, said};
 
 /// The receiver's address, which both links lead to.
 const FAR: &str = "198.18.9.9";
@@ -64,7 +64,7 @@ impl TwoLinks {
         });
         let links = links.collect();
         let folder = Folder::new();
-        fs::write(folder.file("key"), "what only these two hosts know").expect("written");
+        keygen(&folder.file("key"));
         Some(Self { _links: links, places, folder, _machine: machine })
     }
 

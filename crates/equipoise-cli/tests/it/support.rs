@@ -259,3 +259,9 @@ impl Capture {
 fn length(file: &str) -> u64 {
     fs::metadata(file).map_or(0, |file| file.len())
 }
+
+/// Draws a key into a file.
+pub(crate) fn keygen(path: &str) {
+    let output = equipoise().args(["keygen", path]).output().expect("the command starts");
+    assert!(output.status.success(), "{}", said(&output));
+}

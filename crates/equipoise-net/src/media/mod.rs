@@ -7,7 +7,8 @@
 //! use equipoise_net::{Key, SendConfig};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = SendConfig::stream("192.0.2.7:5004".parse()?, Some(Key::new(b"what both hosts know")?));
+//! let secret = std::fs::read_to_string("key")?;
+//! let config = SendConfig::stream("192.0.2.7:5004".parse()?, Some(Key::from_base64(&secret)?));
 //! let sender = MediaSender::open(config, Box::new(Cbr::new(Rate::from_bps(1_000_000)))).await?;
 //! let rate = sender.target_rate();
 //! sender.send(b"the next bytes of a stream").await?;

@@ -15,6 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use equipoise_session::rtp::Payload;
 use ring::hmac;
+use subtle::ConstantTimeEq as _;
 
 use super::key::{Key, Nonce};
 
@@ -188,9 +189,8 @@ impl Message {
 /// Whether a message carries the code of this key.
 pub(crate) fn is_authentic(datagram: &[u8], key: &Key) -> bool {
     let Some((message, code)) = datagram.split_at_checked(MAC) else { return false };
-    // The comparison takes as long for a wrong code as for a right one.
     let expected = hmac::sign(key.handshake(), message);
-    expected.as_ref()[..16].iter().zip(code).fold(code.len() ^ 16, |differ, (a, b)| differ | usize::from(a ^ b)) == 0
+    expected.as_ref()[..16].ct_eq(code).into()
 }
 
 /// Makes and knows cookies without remembering them.
@@ -216,7 +216,7 @@ impl CookieJar {
         let period = at_s / Self::PERIOD_S;
         [period, period.wrapping_sub(1)].into_iter().any(|period| {
             let expected = self.of_period(address, open, period);
-            expected.iter().zip(&open.cookie).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+            bool::from(expected.ct_eq(&open.cookie))
         })
     }
 

@@ -1,35 +1,43 @@
 use std::fmt;
 
+use base64ct::{Base64, Base64Unpadded, Encoding as _};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use ring::hmac;
 use thiserror::Error;
+use zeroize::Zeroizing;
+
+use super::random;
 
 /// A number drawn by chance.
 pub(crate) type Nonce = [u8; 16];
 
-/// A secret that both hosts know.
+/// A secret that both hosts know, drawn by chance.
 ///
 /// It is not used itself: every session has keys of its own, derived from it and from what both ends drew by chance. Who
-/// learns it later can decrypt sessions that were recorded.
+/// learns it later can decrypt sessions that were recorded. Its bytes are wiped when it goes.
 #[derive(Clone)]
 pub struct Key {
-    /// Pseudo-random key of the secret (RFC 5869, Sec. 2.2).
-    secret: Vec<u8>,
+    secret: Zeroizing<Vec<u8>>,
     handshake: hmac::Key,
 }
 
-/// Why a secret is no key.
+/// Why something is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// It could be guessed.
-    #[error("the key has {found} bytes; it needs {min} or more, such as `head -c 32 /dev/urandom | base64` gives")]
+    #[error("the key has {found} bytes; it needs {min} or more, drawn by chance")]
     TooShort {
         /// Its length in bytes.
         found: usize,
         /// The shortest key.
         min: usize,
     },
+    /// It is a word or a sentence, which could be guessed, or binary.
+    #[error(
+        "the key is not in base64 (RFC 4648, Sec. 4), in which 22 characters or more stand for bytes drawn by chance"
+    )]
+    NotBase64,
 }
 
 /// Keys and salts of a session's two directions (RFC 7714, Sec. 12: 128 and 96 bits).
@@ -39,22 +47,48 @@ pub(super) struct SessionKeys {
 }
 
 impl Key {
-    /// The shortest key in bytes: 128 bits, if they are chance.
+    /// The shortest key in bytes: 128 bits of chance.
     pub const SHORTEST: usize = 16;
+    /// The length in bytes of one that [`Key::generate`] draws.
+    const GENERATED: usize = 32;
 
-    /// A key from the bytes of a secret; white space around it, such as a file's last line break, does not count.
+    /// A key that nobody has.
+    pub fn generate() -> Self {
+        let drawn = Zeroizing::new(random::<{ Self::GENERATED }>());
+        Self::of(Zeroizing::new(drawn.to_vec()))
+    }
+
+    /// A key from bytes that were drawn by chance. A word or a sentence is none.
     ///
     /// # Errors
     /// [`KeyError::TooShort`] below [`Key::SHORTEST`] bytes.
     pub fn new(secret: &[u8]) -> Result<Self, KeyError> {
-        let secret = secret.trim_ascii();
         if secret.len() < Self::SHORTEST {
             return Err(KeyError::TooShort { found: secret.len(), min: Self::SHORTEST });
         }
-        let mut handshake = [0; 32];
-        expand(&Salt::new(HKDF_SHA256, b"equipoise 1").extract(secret), &[b"handshake"], &mut handshake);
-        let handshake = hmac::Key::new(hmac::HMAC_SHA256, &handshake);
-        Ok(Self { secret: secret.to_vec(), handshake })
+        Ok(Self::of(Zeroizing::new(secret.to_vec())))
+    }
+
+    /// A key from its form as text, as [`Key::to_base64`] gives it: base64, with or without `=` at its end. White space around it,
+    /// such as a file's last line break, does not count.
+    ///
+    /// # Errors
+    /// [`KeyError::NotBase64`]; [`KeyError::TooShort`] below [`Key::SHORTEST`] bytes.
+    pub fn from_base64(text: &str) -> Result<Self, KeyError> {
+        let secret = Base64Unpadded::decode_vec(text.trim().trim_end_matches('=')).map_err(|_| KeyError::NotBase64)?;
+        Self::new(&Zeroizing::new(secret))
+    }
+
+    /// The key as text in base64 (RFC 4648, Sec. 4), for a file or a variable that others cannot read.
+    pub fn to_base64(&self) -> Zeroizing<String> {
+        Zeroizing::new(Base64::encode_string(&self.secret))
+    }
+
+    fn of(secret: Zeroizing<Vec<u8>>) -> Self {
+        let mut handshake = Zeroizing::new([0; 32]);
+        expand(&Salt::new(HKDF_SHA256, b"equipoise 1").extract(&secret), &[b"handshake"], &mut handshake[..]);
+        let handshake = hmac::Key::new(hmac::HMAC_SHA256, &handshake[..]);
+        Self { secret, handshake }
     }
 
     /// The key that handshake messages are authenticated with.
@@ -101,9 +135,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_secret_is_refused_and_white_space_does_not_make_it_longer() {
-        assert_eq!(Key::new(b"  guess me  \n\n\n\n\n\n").err(), Some(KeyError::TooShort { found: 8, min: 16 }));
-        assert!(Key::new(b"0123456789abcdef\n").is_ok());
+    fn what_could_be_guessed_is_no_key() {
+        assert_eq!(Key::new(b"guess me").err(), Some(KeyError::TooShort { found: 8, min: 16 }));
+        for sentence in
+            ["what only these two hosts know", "correct horse battery staple", "0123456789abcdef!!!!!!!!", ""]
+        {
+            assert!(Key::from_base64(sentence).is_err(), "{sentence}");
+        }
+        assert_eq!(Key::from_base64("MDEyMzQ1Njc4OWFi").err(), Some(KeyError::TooShort { found: 12, min: 16 }));
+    }
+
+    #[test]
+    fn a_key_comes_back_from_its_text() {
+        let key = Key::generate();
+        let text = key.to_base64();
+        assert_eq!(text.len(), 44);
+        let back = Key::from_base64(&format!("  {}\n", text.trim_end_matches('='))).expect("a key");
+        assert_eq!(back.secret, key.secret);
+        assert_ne!(Key::generate().secret, key.secret);
+        assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
     #[test]
