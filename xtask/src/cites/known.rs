@@ -171,6 +171,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (4443, "Internet Control Message Protocol (ICMPv6) for the Internet Protocol Version 6 (IPv6) Specification"),
     (4568, "Session Description Protocol (SDP) Security Descriptions for Media Streams"),
     (4585, "Extended RTP Profile for Real-time Transport Control Protocol (RTCP)-Based Feedback (RTP/AVPF)"),
+    (4648, "The Base16, Base32, and Base64 Data Encodings"),
     (4737, "Packet Reordering Metrics"),
     (4861, "Neighbor Discovery for IP version 6 (IPv6)"),
     (4862, "IPv6 Stateless Address Autoconfiguration"),
