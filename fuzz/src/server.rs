@@ -7,8 +7,8 @@ use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
 /// Any datagrams from anywhere are safe for a server whose kernel sends nothing.
 ///
-/// The first byte says whether there is a key; the rest is a list of operations: time that goes by, noise, a question with a
-/// right cookie, the last datagram again, damaged or cut, media and reports as who has the key protects them, another
+/// The first byte says whether there is a key; the rest is a list of operations: time that goes by, noise, a session that is
+/// opened, or opened anew, by the whole exchange, the last datagram again, damaged or cut, media and reports as who has the key protects them, another
 /// address, another refusal of the kernel. Whatever they are, the server goes on, its sessions, paths and timers are
 /// bounded, and nobody has a session who did not ask for it as one has to.
 ///
@@ -60,8 +60,9 @@ impl Peer {
                 return left;
             }
             64..=95 => {
-                let question = self.bench.question(self.from, ssrc, argument & 7);
-                self.say(question);
+                // One of its words is the one that may come again, damaged or from elsewhere.
+                let said = self.bench.call(self.from, ssrc, argument & 7);
+                self.last = said.into_iter().nth(usize::from(argument >> 4)).unwrap_or_default();
             }
             96..=111 => {
                 self.say(self.last.clone());
@@ -115,7 +116,8 @@ impl Peer {
     fn say_protected(&mut self, plain: &[u8]) {
         self.sequence = self.sequence.wrapping_add(1);
         // Where there is no session, it goes as it is.
-        self.say(self.bench.protected(plain).unwrap_or_else(|| plain.to_vec()));
+        let datagram = self.bench.protected(plain).unwrap_or_else(|| plain.to_vec());
+        self.say(datagram);
     }
 
     fn say(&mut self, datagram: Vec<u8>) {

@@ -71,6 +71,18 @@ pub enum NetError {
         /// How long the answer was waited for.
         waited: Span,
     },
+    /// The receiver is of another version.
+    #[error(
+        "{peer} opens sessions by version {theirs} of their messages, and this by {ours}; the same release of Equipoise has to run at both ends"
+    )]
+    OtherVersion {
+        /// Who was asked.
+        peer: SocketAddr,
+        /// Its version.
+        theirs: u8,
+        /// Ours.
+        ours: u8,
+    },
     /// The receiver wants no session.
     #[error("{peer} refuses: {}", reason.words())]
     Refused {

@@ -13,9 +13,10 @@ use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 
 use crate::channel::channel;
 use crate::driver::drive;
+use crate::secure::opening::Asked;
 use crate::secure::protection::Protection;
 use crate::secure::{Key, random};
-use crate::transport::{Client, Links, Opening};
+use crate::transport::{Client, Links};
 use crate::{Clock, NetError, Observer, Paths, PayloadSender, Running, Socket, Via};
 
 /// What a session to a server is made of, beside its controller.
@@ -91,7 +92,7 @@ impl SendConfig {
     }
 
     /// What a session of this kind is made of, and what its receiver is asked for.
-    fn session(&self, clock: &Clock, several: bool) -> (SenderConfig, Opening) {
+    fn session(&self, clock: &Clock, several: bool) -> (SenderConfig, Asked) {
         let ssrc = self.ssrc.unwrap_or_else(|| u32::from_be_bytes(random()));
         let stream = StreamConfig {
             overhead: self.overhead(),
@@ -99,9 +100,9 @@ impl SendConfig {
         };
         let start = clock.now().assume_clock();
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
-        let Self { peer, payload, delays, patience, .. } = *self;
-        let opening = Opening { peer, key: self.key.clone(), ssrc, payload, several, patience };
-        (SenderConfig { payload, delays, ..base }, opening)
+        let Self { payload, delays, .. } = *self;
+        let asked = Asked { key: self.key.clone(), ssrc, payload, several };
+        (SenderConfig { payload, delays, ..base }, asked)
     }
 }
 
@@ -137,7 +138,7 @@ pub struct MultipathSession<O> {
 /// Generated media needs no channel: stop it by [`Running::stop`]. Then `None` is given.
 ///
 /// # Errors
-/// [`NetError::NoAnswer`] and [`NetError::Refused`] where the server gives no session, [`NetError::Session`] for a packet
+/// [`NetError::NoAnswer`], [`NetError::Refused`] and [`NetError::OtherVersion`] where the server gives no session, [`NetError::Session`] for a packet
 /// size or payload type that cannot be, and what the system says.
 pub fn send<O: Observer + Send + 'static>(
     socket: Socket,
@@ -146,9 +147,9 @@ pub fn send<O: Observer + Send + 'static>(
     observer: O,
 ) -> Result<(Running<Sender, O>, Option<PayloadSender>), NetError> {
     // Whatever is wrong with the session itself is said before anybody is asked.
-    let (sender, opening) = config.session(socket.clock(), false);
+    let (sender, asked) = config.session(socket.clock(), false);
     let endpoint = Sender::new(sender, controller)?;
-    start(endpoint, Links::fixed(vec![socket]), opening, observer)
+    start(endpoint, Links::fixed(vec![socket]), (config, asked), observer)
 }
 
 /// Opens a session over several paths, and is else like [`send`]. Its paths may be changed while it runs.
@@ -167,24 +168,29 @@ pub fn send_multipath<O: Observer + Send + 'static>(
     observer: O,
 ) -> Result<MultipathSession<O>, NetError> {
     let Multipath { paths, scheduler, period } = multipath;
-    let (sender, opening) = config.session(clock, true);
+    let (sender, asked) = config.session(clock, true);
     let endpoint = multipath::Sender::new(sender, period, controller, scheduler)?;
     let paths = Paths::new(config.peer, &paths)?;
     let links = Links::following(paths.clone(), clock)?;
-    let (running, payloads) = start(endpoint, links, opening, observer)?;
+    let (running, payloads) = start(endpoint, links, (config, asked), observer)?;
     Ok(MultipathSession { running, payloads, paths })
 }
 
 /// A sender on its thread, and where its payload goes.
 type Started<E, O> = (Running<E, O>, Option<PayloadSender>);
 
-fn start<E, O>(endpoint: E, links: Links, opening: Opening, observer: O) -> Result<Started<E, O>, NetError>
+fn start<E, O>(
+    endpoint: E,
+    links: Links,
+    (config, asked): (&SendConfig, Asked),
+    observer: O,
+) -> Result<Started<E, O>, NetError>
 where
     E: Endpoint + Send + 'static,
     O: Observer + Send + 'static,
 {
-    let is_generated = opening.payload == Payload::Generated;
-    let client = Client::open(links, opening)?;
+    let is_generated = asked.payload == Payload::Generated;
+    let client = Client::open(links, config.peer, asked, config.patience)?;
     if is_generated {
         return Ok((drive("sender", endpoint, client, observer, None)?, None));
     }

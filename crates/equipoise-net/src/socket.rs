@@ -98,6 +98,9 @@ pub struct Socket {
     /// What takes the place of the kernel's answer to the next datagrams.
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) kernel_says: Option<Errno>,
+    /// What was answered and to whom, where somebody listens.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(crate) overheard: Option<Vec<(SocketAddr, Vec<u8>)>>,
 }
 
 /// What ICMP says of datagrams to a peer.
@@ -164,6 +167,8 @@ impl Socket {
             word: None,
             #[cfg(any(test, feature = "fuzz"))]
             kernel_says: None,
+            #[cfg(any(test, feature = "fuzz"))]
+            overheard: None,
         })
     }
 
@@ -312,6 +317,10 @@ impl Socket {
     /// Sends `answer` to whoever asked for it. That it cannot be sent is the peer's loss: a server has other peers, and the
     /// address may have been chosen to make it fail.
     pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &[u8]) {
+        #[cfg(any(test, feature = "fuzz"))]
+        if let Some(overheard) = &mut self.overheard {
+            overheard.push((peer, answer.to_vec()));
+        }
         // Counted already.
         let _ = self.send_to(peer, answer, 0);
     }

@@ -8,13 +8,10 @@ use zeroize::Zeroizing;
 
 use super::random;
 
-/// A number drawn by chance.
-pub(crate) type Nonce = [u8; 16];
-
 /// A secret that both hosts know, drawn by chance.
 ///
-/// It is not used itself: every session has keys of its own, derived from it and from what both ends drew by chance. Who
-/// learns it later can decrypt sessions that were recorded. Its bytes are wiped when it goes.
+/// It shows who may open sessions, and encrypts nothing: every session has keys of its own, of which who learns this one later
+/// knows nothing. Its bytes are wiped when it goes.
 #[derive(Clone)]
 pub struct Key {
     secret: Zeroizing<Vec<u8>>,
@@ -38,12 +35,6 @@ pub enum KeyError {
         "the key is not in base64 (RFC 4648, Sec. 4), in which 22 characters or more stand for bytes drawn by chance"
     )]
     NotBase64,
-}
-
-/// Keys and salts of a session's two directions (RFC 7714, Sec. 12: 128 and 96 bits).
-pub(super) struct SessionKeys {
-    pub(super) to_receiver: ([u8; 16], [u8; 12]),
-    pub(super) to_sender: ([u8; 16], [u8; 12]),
 }
 
 impl Key {
@@ -86,27 +77,14 @@ impl Key {
 
     fn of(secret: Zeroizing<Vec<u8>>) -> Self {
         let mut handshake = Zeroizing::new([0; 32]);
-        expand(&Salt::new(HKDF_SHA256, b"equipoise 1").extract(&secret), &[b"handshake"], &mut handshake[..]);
+        expand(&Salt::new(HKDF_SHA256, b"equipoise 2").extract(&secret), &[b"handshake"], &mut handshake[..]);
         let handshake = hmac::Key::new(hmac::HMAC_SHA256, &handshake[..]);
         Self { secret, handshake }
     }
 
     /// The key that handshake messages are authenticated with.
-    pub(super) const fn handshake(&self) -> &hmac::Key {
+    pub(crate) const fn handshake(&self) -> &hmac::Key {
         &self.handshake
-    }
-
-    /// The keys of the session between a sender and a receiver who drew these numbers.
-    pub(super) fn session(&self, sender: &Nonce, receiver: &Nonce) -> SessionKeys {
-        let salt = [b"equipoise 1".as_slice(), sender, receiver].concat();
-        let secret = Salt::new(HKDF_SHA256, &salt).extract(&self.secret);
-        let direction = |label: &[u8]| {
-            let (mut key, mut salt) = ([0; 16], [0; 12]);
-            expand(&secret, &[label, b" key"], &mut key);
-            expand(&secret, &[label, b" salt"], &mut salt);
-            (key, salt)
-        };
-        SessionKeys { to_receiver: direction(b"to receiver"), to_sender: direction(b"to sender") }
     }
 }
 
@@ -124,7 +102,7 @@ impl KeyType for Length {
     }
 }
 
-fn expand(secret: &Prk, info: &[&[u8]], out: &mut [u8]) {
+pub(super) fn expand(secret: &Prk, info: &[&[u8]], out: &mut [u8]) {
     // HKDF gives up to 255 hashes; these are shorter.
     let filled = secret.expand(info, Length(out.len())).and_then(|okm| okm.fill(out));
     debug_assert!(filled.is_ok());
@@ -156,22 +134,12 @@ mod tests {
         assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
-    #[test]
-    fn sessions_and_directions_have_different_keys() {
-        let key = Key::new(b"0123456789abcdef").expect("long enough");
-        let keys = key.session(&[1; 16], &[2; 16]);
-        assert_ne!(keys.to_receiver, keys.to_sender);
-        assert_ne!(keys.to_receiver, key.session(&[1; 16], &[3; 16]).to_receiver);
-        assert_ne!(keys.to_receiver, key.session(&[2; 16], &[1; 16]).to_receiver);
-    }
-
     /// RFC 5869 by another implementation: Python's hmac and hashlib.
     #[test]
     fn the_derivation_is_that_of_rfc_5869() {
-        let key = Key::new(b"0123456789abcdef").expect("long enough");
-        let (to_receiver, salt) = key.session(&[1; 16], &[2; 16]).to_receiver;
-        assert_eq!(hex(&to_receiver), "3beb3778c8888f8d8768d347bceb61a3");
-        assert_eq!(hex(&salt), "a523311ee2ee17edfa3fe38e");
+        let mut out = [0; 32];
+        expand(&Salt::new(HKDF_SHA256, b"equipoise 2").extract(b"0123456789abcdef"), &[b"handshake"], &mut out);
+        assert_eq!(hex(&out), "136a6c96432bb6e0215ea17c249a753befaf3f070803d0662d64148463239254");
     }
 
     fn hex(bytes: &[u8]) -> String {

@@ -1,14 +1,28 @@
 //! Who may speak in a session, and who may listen: opening it, keys, SRTP.
+//!
+//! [`opening`] and [`door`] are the two ends of what is said before a session has keys, [`message`] its form; an
+//! `association` is DTLS within it, [`protection`] what is done with the keys. None of them has a socket.
 
-pub(crate) mod handshake;
+mod association;
+mod cookie;
+pub(crate) mod door;
+mod identity;
 mod key;
+pub(crate) mod message;
+pub(crate) mod opening;
 pub(crate) mod protection;
+#[cfg(test)]
+mod tests;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-pub use handshake::Refusal;
-pub(crate) use key::Nonce;
+pub(crate) use association::Keys;
+pub(crate) use identity::Fingerprint;
 pub use key::{Key, KeyError};
+pub use message::Refusal;
+
+/// A number drawn by chance.
+pub(crate) type Nonce = [u8; 16];
 
 /// Bytes that nobody can guess.
 ///

@@ -4,8 +4,7 @@ use rtc_srtp::context::Context;
 use rtc_srtp::option::{srtcp_replay_protection, srtp_replay_protection};
 use rtc_srtp::protection_profile::ProtectionProfile;
 
-use super::Key;
-use super::key::Nonce;
+use super::Keys;
 
 /// What is done to every datagram of a session.
 pub(crate) enum Protection {
@@ -72,22 +71,26 @@ impl Protection {
     /// Bytes that this adds to an RTP packet: 16 of AES-GCM (RFC 7714, Sec. 13.2) and what is sealed of the header.
     pub(crate) const OVERHEAD: u64 = 16 + SEALED as u64;
 
-    /// Keys for the session between a sender and a receiver who drew these numbers.
-    pub(crate) fn new(key: &Key, role: Role, sender: &Nonce, receiver: &Nonce) -> Self {
-        let keys = key.session(sender, receiver);
-        let context = |(key, salt): ([u8; 16], [u8; 12])| {
+    /// The protection of one end of a session by these keys.
+    pub(crate) fn new(keys: &Keys, role: Role) -> Self {
+        let context = |(key, salt): (&[u8], &[u8])| {
             let replay = (srtp_replay_protection(REPLAY_WINDOW), srtcp_replay_protection(REPLAY_WINDOW));
-            let profile = ProtectionProfile::AeadAes128Gcm;
-            let context = Context::new(&key, &salt, profile, Some(replay.0), Some(replay.1), &RingCrypto);
+            let is_short = key.len() == 16;
+            let profile = if is_short { ProtectionProfile::AeadAes128Gcm } else { ProtectionProfile::AeadAes256Gcm };
+            let context = Context::new(key, salt, profile, Some(replay.0), Some(replay.1), &RingCrypto);
             // Its only errors are keys and salts of another length, and a provider without AES-GCM.
-            context.unwrap_or_else(|error| unreachable!("AES-128-GCM with its own lengths: {error}"))
+            context.unwrap_or_else(|error| unreachable!("AES-GCM with its own lengths: {error}"))
         };
-        let (to_receiver, to_sender) = (context(keys.to_receiver), context(keys.to_sender));
+        let (to_receiver, to_sender) = (context(keys.of_role(Role::Sender)), context(keys.of_role(Role::Receiver)));
         let (outward, inward) = match role {
             Role::Sender => (to_receiver, to_sender),
             Role::Receiver => (to_sender, to_receiver),
         };
         Self::Srtp(Box::new(Contexts { outward, next: 0, reports: 0, inward, plain: Vec::new() }))
+    }
+
+    pub(crate) const fn is_none(&self) -> bool {
+        matches!(self, Self::None)
     }
 
     /// Puts the protected form of `datagram` into `out`. False where it cannot be protected, which is not to be sent then.
@@ -176,9 +179,7 @@ mod tests {
     const SSRC: u32 = 0x0102_0304;
 
     fn ends() -> (Protection, Protection) {
-        let key = Key::new(b"0123456789abcdef").expect("long enough");
-        let end = |role| Protection::new(&key, role, &[1; 16], &[2; 16]);
-        (end(Role::Sender), end(Role::Receiver))
+        (Protection::new(&Keys::of(1), Role::Sender), Protection::new(&Keys::of(1), Role::Receiver))
     }
 
     fn media(sequence: u16) -> Vec<u8> {
@@ -299,8 +300,7 @@ mod tests {
         sender.protect(&media(7), &mut wire);
         let (mut same_end, _) = ends();
         assert!(!same_end.unprotect(&wire, SSRC, &mut plain), "reflected");
-        let key = Key::new(b"0123456789abcdef").expect("long enough");
-        let mut later = Protection::new(&key, Role::Receiver, &[1; 16], &[3; 16]);
+        let mut later = Protection::new(&Keys::of(2), Role::Receiver);
         assert!(!later.unprotect(&wire, SSRC, &mut plain), "replayed to a receiver that was started anew");
     }
 

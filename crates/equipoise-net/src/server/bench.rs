@@ -4,20 +4,22 @@ use equipoise::units::Span;
 use equipoise_session::rtp::Payload;
 use nix::errno::Errno;
 
+use super::caller::Caller;
 use super::{MAX_PATHS, ServerConfig, SessionObserver, State};
-use crate::secure::handshake::{Message, Open};
-use crate::secure::protection::{Protection, Role, source_of};
-use crate::secure::{Key, Nonce};
+use crate::secure::Key;
+use crate::secure::message::Message;
+use crate::secure::opening::{Asked, Opening};
+use crate::secure::protection::source_of;
 use crate::{Clock, NetError, Socket, Time};
 
 /// A server in the caller's time, for what must hold of any datagrams: whatever it answers, its kernel refuses to send.
 pub struct ServerBench {
     state: State<Nobody>,
     now: Time,
-    /// Questions that deserve a session, and whose they are.
-    questions: Vec<(SocketAddr, Vec<u8>)>,
-    /// How many of them it has heard; one that is asked again after its session's end deserves another.
-    asked: u64,
+    /// Senders who have opened a session, or tried to, by their sources.
+    callers: Vec<(u32, Caller)>,
+    /// Sessions that were deserved.
+    deserved: u64,
     /// Datagrams that it has heard.
     heard: u64,
 }
@@ -41,7 +43,7 @@ impl ServerBench {
         let now = socket.clock().now();
         let key = if is_secure { Key::new(b"what everybody knows").ok() } else { None };
         let config = ServerConfig { most_sessions: Self::MOST, ..ServerConfig::new(key) };
-        Ok(Self { state: State::new(socket, config, Nobody), now, questions: Vec::new(), asked: 0, heard: 0 })
+        Ok(Self { state: State::new(socket, config, Nobody), now, callers: Vec::new(), deserved: 0, heard: 0 })
     }
 
     /// What time it is there.
@@ -66,44 +68,49 @@ impl ServerBench {
     /// What would end the server, and with it all sessions.
     pub fn hear(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
         self.heard += 1;
-        self.asked += u64::from(self.is_question(from, datagram));
+        self.deserved += u64::from(self.is_plain_question(from, datagram));
         self.state.on_datagram(self.now, from, datagram)
     }
 
-    /// Whether somebody asks as one has to: with the cookie of its address, and with a key only what [`Self::question`] gave.
-    fn is_question(&self, from: SocketAddr, datagram: &[u8]) -> bool {
-        let Some(Message::Open(open)) = Message::parse(datagram) else { return false };
-        let is_given = |(of, question): &(SocketAddr, Vec<u8>)| *of == from && question == datagram;
-        let is_right = self.state.config.key.is_none() || self.questions.iter().any(is_given);
-        is_right && self.state.jar.knows(from, &open, self.now.as_nanos() / 1_000_000_000)
+    /// Whether somebody asks a server without a key, with the cookie of its address.
+    fn is_plain_question(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let Some(Message::Open(open, _)) = Message::parse(datagram) else { return false };
+        self.state.config.key.is_none() && self.state.door.knows(self.now, from, &open)
     }
 
-    /// A question of somebody who has the key and the cookie of that address, in one of a few variants.
-    pub fn question(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<u8> {
+    /// Somebody who has the key opens a session in one of a few variants, or opens it anew. Gives its words in order.
+    pub fn call(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<Vec<u8>> {
         let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant % 3)];
-        let (nonce, secure): (Nonce, bool) = ([variant; 16], self.state.config.key.is_some());
-        let open = Open { nonce, cookie: [0; 16], ssrc, payload, secure, several: variant & 4 != 0 };
-        let cookie = self.state.jar.bake(from, &open, self.now.as_nanos() / 1_000_000_000);
-        let question = Message::Open(Open { cookie, ..open }).encode(self.state.config.key.as_ref());
-        self.questions.push((from, question.into()));
-        question.into()
+        let asked = Asked { key: self.state.config.key.clone(), ssrc, payload, several: variant & 4 != 0 };
+        let at = self.callers.iter().position(|(source, _)| *source == ssrc).unwrap_or_else(|| {
+            self.callers.push((ssrc, Caller::new(Opening::new(asked), from)));
+            self.callers.len() - 1
+        });
+        let before = self.state.opened;
+        let (_, caller) = &mut self.callers[at];
+        caller.from = from;
+        caller.call(&mut self.state, self.now);
+        self.heard += caller.said.len() as u64;
+        self.deserved += self.state.opened - before;
+        caller.said.clone()
     }
 
     /// A datagram as the sender of its session would protect it; `None` where there is no such session, or it is no RTP.
-    pub fn protected(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let live = self.state.live.get(&source_of(plain)?)?;
-        let Some(Message::Accept { nonce, answer, .. }) = Message::parse(&live.accept) else { return None };
-        let key = self.state.config.key.as_ref();
-        let mut protection = key.map_or(Protection::None, |key| Protection::new(key, Role::Sender, &nonce, &answer));
+    pub fn protected(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
+        let source = source_of(plain)?;
+        let (_, caller) = self.callers.iter_mut().find(|(ssrc, _)| *ssrc == source)?;
         let mut wire = Vec::new();
-        protection.protect(plain, &mut wire).then_some(wire)
+        caller.protection.protect(plain, &mut wire).then_some(wire)
     }
 
     /// What does not hold of the server that ought to; `None` where all does.
     pub fn flaw(&self) -> Option<String> {
         let State { live, timers, opened, socket, .. } = &self.state;
-        if live.len() > Self::MOST || *opened > self.asked {
-            return Some(format!("{} sessions, {opened} in all, of {} questions", live.len(), self.asked));
+        if live.len() > Self::MOST || *opened > self.deserved {
+            return Some(format!("{} sessions, {opened} in all, of {} that were deserved", live.len(), self.deserved));
+        }
+        if self.state.door.half_open() > 256 {
+            return Some(format!("{} handshakes", self.state.door.half_open()));
         }
         for (ssrc, session) in live {
             if session.wake.is_some_and(|at| !timers.contains(&(at, *ssrc))) {

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "fuzz")]
 mod bench;
+#[cfg(any(test, feature = "fuzz"))]
+mod caller;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -12,11 +14,13 @@ use equipoise::units::{ReceiverClock, Size, Span};
 use equipoise_session::multipath::{self, MAX_PATHS};
 use equipoise_session::rtp::{self, Clocks, Payload, ReceiverConfig, ReorderConfig, SessionError};
 use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId};
+use ring::hmac;
 
 use crate::batch::Batch;
-use crate::secure::handshake::{CookieJar, LENGTH, Message, Open, is_authentic, is_handshake};
+use crate::secure::door::{Door, Known, Visit};
+use crate::secure::message::{Open, is_message};
 use crate::secure::protection::{Protection, Role, source_of};
-use crate::secure::{Key, Nonce, Refusal, random};
+use crate::secure::{Fingerprint, Key, Keys, Nonce, Refusal, random};
 use crate::socket::wait_any;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{HostStats, NetError, Socket, Time};
@@ -166,10 +170,12 @@ fn receiving(config: ReceiverConfig, several: bool) -> Result<Receiving, Session
 
 struct Live {
     session: Session,
-    /// The sender's number that it was opened with, and the answer, in case that was lost.
-    nonce: Nonce,
-    accept: [u8; LENGTH],
-    protection: Protection,
+    /// The sender's number that it was opened with, and whose it is.
+    number: Nonce,
+    owner: Fingerprint,
+    keys: Held,
+    /// What takes their place, once a packet shows that the sender has it.
+    next: Option<(Nonce, Held)>,
     earlier: Option<(Protection, Time)>,
     endpoint: Receiving,
     /// The source of its reports.
@@ -183,11 +189,17 @@ struct Live {
     has_media: bool,
 }
 
+/// The keys of a session, and the one by which further paths join it.
+struct Held {
+    protection: Protection,
+    join: Option<hmac::Key>,
+}
+
 struct State<V> {
     socket: Socket,
     config: ServerConfig,
     visitor: V,
-    jar: CookieJar,
+    door: Door,
     /// By source.
     live: HashMap<u32, Live>,
     timers: BTreeSet<(Time, u32)>,
@@ -203,9 +215,9 @@ impl<V: SessionObserver> State<V> {
         let next_sweep = socket.clock().now() + SWEEP;
         Self {
             socket,
+            door: Door::new(config.key.clone()),
             config,
             visitor,
-            jar: CookieJar::new(&random()),
             live: HashMap::new(),
             timers: BTreeSet::new(),
             opened: 0,
@@ -230,6 +242,7 @@ impl<V: SessionObserver> State<V> {
             }
             let check = self.socket.clock().now() + STOP_CHECK;
             let until = self.timers.first().map_or(check, |(at, _)| check.min(*at));
+            let until = self.door.wake().map_or(until, |at| until.min(at));
             wait_any(std::iter::once(self.socket.as_fd()), self.socket.clock(), until)?;
         }
         let sources: Vec<u32> = self.live.keys().copied().collect();
@@ -242,7 +255,7 @@ impl<V: SessionObserver> State<V> {
     }
 
     fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
-        if is_handshake(datagram) {
+        if is_message(datagram) {
             return self.on_message(now, from, datagram);
         }
         let Some(ssrc) = source_of(datagram) else {
@@ -261,8 +274,9 @@ impl<V: SessionObserver> State<V> {
         if live.unprotect(now, datagram, &mut plain) {
             // The sender's address may change under it; who has the keys is the sender.
             let path = live.comes_from(now, from);
-            live.heard = now;
-            live.has_media = true;
+            (live.heard, live.has_media) = (now, true);
+            let number = live.number;
+            self.door.on_proved(&number);
             self.step(now, ssrc, Input::Datagram { path, datagram: &plain });
         } else {
             self.foreign += 1;
@@ -278,67 +292,72 @@ impl<V: SessionObserver> State<V> {
     }
 
     fn on_message(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
-        let Some(Message::Open(open)) = Message::parse(datagram) else {
-            self.ignore(now, DropReason::Malformed);
-            return Ok(());
-        };
-        let at_s = now.as_nanos() / 1_000_000_000;
-        let answer = if !self.jar.knows(from, &open, at_s) {
-            // Nothing is done for an address that may be somebody else's.
-            Message::Retry { nonce: open.nonce, cookie: self.jar.bake(from, &open, at_s) }.encode(None)
-        } else if let Some(reason) = self.refusal(&open, datagram) {
-            Message::Refuse { nonce: open.nonce, reason }.encode(None)
-        } else {
-            self.open(now, from, &open)?
-        };
-        self.socket.answer(from, &answer);
+        let Self { door, live, config, .. } = self;
+        let room = config.most_sessions.saturating_sub(live.len());
+        match door.handle(now, from, datagram, |ssrc| live.get(&ssrc).map(Live::known), room) {
+            Visit::Nobody => {}
+            Visit::Malformed => self.ignore(now, DropReason::Malformed),
+            Visit::Plain(open) => self.open_plain(now, from, &open)?,
+            Visit::Joins(ssrc) => {
+                if let Some(live) = live.get_mut(&ssrc) {
+                    live.comes_from(now, from);
+                    door.accept(from, live.number, live.report_ssrc, live.keys.join.as_ref());
+                }
+            }
+            Visit::Opened { open, from, reports, keys } => self.open_secure(now, (from, reports), &open, &keys)?,
+        }
+        self.say();
         Ok(())
     }
 
-    fn refusal(&self, open: &Open, datagram: &[u8]) -> Option<Refusal> {
-        match (&self.config.key, open.secure) {
-            (Some(_), false) => return Some(Refusal::NeedsKey),
-            (None, true) => return Some(Refusal::HasNoKey),
-            (Some(key), true) if !is_authentic(datagram, key) => return Some(Refusal::OtherKey),
-            _ => {}
+    /// Sends what the door wants said.
+    fn say(&mut self) {
+        while let Some((to, message)) = self.door.poll() {
+            self.socket.answer(to, &message);
         }
-        let is_full = self.live.len() >= self.config.most_sessions;
-        (is_full && !self.live.contains_key(&open.ssrc)).then_some(Refusal::Full)
     }
 
-    /// Makes the session, or gives it new keys where it lives already. Returns the answer.
-    fn open(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<[u8; LENGTH], NetError> {
-        if let Some(live) = self.live.get_mut(&open.ssrc).filter(|live| live.nonce == open.nonce) {
-            // A further path, or the answer was lost. Only the sender knows the number, or who can read all that it sends.
-            if live.session.is_multipath {
-                live.comes_from(now, from);
-            }
-            return Ok(live.accept);
+    /// Makes a session without keys, or lets a further path in.
+    fn open_plain(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<(), NetError> {
+        let Some(live) = self.live.get_mut(&open.ssrc) else {
+            let reports = u32::from_be_bytes(random());
+            self.make(now, (from, reports), open, Held { protection: Protection::None, join: None })?;
+            self.door.accept(from, open.number, reports, None);
+            return Ok(());
+        };
+        // A further path, or the answer was lost: only the sender knows the number, or who can read all that it sends. Or the sender
+        // has not heard of us for a while.
+        if live.number != open.number && live.path_from(from).is_none() {
+            self.door.refuse(from, open.number, Refusal::SourceInUse);
+            return Ok(());
         }
-        let (answer, key) = (random::<16>(), self.config.key.as_ref());
-        let protection = key.map(|key| Protection::new(key, Role::Receiver, &open.nonce, &answer));
-        let protection = protection.unwrap_or(Protection::None);
-        let accept = |ssrc: u32| Message::Accept { nonce: open.nonce, answer, ssrc }.encode(key);
-        if let Some(live) = self.live.get_mut(&open.ssrc) {
-            if live.session.is_multipath != open.several || key.is_none() && live.path_from(from).is_none() {
-                return Ok(Message::Refuse { nonce: open.nonce, reason: Refusal::SourceInUse }.encode(None));
-            }
-            // The sender has not heard of us for a while, or was itself started anew.
-            let earlier = std::mem::replace(&mut live.protection, protection);
-            live.earlier = Some((earlier, now + OLD_KEYS));
-            (live.nonce, live.accept, live.heard) = (open.nonce, accept(live.report_ssrc), now);
+        if live.session.is_multipath || live.number != open.number {
             live.comes_from(now, from);
-            return Ok(live.accept);
         }
-        let ssrc = u32::from_be_bytes(random());
+        (live.number, live.heard) = (open.number, now);
+        self.door.accept(from, live.number, live.report_ssrc, None);
+        Ok(())
+    }
+
+    /// A handshake has ended: makes the session, or holds its new keys ready where it lives already.
+    fn open_secure(&mut self, now: Time, at: (SocketAddr, u32), open: &Open, keys: &Keys) -> Result<(), NetError> {
+        let held = Held { protection: Protection::new(keys, Role::Receiver), join: Some(keys.join()) };
+        match self.live.get_mut(&open.ssrc) {
+            Some(live) => live.next = Some((open.number, held)),
+            None => self.make(now, at, open, held)?,
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, now: Time, (from, ssrc): (SocketAddr, u32), open: &Open, keys: Held) -> Result<(), NetError> {
         let Open { payload, several: is_multipath, .. } = *open;
         let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload, is_multipath };
-        self.opened += 1;
         let live = Live {
             session,
-            nonce: open.nonce,
-            accept: accept(ssrc),
-            protection,
+            number: open.number,
+            owner: open.fingerprint,
+            keys,
+            next: None,
             earlier: None,
             endpoint: receiving(self.config.receiver(ssrc, open.ssrc, payload), is_multipath)?,
             report_ssrc: ssrc,
@@ -347,14 +366,16 @@ impl<V: SessionObserver> State<V> {
             heard: now,
             has_media: false,
         };
+        self.opened += 1;
         self.visitor.on_open(now, &session);
-        let accept = live.accept;
         self.live.insert(open.ssrc, live);
-        Ok(accept)
+        Ok(())
     }
 
     /// Rings what is due, and gives up who is silent.
     fn ring(&mut self, now: Time) {
+        self.door.on_timer(now);
+        self.say();
         while let Some((_, ssrc)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.step(now, ssrc, Input::Timer);
         }
@@ -390,7 +411,7 @@ impl<V: SessionObserver> State<V> {
                 // A receiver sends reports, which are whole.
                 Output::Transmit { path, transmit } => {
                     if let Some((peer, _)) = live.paths.get(usize::from(path.0))
-                        && live.protection.protect(transmit.head, &mut self.wire)
+                        && live.keys.protection.protect(transmit.head, &mut self.wire)
                     {
                         self.socket.answer(*peer, &self.wire);
                     }
@@ -438,9 +459,27 @@ impl Live {
         PathId(at as u16)
     }
 
+    fn known(&self) -> Known<'_> {
+        Known {
+            number: self.number,
+            owner: self.owner,
+            several: self.session.is_multipath,
+            join: self.keys.join.as_ref(),
+            reports: self.report_ssrc,
+        }
+    }
+
+    /// Puts what a datagram protects into `plain`. False where it is forged, damaged or was seen before.
     fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> bool {
         let ssrc = self.session.ssrc;
-        if self.protection.unprotect(datagram, ssrc, plain) {
+        if self.keys.protection.unprotect(datagram, ssrc, plain) {
+            return true;
+        }
+        if self.next.as_mut().is_some_and(|(_, next)| next.protection.unprotect(datagram, ssrc, plain))
+            && let Some((number, next)) = self.next.take()
+        {
+            let before = std::mem::replace(&mut self.keys, next);
+            (self.number, self.earlier) = (number, Some((before.protection, now + OLD_KEYS)));
             return true;
         }
         self.earlier = self.earlier.take().filter(|(_, until)| now < *until);

@@ -1,49 +1,32 @@
 use std::net::SocketAddr;
 
 use equipoise::units::Span;
-use equipoise_session::rtp::Payload;
 use equipoise_session::wire::is_rtcp;
 use equipoise_session::{DropReason, Event, PathId};
 
 use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
-use crate::secure::handshake::{LENGTH, Message, Open, is_authentic, is_handshake};
+use crate::secure::Refusal;
+use crate::secure::message::{LENGTH, VERSION, is_message};
+use crate::secure::opening::{Asked, Opening, Told};
 use crate::secure::protection::{Protection, Role, source_of};
-use crate::secure::{Key, Nonce, Refusal, random};
 use crate::socket::Sent;
 use crate::{NetError, Received, Socket, Time};
 
-/// What a sender asks its receiver for.
-#[derive(Clone, Debug)]
-pub(crate) struct Opening {
-    pub(crate) peer: SocketAddr,
-    /// `None` for a session that anybody may read and forge.
-    pub(crate) key: Option<Key>,
-    pub(crate) ssrc: u32,
-    pub(crate) payload: Payload,
-    /// It has several paths, each of which joins the session.
-    pub(crate) several: bool,
-    /// How long the first answer is waited for.
-    pub(crate) patience: Span,
-}
-
-/// The sender's side of a session that was opened by a handshake, over one path or several.
-///
-/// Each path asks for the session: whichever is first opens it, the others join it by its number. So no path is used
-/// before an answer has come over it, and the receiver knows its address for the sender's, with a key or without.
+/// The sender's side of a session with a server, over one path or several.
 ///
 /// Where reports stay away on all paths it asks for the session anew, so that a receiver that was started again, or an
 /// address that changed, ends no session. Where they do on one of several, that path joins once more.
 pub(crate) struct Client {
     links: Links,
+    peer: SocketAddr,
+    is_secure: bool,
     opening: Opening,
-    /// The session's number, and what the receiver answered to it; `None` while it has not.
-    nonce: Nonce,
-    answer: Option<Nonce>,
-    asking: Vec<(PathId, Asking)>,
     /// Paths on which reports stay away.
     silent: Vec<PathId>,
     protection: Protection,
+    /// The keys before these, by which the peer speaks until it has heard by the new ones.
+    earlier: Protection,
     receiver_ssrc: u32,
     buffer: Vec<u8>,
     plain: Vec<u8>,
@@ -53,46 +36,27 @@ pub(crate) struct Client {
     last_report: Vec<u8>,
 }
 
-/// Where the handshake stands on a path.
-struct Asking {
-    cookie: Nonce,
-    next: Time,
-    pause: Span,
-    /// A cookie was sent back as soon as it came.
-    was_prompt: bool,
-}
-
-/// The first pause between two tries; each is twice as long as the one before.
-const FIRST_PAUSE: Span = Span::from_millis(100);
-/// The longest.
-const LONGEST_PAUSE: Span = Span::from_secs(1);
 /// How often a goodbye is said, and the time between: ours, to outlast a short burst of losses.
 const FAREWELLS: u32 = 3;
 const FAREWELL_PAUSE: Span = Span::from_millis(30);
 
-impl Asking {
-    const fn new(now: Time) -> Self {
-        Self { cookie: [0; 16], next: now, pause: FIRST_PAUSE, was_prompt: false }
-    }
-}
-
 impl Client {
-    /// Opens a session.
+    /// Opens the session that is asked for with `peer`, whose first answer is waited for as long as `patience` says.
     ///
     /// # Errors
     /// [`NetError::NoAnswer`] where nobody answers, or only somebody without the key; [`NetError::Refused`] where the
-    /// receiver wants no session; what the socket says.
-    pub(crate) fn open(links: Links, opening: Opening) -> Result<Self, NetError> {
+    /// receiver wants no session; [`NetError::OtherVersion`] where it speaks another version; what the socket says.
+    pub(crate) fn open(links: Links, peer: SocketAddr, asked: Asked, patience: Span) -> Result<Self, NetError> {
         let now = links.clock().now();
-        let give_up = now + opening.patience;
+        let give_up = now + patience;
         let mut client = Self {
             links,
-            opening,
-            nonce: random(),
-            answer: None,
-            asking: Vec::new(),
+            peer,
+            is_secure: asked.key.is_some(),
+            opening: Opening::new(asked),
             silent: Vec::new(),
             protection: Protection::None,
+            earlier: Protection::None,
             receiver_ssrc: 0,
             buffer: vec![0; MAX_PAYLOAD],
             plain: Vec::new(),
@@ -100,104 +64,92 @@ impl Client {
             wire: Vec::new(),
             last_report: Vec::new(),
         };
-        client.ask_for_session(now);
+        client.opening.ask_for_session(now, client.links.with_socket());
         loop {
             let now = client.links.clock().now();
             if now >= give_up {
-                return Err(client.unanswered());
+                return Err(client.unanswered(patience));
             }
             client.on_timer(now)?;
             let until = client.wake().unwrap_or(give_up).min(give_up);
             client.links.wait(None, until)?;
             while let Some((path, received)) = client.links.receive(&mut client.buffer)? {
                 if let Some(reason) = client.on_message(path, received)? {
-                    return Err(NetError::Refused { peer: client.opening.peer, reason });
+                    return Err(NetError::Refused { peer, reason });
                 }
-                if client.answer.is_some() {
+                if client.opening.is_open() {
                     return Ok(client);
                 }
             }
         }
     }
 
-    /// Why there was no answer: the kernel let no question out, or nobody heard it.
-    fn unanswered(&self) -> NetError {
-        let Opening { peer, patience, .. } = self.opening;
-        match self.links.refusal() {
-            Some(source) => NetError::Send { peer, length: LENGTH, source },
-            None => NetError::NoAnswer { peer, waited: patience },
+    /// Why there was no answer: the kernel let no question out, nobody heard it, or somebody said so who may be anybody.
+    fn unanswered(&self, patience: Span) -> NetError {
+        let (peer, hints) = (self.peer, self.opening.hints());
+        match (self.links.refusal(), hints.refusal, hints.version) {
+            (Some(source), ..) => NetError::Send { peer, length: LENGTH, source },
+            (None, Some(reason), _) => NetError::Refused { peer, reason },
+            (None, None, Some(theirs)) => NetError::OtherVersion { peer, theirs, ours: VERSION },
+            (None, None, None) => NetError::NoAnswer { peer, waited: patience },
         }
-    }
-
-    /// Asks for a session of a new number, on all paths.
-    fn ask_for_session(&mut self, now: Time) {
-        (self.nonce, self.answer) = (random(), None);
-        self.asking.clear();
-        self.asking.extend(self.links.with_socket().map(|path| (path, Asking::new(now))));
-    }
-
-    fn ask(&mut self, at: usize) -> Result<(), NetError> {
-        let Some((path, asking)) = self.asking.get(at) else { return Ok(()) };
-        let Opening { peer, key, ssrc, payload, several, .. } = &self.opening;
-        let open = Open {
-            nonce: self.nonce,
-            cookie: asking.cookie,
-            ssrc: *ssrc,
-            payload: *payload,
-            secure: key.is_some(),
-            several: *several,
-        };
-        let Some(socket) = self.links.socket(*path) else { return Ok(()) };
-        socket.listen_for_errors(*peer);
-        socket.send_to(*peer, &Message::Open(open).encode(key.as_ref()), 0).map(|_| ())
     }
 
     /// Takes the message in the buffer. Gives why there is to be no session, where it says so.
     fn on_message(&mut self, path: PathId, received: Received) -> Result<Option<Refusal>, NetError> {
-        let datagram = &self.buffer[..received.len];
-        let at = self.asking.iter().position(|(asking, _)| *asking == path);
-        let (Some(at), Some(message)) = (at, Message::parse(datagram)) else { return Ok(None) };
-        let is_authentic = self.opening.key.as_ref().is_none_or(|key| is_authentic(datagram, key));
-        // Only who has seen the question knows its number.
-        match message {
-            Message::Retry { nonce, cookie } if nonce == self.nonce && received.from == self.opening.peer => {
-                let (_, asking) = &mut self.asking[at];
-                asking.cookie = cookie;
-                // At once for each number. A path that changes its address with every datagram makes every cookie a wrong one,
-                // and two ends that answer each other at once never stop.
-                if !std::mem::replace(&mut asking.was_prompt, true) {
-                    asking.next = received.at + asking.pause;
-                    self.ask(at)?;
+        let (now, is_peer) = (received.at, received.from == self.peer);
+        let told = self.opening.handle(now, path, is_peer, &self.buffer[..received.len]);
+        match told {
+            Told::Nothing => {}
+            Told::Refused(reason) => return Ok(Some(reason)),
+            Told::Joined(path) => self.use_path(path),
+            Told::Opened { path, ssrc, keys } => {
+                if let Some(keys) = keys {
+                    let new = Protection::new(&keys, Role::Sender);
+                    self.earlier = std::mem::replace(&mut self.protection, new);
                 }
+                self.receiver_ssrc = ssrc;
+                self.silent.clear();
+                self.use_path(path);
             }
-            // A number is answered once: keys that were used are never begun anew.
-            Message::Accept { nonce, answer, ssrc }
-                if nonce == self.nonce && is_authentic && self.answer.is_none_or(|first| first == answer) =>
-            {
-                if self.answer.is_none() {
-                    if let Some(key) = &self.opening.key {
-                        self.protection = Protection::new(key, Role::Sender, &nonce, &answer);
-                    }
-                    (self.answer, self.receiver_ssrc) = (Some(answer), ssrc);
-                    self.silent.clear();
-                }
-                self.asking.remove(at);
-                self.links.up(path);
-                // What was said before the receiver was there is out of date.
-                self.links.socket(path).map(Socket::take_unreachable);
-            }
-            Message::Refuse { nonce, reason } if nonce == self.nonce && received.from == self.opening.peer => {
-                return Ok(Some(reason));
-            }
-            _ => {}
         }
+        self.say()?;
         Ok(None)
+    }
+
+    fn use_path(&mut self, path: PathId) {
+        self.links.up(path);
+        // What was said before the receiver was there is out of date.
+        self.links.socket(path).map(Socket::take_unreachable);
+    }
+
+    /// Sends what the opening wants said.
+    fn say(&mut self) -> Result<(), NetError> {
+        while let Some((path, message)) = self.opening.poll() {
+            if let Some(socket) = self.links.socket(path) {
+                socket.listen_for_errors(self.peer);
+                socket.send_to(self.peer, &message, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what a datagram of the session protects into `plain`. False where it is forged, damaged or was seen before.
+    fn unprotect(&mut self, length: usize) -> bool {
+        let datagram = &self.buffer[..length];
+        if self.protection.unprotect(datagram, self.receiver_ssrc, &mut self.plain) {
+            // It has the keys: nothing more is to be heard by those before, nor of how these were made.
+            self.earlier = Protection::None;
+            self.opening.on_proved();
+            return true;
+        }
+        !self.earlier.is_none() && self.earlier.unprotect(datagram, self.receiver_ssrc, &mut self.plain)
     }
 
     /// Sends a datagram in its protected form on a path, or loses it where it cannot be protected.
     fn send_protected(&mut self, path: PathId, datagram: &[u8]) -> Result<(), NetError> {
         if self.protection.protect(datagram, &mut self.wire) {
-            return deliver(&mut self.links, path, self.opening.peer, &self.wire, 0);
+            return deliver(&mut self.links, path, self.peer, &self.wire, 0);
         }
         Ok(())
     }
@@ -235,19 +187,18 @@ impl Transport for Client {
         };
         let at = received.at;
         let datagram = &self.buffer[..received.len];
-        if is_handshake(datagram) {
+        if is_message(datagram) {
             // A refusal in the middle of a session is a stranger's, or will be followed by silence.
             self.on_message(path, received)?;
             return Ok(Some(Arrival::Own));
         }
-        let is_secure = self.opening.key.is_some();
-        if !is_secure && received.from != self.opening.peer {
+        if !self.is_secure && received.from != self.peer {
             return Ok(Some(Arrival::Dropped { at, reason: DropReason::Foreign }));
         }
         if source_of(datagram) != Some(self.receiver_ssrc) {
             return Ok(Some(Arrival::Dropped { at, reason: DropReason::Foreign }));
         }
-        Ok(Some(if self.protection.unprotect(datagram, self.receiver_ssrc, &mut self.plain) {
+        Ok(Some(if self.unprotect(received.len) {
             Arrival::Datagram { path, at }
         } else {
             Arrival::Dropped { at, reason: DropReason::Forged }
@@ -263,8 +214,8 @@ impl Transport for Client {
             self.last_report.clear();
             self.last_report.extend_from_slice(head);
         }
-        if self.opening.key.is_none() {
-            return deliver(&mut self.links, path, self.opening.peer, head, media);
+        if !self.is_secure {
+            return deliver(&mut self.links, path, self.peer, head, media);
         }
         let mut whole = std::mem::take(&mut self.whole);
         whole.clear();
@@ -276,24 +227,14 @@ impl Transport for Client {
     }
 
     fn wake(&self) -> Option<Time> {
-        self.asking.iter().map(|(_, asking)| asking.next).chain(self.links.wake()).min()
+        self.opening.wake().into_iter().chain(self.links.wake()).min()
     }
 
     fn on_timer(&mut self, now: Time) -> Result<(), NetError> {
-        let asking = &mut self.asking;
-        self.links.look(now, |path| {
-            asking.retain(|(other, _)| *other != path);
-            asking.push((path, Asking::new(now)));
-        });
-        for at in 0..self.asking.len() {
-            let (_, asking) = &mut self.asking[at];
-            if asking.next <= now {
-                asking.next = now + asking.pause;
-                asking.pause = (asking.pause * 2).min(LONGEST_PAUSE);
-                self.ask(at)?;
-            }
-        }
-        Ok(())
+        let Self { links, opening, .. } = self;
+        links.look(now, |path| opening.ask_on(now, path));
+        opening.on_timer(now);
+        self.say()
     }
 
     fn on_event(&mut self, now: Time, path: PathId, event: &Event) {
@@ -302,10 +243,10 @@ impl Transport for Client {
                 if !self.silent.contains(&path) {
                     self.silent.push(path);
                 }
-                if self.answer.is_some() && self.links.in_use().all(|path| self.silent.contains(&path)) {
-                    self.ask_for_session(now);
-                } else if self.asking.iter().all(|(asking, _)| *asking != path) {
-                    self.asking.push((path, Asking::new(now)));
+                if self.opening.is_open() && self.links.in_use().all(|path| self.silent.contains(&path)) {
+                    self.opening.ask_for_session(now, self.links.with_socket());
+                } else if !self.opening.is_asking(path) {
+                    self.opening.ask_on(now, path);
                 }
             }
             Event::ReportApplied { .. } => self.silent.retain(|silent| *silent != path),
@@ -335,6 +276,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use equipoise_session::rtp::Payload;
     use nix::errno::Errno;
 
     use super::*;
@@ -345,6 +287,10 @@ mod tests {
     struct Nobody;
 
     impl SessionObserver for Nobody {}
+
+    fn asked() -> Asked {
+        Asked { key: None, ssrc: 1, payload: Payload::Generated, several: false }
+    }
 
     fn refusing(errno: Errno) -> Socket {
         let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
@@ -392,15 +338,7 @@ mod tests {
             }
             opens
         });
-        let opening = Opening {
-            peer,
-            key: None,
-            ssrc: 1,
-            payload: Payload::Generated,
-            several: false,
-            patience: Span::from_secs(1),
-        };
-        let opened = Client::open(Links::fixed(vec![socket()]), opening);
+        let opened = Client::open(Links::fixed(vec![socket()]), peer, asked(), Span::from_secs(1));
         assert!(matches!(opened, Err(NetError::NoAnswer { .. })), "no cookie is ever right");
         is_over.store(true, Ordering::Relaxed);
         let opens = translator.join().expect("no panic");
@@ -411,15 +349,8 @@ mod tests {
     /// If it fails, who is kept from sending by his own host looks for the fault at the other one.
     #[test]
     fn where_no_question_leaves_the_kernels_reason_is_said_in_place_of_silence() {
-        let opening = Opening {
-            peer: (Ipv4Addr::LOCALHOST, 9).into(),
-            key: None,
-            ssrc: 1,
-            payload: Payload::Generated,
-            several: false,
-            patience: Span::from_millis(20),
-        };
-        match Client::open(Links::fixed(vec![refusing(Errno::EPERM)]), opening) {
+        let (links, peer) = (Links::fixed(vec![refusing(Errno::EPERM)]), (Ipv4Addr::LOCALHOST, 9).into());
+        match Client::open(links, peer, asked(), Span::from_millis(20)) {
             Err(NetError::Send { source, .. }) => assert_eq!(source.raw_os_error(), Some(Errno::EPERM as i32)),
             Err(other) => panic!("{other}"),
             Ok(_) => panic!("nobody answered"),

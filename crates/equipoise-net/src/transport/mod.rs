@@ -12,7 +12,7 @@ use equipoise_session::{DropReason, Event};
 
 use crate::{NetError, Time};
 
-pub(crate) use client::{Client, Opening};
+pub(crate) use client::Client;
 pub(crate) use links::Links;
 pub use paths::Paths;
 pub(crate) use paths::check_count;

@@ -198,15 +198,15 @@ fn a_stranger_cannot_join_a_session_of_several_paths() {
             stranger.send_to(datagram, server.address()).expect("sent");
         }
         // He knows the session's source and asks for it himself: with a cookie, but without its number.
-        let open = |cookie: &[u8]| [b"eq\x01\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 36]].concat();
+        let open = |cookie: &[u8]| [b"eq\x02\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 52]].concat();
         let mut buffer = [0; 2048];
         stranger.send_to(&open(&[0; 16]), server.address()).expect("sent");
         let length = stranger.recv(&mut buffer).expect("a cookie");
-        assert_eq!((length, buffer[3]), (80, 2));
+        assert_eq!((length, buffer[3]), (96, 2));
         let cookie = buffer[24..40].to_vec();
         stranger.send_to(&open(&cookie), server.address()).expect("sent");
         let length = stranger.recv(&mut buffer).expect("an answer");
-        assert_eq!((length, buffer[3]), (80, 4), "refused");
+        assert_eq!((length, buffer[3]), (96, 4), "refused");
         stranger.send_to(&report, server.address()).expect("sent");
         stranger.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
         assert!(stranger.recv(&mut buffer).is_err(), "nothing more comes to him");

@@ -49,8 +49,8 @@ impl PortZero {
 
 /// The first message of a handshake.
 fn open() -> Vec<u8> {
-    let mut open = vec![b'e', b'q', 1, 1, 1, 0, 0, 0];
-    open.resize(80, 7);
+    let mut open = vec![b'e', b'q', 2, 1, 1, 0, 0, 0];
+    open.resize(96, 7);
     open
 }
 

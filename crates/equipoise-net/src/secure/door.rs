@@ -1,0 +1,295 @@
+//! How a receiver lets sessions in, in the caller's time; its other side is the [`opening`](super::opening).
+//!
+//! ```text
+//!   sender                                    receiver
+//!     Open(number) ──────────────────────────▶          nothing is remembered
+//!                    ◀──────────── Retry(cookie)        as long as what was asked
+//!     Open(number, cookie) + ClientHello ────▶          address and shared key are proved: a handshake begins
+//!                    ◀── Down + ServerHello ... Finished
+//!     Up + Certificate ... Finished ─────────▶          both have the session's keys
+//! ```
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use equipoise::units::Span;
+use ring::hmac;
+
+use super::association::{Association, Keys, Step};
+use super::cookie::CookieJar;
+use super::identity::{Fingerprint, Identity};
+use super::message::{LENGTH, Message, Open, Refusal, is_authentic, other_version};
+use super::protection::Role;
+use super::{Key, Nonce, random};
+use crate::Time;
+
+/// The receiver's side of opening sessions.
+pub(crate) struct Door {
+    key: Option<Key>,
+    identity: Identity,
+    jar: CookieJar,
+    /// Handshakes that are under way or have just ended, oldest first.
+    half: Vec<Half>,
+    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+}
+
+/// A handshake.
+struct Half {
+    open: Open,
+    from: SocketAddr,
+    association: Association,
+    began: Time,
+    /// The source of the reports to be.
+    reports: u32,
+    /// Its session has keys.
+    is_done: bool,
+}
+
+/// What is known of the session of a source.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// The number that it was opened with, or opened anew.
+    pub(crate) number: Nonce,
+    /// Of the certificate that it belongs to.
+    pub(crate) owner: Fingerprint,
+    pub(crate) several: bool,
+    /// By which further paths join; `None` without keys.
+    pub(crate) join: Option<&'a hmac::Key>,
+    /// The source of its reports.
+    pub(crate) reports: u32,
+}
+
+/// Who has come.
+pub(crate) enum Visit {
+    /// Nobody, or somebody who has to go on.
+    Nobody,
+    /// What came is no message.
+    Malformed,
+    /// Somebody wants a session without keys, or a further path for one.
+    Plain(Open),
+    /// A path has shown that it belongs to the session of this source.
+    Joins(u32),
+    /// A session has keys.
+    Opened { open: Open, from: SocketAddr, reports: u32, keys: Keys },
+}
+
+/// Handshakes at once, and of one source. Ours: an observer can bring recorded openings forward, but only so many pass the cookie.
+const MOST: usize = 256;
+const MOST_OF_SOURCE: usize = 8;
+/// How long one is kept.
+const PATIENCE: Span = Span::from_secs(10);
+
+impl Door {
+    /// A door that opens by this key, or without one.
+    pub(crate) fn new(key: Option<Key>) -> Self {
+        Self {
+            key,
+            identity: Identity::generate(),
+            jar: CookieJar::new(&random()),
+            half: Vec::new(),
+            outbox: VecDeque::new(),
+        }
+    }
+
+    /// A message has come. `known` tells of the session of a source; there is `room` for so many others.
+    pub(crate) fn handle<'a>(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        known: impl FnOnce(u32) -> Option<Known<'a>>,
+        room: usize,
+    ) -> Visit {
+        match Message::parse(datagram) {
+            Some(Message::Open(open, records)) => {
+                let known = known(open.ssrc);
+                self.on_open(now, from, (datagram, open, records), known, room)
+            }
+            Some(Message::Up { number, records }) => {
+                let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
+                match self.half.iter().position(|half| half.open.number == number) {
+                    Some(at) if is_right => self.on_records(now, from, at, records),
+                    _ => Visit::Nobody,
+                }
+            }
+            Some(_) => Visit::Malformed,
+            None => self.on_other_version(from, datagram),
+        }
+    }
+
+    /// Whoever speaks another version of the messages hears that it is another, and of which we are.
+    fn on_other_version(&mut self, from: SocketAddr, datagram: &[u8]) -> Visit {
+        let number = datagram.get(8..24).and_then(|bytes| Nonce::try_from(bytes).ok());
+        match (other_version(datagram), number) {
+            (Some(_), Some(number)) if datagram.len() >= LENGTH => {
+                self.say(from, &Message::Retry { number, cookie: [0; 16] }, None);
+                Visit::Nobody
+            }
+            _ => Visit::Malformed,
+        }
+    }
+
+    fn on_open(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (datagram, open, records): (&[u8], Open, &[u8]),
+        known: Option<Known<'_>>,
+        room: usize,
+    ) -> Visit {
+        let at_s = now.as_nanos() / 1_000_000_000;
+        if !self.jar.knows(from, &open, at_s) {
+            // Nothing is done for an address that may be somebody else's.
+            let cookie = self.jar.bake(from, &open, at_s);
+            self.say(from, &Message::Retry { number: open.number, cookie }, None);
+            return Visit::Nobody;
+        }
+        if open.joins {
+            let joins = known.filter(|known| known.number == open.number && known.several);
+            let joins = joins.is_some_and(|known| known.join.is_some_and(|join| is_authentic(datagram, join)));
+            return if joins { Visit::Joins(open.ssrc) } else { Visit::Nobody };
+        }
+        if let Some(reason) = self.refusal(&open, datagram, known, room) {
+            // Signed only where the question was: what is altered on the way is no word of the sender's.
+            let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
+            let code = self.key.as_ref().filter(|_| is_right).map(|key| key.handshake().clone());
+            self.say(from, &Message::Refuse { number: open.number, reason }, code.as_ref());
+            return Visit::Nobody;
+        }
+        if self.key.is_none() {
+            return Visit::Plain(open);
+        }
+        let at = match self.half.iter().position(|half| half.open.number == open.number) {
+            Some(at) => at,
+            // Its handshake has served.
+            None if known.is_some_and(|known| known.number == open.number) => return Visit::Nobody,
+            None => self.admit(now, from, open, known),
+        };
+        self.on_records(now, from, at, records)
+    }
+
+    fn refusal(&self, open: &Open, datagram: &[u8], known: Option<Known<'_>>, room: usize) -> Option<Refusal> {
+        match (&self.key, open.secure) {
+            (Some(_), false) => return Some(Refusal::NeedsKey),
+            (None, true) => return Some(Refusal::HasNoKey),
+            (Some(key), true) if !is_authentic(datagram, key.handshake()) => return Some(Refusal::OtherKey),
+            _ => {}
+        }
+        match known {
+            None => {
+                let others = |half: &&Half| !half.is_done && half.open.number != open.number;
+                (self.half.iter().filter(others).count() >= room).then_some(Refusal::Full)
+            }
+            // The sender has not heard of us for a while. Who has the key and another certificate is somebody else.
+            Some(known) => {
+                (known.several != open.several || known.owner != open.fingerprint).then_some(Refusal::SourceInUse)
+            }
+        }
+    }
+
+    /// Begins a handshake, whose place it gives; the oldest makes room for it.
+    fn admit(&mut self, now: Time, from: SocketAddr, open: Open, known: Option<Known<'_>>) -> usize {
+        self.expire(now);
+        let is_same = |half: &Half| half.open.ssrc == open.ssrc;
+        if self.half.iter().filter(|half| is_same(half)).count() >= MOST_OF_SOURCE {
+            self.half.iter().position(is_same).map(|oldest| self.half.remove(oldest));
+        } else if self.half.len() >= MOST {
+            self.half.remove(0);
+        }
+        let reports = known.map_or_else(|| u32::from_be_bytes(random()), |known| known.reports);
+        let association = Association::new(Role::Receiver, &self.identity, now);
+        self.half.push(Half { open, from, association, began: now, reports, is_done: false });
+        self.half.len() - 1
+    }
+
+    fn on_records(&mut self, now: Time, from: SocketAddr, at: usize, records: &[u8]) -> Visit {
+        let Some(half) = self.half.get_mut(at) else { return Visit::Nobody };
+        half.from = from;
+        half.association.handle(now, records);
+        self.drive(at)
+    }
+
+    /// Lets a handshake do what it wants.
+    fn drive(&mut self, at: usize) -> Visit {
+        let Self { key, identity, half, outbox, .. } = self;
+        let Some(half) = half.get_mut(at) else { return Visit::Nobody };
+        let mut visit = Visit::Nobody;
+        let mut is_wrong = false;
+        while let Some(step) = half.association.poll() {
+            match step {
+                Step::Carry(records) => {
+                    let fingerprint = *identity.fingerprint();
+                    let down = Message::Down { number: half.open.number, ssrc: half.reports, fingerprint, records };
+                    outbox.push_back((half.from, down.encode(key.as_ref().map(Key::handshake))));
+                }
+                Step::Done(peer, keys) if peer == half.open.fingerprint => {
+                    half.is_done = true;
+                    visit = Visit::Opened { open: half.open, from: half.from, reports: half.reports, keys };
+                }
+                Step::Done(..) => is_wrong = true,
+            }
+        }
+        if is_wrong || half.association.has_failed() {
+            self.half.remove(at);
+        }
+        visit
+    }
+
+    /// The session of this number has shown that it has its keys: the handshake has served.
+    pub(crate) fn on_proved(&mut self, number: &Nonce) {
+        self.half.retain(|half| half.open.number != *number);
+    }
+
+    /// A session is open, or a path belongs to one: says so, with its key where it has one.
+    pub(crate) fn accept(&mut self, to: SocketAddr, number: Nonce, ssrc: u32, join: Option<&hmac::Key>) {
+        self.say(to, &Message::Accept { number, ssrc }, join);
+    }
+
+    /// There is no session without keys.
+    pub(crate) fn refuse(&mut self, to: SocketAddr, number: Nonce, reason: Refusal) {
+        self.say(to, &Message::Refuse { number, reason }, None);
+    }
+
+    fn say(&mut self, to: SocketAddr, message: &Message<'_>, code: Option<&hmac::Key>) {
+        self.outbox.push_back((to, message.encode(code)));
+    }
+
+    /// Does what is due.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        self.expire(now);
+        // From behind, as one that fails goes.
+        for at in (0..self.half.len()).rev() {
+            if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
+                half.association.on_timer(now);
+                // A timer ends no handshake but by failure.
+                self.drive(at);
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Time) {
+        self.half.retain(|half| now - half.began < PATIENCE);
+    }
+
+    /// When [`on_timer`](Self::on_timer) wants to be called.
+    pub(crate) fn wake(&self) -> Option<Time> {
+        self.half.iter().map(|half| half.association.wake().min(half.began + PATIENCE)).min()
+    }
+
+    /// The next message to send, and where.
+    pub(crate) fn poll(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.outbox.pop_front()
+    }
+
+    /// Whether a question has the cookie of its address.
+    #[cfg(feature = "fuzz")]
+    pub(crate) fn knows(&self, now: Time, from: SocketAddr, open: &Open) -> bool {
+        self.jar.knows(from, open, now.as_nanos() / 1_000_000_000)
+    }
+
+    /// Handshakes that are kept.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(crate) const fn half_open(&self) -> usize {
+        self.half.len()
+    }
+}

@@ -1,0 +1,306 @@
+//! What is said before a session has keys, and in what form.
+
+use equipoise_session::rtp::Payload;
+use ring::hmac;
+use subtle::ConstantTimeEq as _;
+
+use super::Nonce;
+use super::identity::Fingerprint;
+
+/// A message, and the records of DTLS that it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Message<'a> {
+    /// The sender wants a session; records where it has the cookie.
+    Open(Open, &'a [u8]),
+    /// The receiver wants to see that the sender's address is its own.
+    Retry {
+        /// The sender's number.
+        number: Nonce,
+        /// To be sent back.
+        cookie: Nonce,
+    },
+    /// The session without keys is open, or a further path belongs to a session.
+    Accept {
+        /// The sender's number.
+        number: Nonce,
+        /// The source of the receiver's reports.
+        ssrc: u32,
+    },
+    /// There will be no session.
+    Refuse {
+        /// The sender's number.
+        number: Nonce,
+        /// Why.
+        reason: Refusal,
+    },
+    /// Further records from the sender.
+    Up {
+        /// The sender's number.
+        number: Nonce,
+        /// The records.
+        records: &'a [u8],
+    },
+    /// Records from the receiver.
+    Down {
+        /// The sender's number.
+        number: Nonce,
+        /// The source of the receiver's reports.
+        ssrc: u32,
+        /// Of the receiver's certificate.
+        fingerprint: Fingerprint,
+        /// The records.
+        records: &'a [u8],
+    },
+}
+
+/// What a sender wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Open {
+    /// The sender's number.
+    pub(crate) number: Nonce,
+    /// The receiver's cookie; zeros where there is none yet.
+    pub(crate) cookie: Nonce,
+    /// The source of its packets.
+    pub(crate) ssrc: u32,
+    /// What they carry.
+    pub(crate) payload: Payload,
+    /// The session is to be encrypted.
+    pub(crate) secure: bool,
+    /// It has several paths.
+    pub(crate) several: bool,
+    /// The session of this number is open, and this path belongs to it.
+    pub(crate) joins: bool,
+    /// Of the sender's certificate; zeros without encryption.
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// Why a receiver wants no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It takes encrypted sessions only.
+    NeedsKey,
+    /// It has no key.
+    HasNoKey,
+    /// Its key is another one.
+    OtherKey,
+    /// It serves as many sessions as it may.
+    Full,
+    /// Another session has this source number.
+    SourceInUse,
+}
+
+impl Refusal {
+    const ALL: [Self; 5] = [Self::NeedsKey, Self::HasNoKey, Self::OtherKey, Self::Full, Self::SourceInUse];
+
+    /// The reason in words, with what would help.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NeedsKey => "it takes encrypted sessions only; give its key",
+            Self::HasNoKey => "it has no key; start it with one, or send without",
+            Self::OtherKey => "its key is another one",
+            Self::Full => "it serves as many sessions as it may",
+            Self::SourceInUse => "another session has this source number (SSRC)",
+        }
+    }
+
+    fn code(self) -> u8 {
+        Self::ALL.iter().position(|reason| *reason == self).unwrap_or(0) as u8
+    }
+}
+
+const MAGIC: [u8; 2] = *b"eq";
+/// The version of these messages. Version 1 had keys without DTLS.
+pub(crate) const VERSION: u8 = 2;
+const OPEN: u8 = 1;
+const RETRY: u8 = 2;
+const ACCEPT: u8 = 3;
+const REFUSE: u8 = 4;
+const UP: u8 = 5;
+const DOWN: u8 = 6;
+/// The part that all have, before records and code.
+const HEAD: usize = 80;
+const CODE: usize = 16;
+/// The length of every message without records: no answer to one who has no cookie is longer than its question.
+pub(crate) const LENGTH: usize = HEAD + CODE;
+
+/// Whether a datagram is such a message, of whatever version. The first byte tells it from RTP, RTCP, STUN, DTLS and TURN on one
+/// port (RFC 7983, Sec. 7).
+pub(crate) fn is_message(datagram: &[u8]) -> bool {
+    datagram.starts_with(&MAGIC)
+}
+
+/// The version of a message, where it is another one than ours.
+pub(crate) fn other_version(datagram: &[u8]) -> Option<u8> {
+    datagram.get(2).copied().filter(|version| is_message(datagram) && *version != VERSION)
+}
+
+impl<'a> Message<'a> {
+    /// The bytes, with the code of a key where there is one.
+    pub(crate) fn encode(&self, key: Option<&hmac::Key>) -> Vec<u8> {
+        let mut out = vec![0; HEAD];
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &MAGIC);
+        let mut head = |kind: u8, flags: u8, number: &Nonce| {
+            put(2, &[VERSION, kind, flags]);
+            put(8, number);
+        };
+        let records = match self {
+            Self::Open(open, records) => {
+                let payload = match open.payload {
+                    Payload::Generated => 0,
+                    Payload::Stream => 1,
+                    Payload::Rtp => 2,
+                };
+                let flags =
+                    u8::from(open.secure) | payload << 1 | u8::from(open.several) << 3 | u8::from(open.joins) << 4;
+                head(OPEN, flags, &open.number);
+                put(24, &open.cookie);
+                put(40, &open.ssrc.to_be_bytes());
+                put(48, &open.fingerprint);
+                records
+            }
+            Self::Retry { number, cookie } => {
+                head(RETRY, 0, number);
+                put(24, cookie);
+                &[][..]
+            }
+            Self::Accept { number, ssrc } => {
+                head(ACCEPT, 0, number);
+                put(40, &ssrc.to_be_bytes());
+                &[]
+            }
+            Self::Refuse { number, reason } => {
+                head(REFUSE, reason.code(), number);
+                &[]
+            }
+            Self::Up { number, records } => {
+                head(UP, 0, number);
+                records
+            }
+            Self::Down { number, ssrc, fingerprint, records } => {
+                head(DOWN, 0, number);
+                put(40, &ssrc.to_be_bytes());
+                put(48, fingerprint);
+                records
+            }
+        };
+        out.extend_from_slice(records);
+        let code = key.map(|key| hmac::sign(key, &out));
+        out.extend_from_slice(code.as_ref().map_or(&[0; CODE][..], |code| &code.as_ref()[..CODE]));
+        out
+    }
+
+    /// What a datagram says; whether it is authentic is another question. `None` where it is no message of this version.
+    pub(crate) fn parse(datagram: &'a [u8]) -> Option<Self> {
+        let (message, _) = datagram.split_at_checked(datagram.len().checked_sub(CODE)?)?;
+        let (head, records) = message.split_at_checked(HEAD)?;
+        if !is_message(head) || head[2] != VERSION {
+            return None;
+        }
+        let nonce = |at: usize| -> Option<Nonce> { head.get(at..at + 16)?.try_into().ok() };
+        let (number, flags) = (nonce(8)?, head[4]);
+        let ssrc = u32::from_be_bytes(head.get(40..44)?.try_into().ok()?);
+        let fingerprint: Fingerprint = head.get(48..80)?.try_into().ok()?;
+        Some(match head[3] {
+            OPEN if flags < 32 => {
+                let payload = match flags >> 1 & 3 {
+                    0 => Payload::Generated,
+                    1 => Payload::Stream,
+                    2 => Payload::Rtp,
+                    _ => return None,
+                };
+                let (secure, several, joins) = (flags & 1 != 0, flags & 8 != 0, flags & 16 != 0);
+                Self::Open(
+                    Open { number, cookie: nonce(24)?, ssrc, payload, secure, several, joins, fingerprint },
+                    records,
+                )
+            }
+            UP => Self::Up { number, records },
+            DOWN => Self::Down { number, ssrc, fingerprint, records },
+            // The others carry nothing.
+            _ if !records.is_empty() => return None,
+            RETRY => Self::Retry { number, cookie: nonce(24)? },
+            ACCEPT => Self::Accept { number, ssrc },
+            REFUSE => Self::Refuse { number, reason: *Refusal::ALL.get(usize::from(flags))? },
+            _ => return None,
+        })
+    }
+}
+
+/// Whether a message carries the code of this key.
+pub(crate) fn is_authentic(datagram: &[u8], key: &hmac::Key) -> bool {
+    let Some(at) = datagram.len().checked_sub(CODE) else { return false };
+    let (message, code) = datagram.split_at(at);
+    hmac::sign(key, message).as_ref()[..CODE].ct_eq(code).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> Open {
+        Open {
+            number: [7; 16],
+            cookie: [9; 16],
+            ssrc: 0x0102_0304,
+            payload: Payload::Rtp,
+            secure: true,
+            several: true,
+            joins: false,
+            fingerprint: [3; 32],
+        }
+    }
+
+    fn messages() -> [Message<'static>; 6] {
+        let number = [1; 16];
+        [
+            Message::Open(open(), b"records"),
+            Message::Retry { number, cookie: [2; 16] },
+            Message::Accept { number, ssrc: 3 },
+            Message::Refuse { number, reason: Refusal::SourceInUse },
+            Message::Up { number, records: b"more" },
+            Message::Down { number, ssrc: 4, fingerprint: [5; 32], records: b"and more" },
+        ]
+    }
+
+    fn key(secret: u8) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, &[secret; 32])
+    }
+
+    #[test]
+    fn messages_come_back_and_no_answer_is_longer_than_a_question() {
+        for message in messages() {
+            let bytes = message.encode(None);
+            assert_eq!(Message::parse(&bytes), Some(message));
+            assert!(!(0x80..0xC0).contains(&bytes[0]) && is_message(&bytes), "not to be taken for RTP");
+            for end in 0..LENGTH {
+                assert_eq!(Message::parse(&bytes[..end]), None);
+            }
+        }
+        assert_eq!(Message::Open(open(), &[]).encode(None).len(), LENGTH);
+        assert!(messages()[1..4].iter().all(|answer| answer.encode(None).len() == LENGTH));
+    }
+
+    #[test]
+    fn a_code_holds_for_its_key_and_its_message_alone() {
+        for message in messages() {
+            let bytes = message.encode(Some(&key(1)));
+            assert!(is_authentic(&bytes, &key(1)) && !is_authentic(&bytes, &key(2)));
+            assert!(!is_authentic(&message.encode(None), &key(1)));
+            for at in 0..bytes.len() {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1;
+                assert!(!is_authentic(&changed, &key(1)), "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_version_is_told_from_noise() {
+        let mut bytes = messages()[0].encode(None);
+        assert_eq!(other_version(&bytes), None);
+        bytes[2] = 1;
+        assert_eq!((other_version(&bytes), Message::parse(&bytes)), (Some(1), None));
+        assert_eq!((other_version(b"eq"), other_version(b"not ours")), (None, None));
+    }
+}

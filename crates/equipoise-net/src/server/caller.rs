@@ -1,0 +1,65 @@
+use std::net::SocketAddr;
+
+use equipoise_session::PathId;
+
+use super::{SessionObserver, State};
+use crate::Time;
+use crate::secure::Refusal;
+use crate::secure::opening::{Opening, Told};
+use crate::secure::protection::{Protection, Role};
+
+/// A sender who talks to a server that has no network: what it is answered is overheard.
+pub(super) struct Caller {
+    opening: Opening,
+    pub(super) from: SocketAddr,
+    pub(super) protection: Protection,
+    /// The source of the server's reports.
+    pub(super) reports: u32,
+    pub(super) refused: Option<Refusal>,
+    is_open: bool,
+    /// What it said since it called last.
+    pub(super) said: Vec<Vec<u8>>,
+}
+
+impl Caller {
+    pub(super) fn new(opening: Opening, from: SocketAddr) -> Self {
+        Self {
+            opening,
+            from,
+            protection: Protection::None,
+            reports: 0,
+            refused: None,
+            is_open: false,
+            said: Vec::new(),
+        }
+    }
+
+    /// Asks for a session, once more if it has one. Gives whether it is open.
+    pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
+        state.socket.overheard = Some(Vec::new());
+        self.is_open = false;
+        self.said.clear();
+        self.opening.ask_for_session(now, std::iter::once(PathId(0)));
+        self.opening.on_timer(now);
+        // A dialogue of some words; one that is not understood ends in silence.
+        for _ in 0..16 {
+            while let Some((_, message)) = self.opening.poll() {
+                // A server goes on, whatever it is told.
+                assert!(state.on_datagram(now, self.from, &message).is_ok());
+                self.said.push(message);
+            }
+            for (_, answer) in state.socket.overheard.replace(Vec::new()).into_iter().flatten() {
+                match self.opening.handle(now, PathId(0), true, &answer) {
+                    Told::Opened { ssrc, keys, .. } => {
+                        (self.reports, self.is_open) = (ssrc, true);
+                        self.protection = keys.map_or(Protection::None, |keys| Protection::new(&keys, Role::Sender));
+                    }
+                    Told::Refused(reason) => self.refused = Some(reason),
+                    Told::Nothing | Told::Joined(_) => {}
+                }
+            }
+        }
+        state.socket.overheard = None;
+        self.is_open
+    }
+}
