@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::machine::Machine;
 use crate::places::Places;
-use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, port_of, results, run, said};
+use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, keygen, port_of, results, run, said};
 
 /// Longer than any stall.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -315,7 +315,7 @@ fn an_encrypted_session_passes_through_the_link_as_the_readme_has_it() {
     let Some(places) = Places::new(&machine, &ADDRESSES) else { return };
     let folder = Folder::new();
     let [key, stream, received, json] = ["key", "stream", "received", "sender.json"].map(|name| folder.file(name));
-    fs::write(&key, "what only these two hosts know").expect("written");
+    keygen(&key);
     let bytes: Vec<u8> = (0..250_000u32).flat_map(u32::to_le_bytes).collect();
     fs::write(&stream, &bytes).expect("written");
     let begin = |place: &str, arguments: &[&str]| {
