@@ -100,8 +100,13 @@ pub struct Socket {
     pub(crate) kernel_says: Option<Errno>,
     /// What was answered and to whom, where somebody listens.
     #[cfg(any(test, feature = "fuzz"))]
-    pub(crate) overheard: Option<Vec<(SocketAddr, Vec<u8>)>>,
+    pub(crate) overheard: Option<Box<Overheard>>,
 }
+
+/// Answers, and to whom.
+#[cfg(any(test, feature = "fuzz"))]
+#[derive(Debug, Default)]
+pub(crate) struct Overheard(pub(crate) Vec<(SocketAddr, Vec<u8>)>);
 
 /// What ICMP says of datagrams to a peer.
 #[derive(Debug)]
@@ -319,7 +324,7 @@ impl Socket {
     pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &[u8]) {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(overheard) = &mut self.overheard {
-            overheard.push((peer, answer.to_vec()));
+            overheard.0.push((peer, answer.to_vec()));
         }
         // Counted already.
         let _ = self.send_to(peer, answer, 0);

@@ -184,6 +184,10 @@ pub(super) const RFCS: &[(u32, &str)] = &[
         5764,
         "Datagram Transport Layer Security (DTLS) Extension to Establish Keys for the Secure Real-time Transport Protocol (SRTP)",
     ),
+    (
+        5764,
+        "Datagram Transport Layer Security (DTLS) Extension to Establish Keys for the Secure Real-time Transport Protocol (SRTP)",
+    ),
     (5869, "HMAC-based Extract-and-Expand Key Derivation Function (HKDF)"),
     (5905, "Network Time Protocol Version 4: Protocol and Algorithms Specification"),
     (6051, "Rapid Synchronisation of RTP Flows"),
@@ -196,6 +200,10 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
+    (
+        8122,
+        "Connection-Oriented Media Transport over the Transport Layer Security (TLS) Protocol in the Session Description Protocol (SDP)",
+    ),
     (8200, "Internet Protocol, Version 6 (IPv6) Specification"),
     (8285, "A General Mechanism for RTP Header Extensions"),
     (8289, "Controlled Delay Active Queue Management"),
@@ -203,6 +211,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8867, "Test Cases for Evaluating Congestion Control for Interactive Real-Time Media"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
     (9002, "QUIC Loss Detection and Congestion Control"),
+    (9147, "The Datagram Transport Layer Security (DTLS) Protocol Version 1.3"),
     (9293, "Transmission Control Protocol (TCP)"),
     (9438, "CUBIC for Fast and Long-Distance Networks"),
 ];

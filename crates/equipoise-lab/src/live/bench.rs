@@ -25,7 +25,7 @@ enum Sockets {
     Datagrams(Vec<(Socket, Socket)>),
     Stream(TcpEnds),
     /// Both a stream and datagrams.
-    Pair(PairEnds),
+    Pair(Box<PairEnds>),
 }
 
 impl Ground<'_> {
@@ -39,7 +39,7 @@ impl Ground<'_> {
             }
             FlowKind::Pair(config) => {
                 let bed = bed()?;
-                return Ok(Sockets::Pair(PairEnds::open(bed, self.clock, pair::hosts(config, index, self))?));
+                return Ok(Sockets::Pair(Box::new(PairEnds::open(bed, self.clock, pair::hosts(config, index, self))?)));
             }
             FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Background { .. } => {}
         }
@@ -153,7 +153,7 @@ impl Bench {
                     bench.add(scenario, ground, hosts, (index, post))?;
                 }
                 (Sockets::Pair(ends), FlowKind::Pair(pair)) => {
-                    bench.pairs.push((index, pair::run((flow, pair), index, ground, ends, post)?));
+                    bench.pairs.push((index, pair::run((flow, pair), index, ground, *ends, post)?));
                 }
                 // Streams are of TCP flows and of flow pairs.
                 (Sockets::Stream(_) | Sockets::Pair(_), _) => {}

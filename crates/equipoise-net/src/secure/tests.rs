@@ -353,7 +353,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
         // Every second one by who has the key, with records of its own.
         let records = [0; 1000];
         let question = Message::Open(open, if count % 3 == 0 { &records } else { &[] });
-        let question = question.encode((count % 2 == 0).then(|| key()).as_ref().map(Key::handshake));
+        let question = question.encode((count % 2 == 0).then(key).as_ref().map(Key::handshake));
         let from = SocketAddr::from(([10, (count >> 16) as u8, (count >> 8) as u8, count as u8], 9));
         door.handle(START, from, &question, |_| None, 100);
         let mut answered = 0;

@@ -36,7 +36,7 @@ impl Caller {
 
     /// Asks for a session, once more if it has one. Gives whether it is open.
     pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
-        state.socket.overheard = Some(Vec::new());
+        state.socket.overheard = Some(Box::default());
         self.is_open = false;
         self.said.clear();
         self.opening.ask_for_session(now, std::iter::once(PathId(0)));
@@ -48,7 +48,8 @@ impl Caller {
                 assert!(state.on_datagram(now, self.from, &message).is_ok());
                 self.said.push(message);
             }
-            for (_, answer) in state.socket.overheard.replace(Vec::new()).into_iter().flatten() {
+            let heard = state.socket.overheard.replace(Box::default()).unwrap_or_default();
+            for (_, answer) in heard.0 {
                 match self.opening.handle(now, PathId(0), true, &answer) {
                     Told::Opened { ssrc, keys, .. } => {
                         (self.reports, self.is_open) = (ssrc, true);

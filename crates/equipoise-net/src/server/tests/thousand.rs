@@ -190,7 +190,9 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
         processor_time("server") - busy_opening
     );
     assert_eq!(crowd.open(SESSIONS + 1).err(), Some(Refusal::Full));
-    opened.iter().for_each(|session| crowd.begin(session));
+    for session in &opened {
+        crowd.begin(session);
+    }
     crowd.socket.set_nonblocking(true).expect("a socket can");
     let (start, busy) = (clock.now(), processor_time("server"));
     crowd.run_until(start + Span::from_secs(SECONDS));
