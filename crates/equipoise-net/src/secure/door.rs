@@ -107,8 +107,9 @@ impl Door {
             }
             Some(Message::Up { number, records }) => {
                 let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
-                match self.half.iter().position(|half| half.open.number == number) {
-                    Some(at) if is_right => self.on_records(now, from, at, records),
+                // From where the cookie was: a copy from elsewhere would turn the answers there.
+                match self.half.iter().position(|half| half.open.number == number && half.from == from) {
+                    Some(at) if is_right => self.on_records(now, at, records),
                     _ => Visit::Nobody,
                 }
             }
@@ -165,7 +166,10 @@ impl Door {
             None if known.is_some_and(|known| known.number == open.number) => return Visit::Nobody,
             None => self.admit(now, from, open, known),
         };
-        self.on_records(now, from, at, records)
+        if let Some(half) = self.half.get_mut(at) {
+            half.from = from;
+        }
+        self.on_records(now, at, records)
     }
 
     fn refusal(&self, open: &Open, datagram: &[u8], known: Option<Known<'_>>, room: usize) -> Option<Refusal> {
@@ -202,9 +206,8 @@ impl Door {
         self.half.len() - 1
     }
 
-    fn on_records(&mut self, now: Time, from: SocketAddr, at: usize, records: &[u8]) -> Visit {
+    fn on_records(&mut self, now: Time, at: usize, records: &[u8]) -> Visit {
         let Some(half) = self.half.get_mut(at) else { return Visit::Nobody };
-        half.from = from;
         half.association.handle(now, records);
         self.drive(at)
     }

@@ -298,6 +298,28 @@ fn a_session_belongs_to_the_certificate_that_opened_it() {
     assert_eq!(ends.live.as_ref().map(|live| live.number), Some(second), "the session is whose it was");
 }
 
+/// If it fails, who copies a message that goes on in an opening has the receiver send its flights to whom he names.
+#[test]
+fn an_address_that_has_not_sent_back_its_cookie_is_never_answered_at_length() {
+    let recorded = std::cell::RefCell::new(Vec::new());
+    let network = |is_up: bool, bytes: &[u8]| {
+        if is_up {
+            recorded.borrow_mut().push(bytes.to_vec());
+        }
+        straight(is_up, bytes)
+    };
+    let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, network);
+    ends.run(WAY * 4 + Span::from_millis(5));
+    let victim = SocketAddr::from(([203, 0, 113, 9], 53));
+    for datagram in recorded.borrow().iter() {
+        let _ = ends.door.handle(ends.now, victim, datagram, |_| None, 100);
+    }
+    ends.door.on_timer(ends.now + Span::from_secs(5));
+    let answers: Vec<_> = std::iter::from_fn(|| ends.door.poll()).filter(|(to, _)| *to == victim).collect();
+    assert!(recorded.borrow().iter().any(|bytes| bytes.len() > 500), "there was more than a cookie to copy");
+    assert!(answers.iter().all(|(_, answer)| answer.len() == LENGTH), "cookies alone");
+}
+
 /// If it fails, two openings that an observer recorded, said again in turn, replace the keys of a live session.
 #[test]
 fn what_was_recorded_opens_nothing() {
