@@ -34,6 +34,7 @@ mod emulator;
 mod engine;
 mod error;
 pub mod flow_pair;
+mod icmp;
 mod lateness;
 mod leaving;
 pub mod media;

@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use equipoise_session::multipath::MAX_PATHS;
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, recvmmsg, recvmsg, sendmsg, setsockopt, sockopt,
@@ -14,6 +13,7 @@ use nix::sys::time::TimeSpec;
 
 use crate::batch::Batch;
 use crate::datagram::{MAX_PAYLOAD, Received};
+use crate::icmp::{Word, is_word_from_the_path};
 use crate::{Clock, NetError, Time};
 
 /// Receive buffer to ask for, in bytes. Ours: over a second of 30 Mbit/s, to outlast a stalled reader. The system may
@@ -22,7 +22,7 @@ pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// How many datagrams and errors are passed over in one call, so that a flood of them does not keep the caller from its
 /// other work. Ours: below a tenth of a millisecond.
-const PASSED_OVER: u32 = 64;
+pub(crate) const PASSED_OVER: u32 = 64;
 
 /// An address that nobody has, for a datagram without one, which no UDP socket returns.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
@@ -107,14 +107,6 @@ pub struct Socket {
 #[cfg(any(test, feature = "fuzz"))]
 #[derive(Debug, Default)]
 pub(crate) struct Overheard(pub(crate) Vec<(SocketAddr, Vec<u8>)>);
-
-/// What ICMP says of datagrams to a peer.
-#[derive(Debug)]
-struct Word {
-    peer: SocketAddr,
-    is_unreachable: bool,
-    control: Vec<u8>,
-}
 
 impl Socket {
     /// A socket at `address`; port 0 takes any free one.
@@ -223,35 +215,19 @@ impl Socket {
 
     /// Listens from now on to what ICMP says of datagrams to `peer`; see [`take_unreachable`](Self::take_unreachable).
     pub(crate) fn listen_for_errors(&mut self, peer: SocketAddr) {
-        if self.word.is_some() {
-            return;
-        }
-        // Refinements: without them silence says the same, later. An IPv6 socket may send over IPv4.
-        let _ = setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true);
-        if self.address.is_ipv6() {
-            let _ = setsockopt(&self.inner, sockopt::Ipv6RecvErr, &true);
-        }
-        self.word = Some(Word { peer, is_unreachable: false, control: error_buffer() });
+        self.word.get_or_insert_with(|| Word::about(peer, &self.inner));
     }
 
     /// Whether ICMP has said since this was asked last that the peer's port, host or network is unreachable. Whatever is said
     /// is read with the datagrams.
     pub(crate) fn take_unreachable(&mut self) -> bool {
-        self.word.as_mut().is_some_and(|word| std::mem::take(&mut word.is_unreachable))
+        self.word.as_mut().is_some_and(Word::take)
     }
 
     /// Empties the queue of errors: as long as there is one, nobody can wait for a datagram.
     fn read_errors(&mut self) {
-        let Some(Word { peer, is_unreachable, control }) = &mut self.word else { return };
-        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-        for _ in 0..PASSED_OVER {
-            // What was sent comes with it, and is of no interest.
-            let read = recvmsg::<SockaddrStorage>(self.inner.as_raw_fd(), &mut [], Some(control), flags);
-            let Ok(message) = read else { return };
-            let to = message.address.as_ref().and_then(address_of);
-            if to.is_some_and(|to| (to.ip(), to.port()) == (peer.ip(), peer.port())) {
-                *is_unreachable |= message.cmsgs().is_ok_and(|mut all| all.any(|control| is_unreachability(&control)));
-            }
+        if let Some(word) = &mut self.word {
+            word.read(&self.inner);
         }
     }
 
@@ -409,27 +385,6 @@ pub(crate) fn control_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec, u32)
 }
 
-/// Room for the kernel's remarks to an error: what it is, who said so, and when it came.
-fn error_buffer() -> Vec<u8> {
-    cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
-}
-
-/// Whether ICMP says that a destination cannot be reached (RFC 792; RFC 4443, Sec. 3.1). That a packet is too big is another
-/// thing.
-const fn is_unreachability(control: &ControlMessageOwned) -> bool {
-    const UNREACHABLE: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP, 3);
-    const UNREACHABLE_6: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP6, 1);
-    const FRAGMENTATION_NEEDED: u8 = 4;
-    let (ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _)) = control else {
-        return false;
-    };
-    match (error.ee_origin, error.ee_type) {
-        UNREACHABLE => error.ee_code != FRAGMENTATION_NEEDED,
-        UNREACHABLE_6 => true,
-        _ => false,
-    }
-}
-
 /// Reads one message and its kernel timestamp; where that is missing, it arrives now.
 pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clock: &Clock) -> Result<Message, Errno> {
     let mut parts = [IoSliceMut::new(buffer)];
@@ -454,24 +409,6 @@ pub(crate) fn wait_readable(waiting: &mut [PollFd<'_>], clock: &Clock, until: Ti
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(errno) => Err(NetError::Wait { sockets: waiting.len(), source: errno.into() }),
     }
-}
-
-/// What ICMP had to say of an earlier datagram (RFC 1122, Sec. 4.1.3.3), in all the forms that Linux gives it.
-fn is_word_from_the_path(errno: Errno) -> bool {
-    matches!(
-        errno,
-        Errno::ECONNREFUSED
-            | Errno::EHOSTUNREACH
-            | Errno::ENETUNREACH
-            | Errno::EHOSTDOWN
-            | Errno::ENETDOWN
-            | Errno::ENONET
-            | Errno::ENOPROTOOPT
-            | Errno::EOPNOTSUPP
-            | Errno::EPROTO
-            | Errno::EACCES
-            | Errno::EMSGSIZE
-    )
 }
 
 /// The interface is down or gone, its address is, or no route leads over it.
@@ -511,10 +448,6 @@ pub(crate) fn every_errno() -> impl Iterator<Item = Errno> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv6Addr;
-
-    use equipoise::units::Span;
-
     use super::*;
 
     /// If it fails, a firewall, a null route or a full queue ends whoever sends.
@@ -533,48 +466,6 @@ mod tests {
         socket.kernel_says = None;
         assert_eq!(socket.send_to(peer, b"head", 10).unwrap(), Sent::Taken);
         assert!(socket.refusal().is_none());
-    }
-
-    /// If it fails, a sender whose receiver is gone is told nothing of it, or takes a whole processor to hear it again and again,
-    /// or loses datagrams that the kernel would have sent.
-    #[test]
-    fn an_unreachable_peer_is_told_once_and_leaves_nothing_to_wake_for() {
-        let clock = Clock::new();
-        for ip in [Ipv4Addr::LOCALHOST.into(), IpAddr::from(Ipv6Addr::LOCALHOST)] {
-            // A host without IPv6 has nothing to say about it.
-            let Ok(mut socket) = Socket::bind((ip, 0).into(), &clock) else { continue };
-            let [gone, other] = [(); 2].map(|()| Socket::bind((ip, 0).into(), &clock).unwrap()).map(|it| it.address());
-            socket.listen_for_errors(gone);
-            let mut told_of = |peer| {
-                for _ in 0..3 {
-                    assert_eq!(socket.send_to(peer, b"nobody takes it", 0).unwrap(), Sent::Taken);
-                }
-                let soon = clock.now() + Span::from_secs(10);
-                assert_eq!(wait_any(std::iter::once(socket.as_fd()), &clock, soon).unwrap(), 1, "there is an error");
-                assert!(socket.recv(&mut [0; 100]).unwrap().is_none());
-                let told = [socket.take_unreachable(), socket.take_unreachable()];
-                let until = clock.now() + Span::from_millis(20);
-                assert_eq!(wait_any(std::iter::once(socket.as_fd()), &clock, until).unwrap(), 0, "it was read");
-                told
-            };
-            assert_eq!(told_of(gone), [true, false], "{ip}");
-            assert_eq!(told_of(other), [false; 2], "{ip}: this is not the peer");
-        }
-    }
-
-    #[test]
-    fn that_a_packet_is_too_big_does_not_make_a_host_unreachable() {
-        let error = |ee_origin, ee_type, ee_code| {
-            let error =
-                libc::sock_extended_err { ee_errno: 0, ee_origin, ee_type, ee_code, ee_pad: 0, ee_info: 0, ee_data: 0 };
-            is_unreachability(&ControlMessageOwned::Ipv4RecvErr(error, None))
-        };
-        // Network, host, port; fragmentation needed; time exceeded.
-        assert_eq!([error(2, 3, 0), error(2, 3, 1), error(2, 3, 3)], [true; 3]);
-        assert_eq!([error(2, 3, 4), error(2, 11, 0)], [false; 2]);
-        // No route, port; packet too big. The host's own word is none of the network's.
-        assert_eq!([error(3, 1, 0), error(3, 1, 4)], [true; 2]);
-        assert_eq!([error(3, 2, 0), error(1, 3, 3)], [false; 2]);
     }
 
     #[test]

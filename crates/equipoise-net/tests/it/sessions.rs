@@ -252,10 +252,49 @@ fn forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     assert!(finished.stats.foreign >= refused as u64);
 }
 
-/// Passes datagrams between whoever sends to `front` and a server, until it is told to stop; then `front` is closed.
+/// Two packets with one nonce give away both, and the key that authenticates: who sees them forges what he likes. If it fails, an
+/// encoder that is started anew is enough.
+#[test]
+fn a_program_that_repeats_its_numbers_makes_no_two_packets_of_one_nonce() {
+    const SSRC: u32 = 0x0102_0304;
+    let (server, book) = server(Some(key(SECRET)), |_| {});
+    let [front, back] = [(); 2].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket"));
+    let peer = front.local_addr().expect("bound");
+    back.connect(server.address()).expect("an address");
+    let relay = Relay::start(front, back);
+    let config = SendConfig { payload: Payload::Rtp, ssrc: Some(SSRC), ..stream(peer, Some(key(SECRET))) };
+    let (running, payloads) = send(socket(), &config, cbr(4), quiet).expect("an open session");
+    let payloads = payloads.expect("there is a payload");
+    let packet = |number: u16, content: u8| {
+        let head =
+            [&[0x80, 96][..], &number.to_be_bytes(), &u32::from(number).to_be_bytes(), &SSRC.to_be_bytes()].concat();
+        [head, vec![content; 100]].concat()
+    };
+    // Fifty packets, ten of their numbers again with other content, and a program that begins anew far off.
+    let given: Vec<_> = (1000..1050).map(|number| (number, 1)).chain((1040..1060).map(|number| (number, 2))).collect();
+    for (number, content) in given.into_iter().chain((40_000..40_050).map(|number| (number, 3))) {
+        payloads.push(&packet(number, content)).expect("open");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    drop(payloads);
+    running.join().expect("it ends by itself");
+    book.wait("the end", |seen| !seen.ended.is_empty());
+    let seen = relay.close();
+    let media: Vec<_> = seen.iter().filter(|datagram| datagram[0] == 0x80 && datagram[1] & 0x7F == 96).collect();
+    let nonces: std::collections::BTreeSet<_> = media.iter().map(|datagram| &datagram[2..4]).collect();
+    assert_eq!((media.len(), nonces.len()), (110, 110), "as many numbers as packets, of 120 that were given");
+    let arrived = &book.read().payload[&0];
+    let expected = (1000..1050).map(|number| packet(number, 1)).chain((1050..1060).map(|number| packet(number, 2)));
+    assert!(
+        *arrived == expected.chain((40_000..40_050).map(|number| packet(number, 3))).flatten().collect::<Vec<u8>>()
+    );
+}
+
+/// Passes datagrams between whoever sends to `front` and a server, until it is told to stop; then `front` is closed. It keeps a copy of
+/// what is sent.
 struct Relay {
     stop: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<()>,
+    thread: std::thread::JoinHandle<Vec<Vec<u8>>>,
 }
 
 impl Relay {
@@ -263,7 +302,7 @@ impl Relay {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
-            let (mut sender, mut buffer) = (None, [0; 2000]);
+            let (mut sender, mut buffer, mut seen) = (None, [0; 2000], Vec::new());
             for socket in [&front, &back] {
                 socket.set_nonblocking(true).expect("a socket can");
             }
@@ -271,19 +310,22 @@ impl Relay {
                 while let Ok((length, from)) = front.recv_from(&mut buffer) {
                     sender = Some(from);
                     back.send(&buffer[..length]).expect("sent");
+                    seen.push(buffer[..length].to_vec());
                 }
                 while let (Ok(length), Some(sender)) = (back.recv(&mut buffer), sender) {
                     front.send_to(&buffer[..length], sender).expect("sent");
                 }
                 std::thread::sleep(Duration::from_micros(500));
             }
+            seen
         });
         Self { stop, thread }
     }
 
-    fn close(self) {
+    /// Ends it. Gives what was sent.
+    fn close(self) -> Vec<Vec<u8>> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().expect("no panic");
+        self.thread.join().expect("no panic")
     }
 }
 

@@ -1,0 +1,144 @@
+//! What ICMP says of datagrams that a socket has sent.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+
+use crate::socket::{PASSED_OVER, address_of};
+
+/// What is said of datagrams to a peer.
+#[derive(Debug)]
+pub(crate) struct Word {
+    peer: SocketAddr,
+    is_unreachable: bool,
+    control: Vec<u8>,
+}
+
+impl Word {
+    /// Listens from now on at a socket to what is said of `peer`.
+    pub(crate) fn about(peer: SocketAddr, socket: &UdpSocket) -> Self {
+        // Refinements: without them silence says the same, later. An IPv6 socket may send over IPv4.
+        let _ = setsockopt(socket, sockopt::Ipv4RecvErr, &true);
+        if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
+            let _ = setsockopt(socket, sockopt::Ipv6RecvErr, &true);
+        }
+        Self { peer, is_unreachable: false, control: error_buffer() }
+    }
+
+    /// Whether it was said since this was asked last that the peer's port, host or network is unreachable.
+    pub(crate) const fn take(&mut self) -> bool {
+        std::mem::replace(&mut self.is_unreachable, false)
+    }
+
+    /// Empties the socket's queue of errors.
+    pub(crate) fn read(&mut self, socket: &UdpSocket) {
+        let Self { peer, is_unreachable, control } = self;
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        for _ in 0..PASSED_OVER {
+            // What was sent comes with it, and is of no interest.
+            let read = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut [], Some(control), flags);
+            let Ok(message) = read else { return };
+            let to = message.address.as_ref().and_then(address_of);
+            if to.is_some_and(|to| (to.ip(), to.port()) == (peer.ip(), peer.port())) {
+                *is_unreachable |= message.cmsgs().is_ok_and(|mut all| all.any(|control| is_unreachability(&control)));
+            }
+        }
+    }
+}
+
+/// Room for the kernel's remarks to an error: what it is, who said so, and when it came.
+fn error_buffer() -> Vec<u8> {
+    cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
+}
+
+/// Whether ICMP says that a destination cannot be reached (RFC 792; RFC 4443, Sec. 3.1). That a packet is too big is another
+/// thing.
+const fn is_unreachability(control: &ControlMessageOwned) -> bool {
+    const UNREACHABLE: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP, 3);
+    const UNREACHABLE_6: (u8, u8) = (libc::SO_EE_ORIGIN_ICMP6, 1);
+    const FRAGMENTATION_NEEDED: u8 = 4;
+    let (ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _)) = control else {
+        return false;
+    };
+    match (error.ee_origin, error.ee_type) {
+        UNREACHABLE => error.ee_code != FRAGMENTATION_NEEDED,
+        UNREACHABLE_6 => true,
+        _ => false,
+    }
+}
+
+/// What ICMP had to say of an earlier datagram (RFC 1122, Sec. 4.1.3.3), in all the forms that Linux gives it.
+pub(crate) fn is_word_from_the_path(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::ECONNREFUSED
+            | Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            | Errno::EHOSTDOWN
+            | Errno::ENETDOWN
+            | Errno::ENONET
+            | Errno::ENOPROTOOPT
+            | Errno::EOPNOTSUPP
+            | Errno::EPROTO
+            | Errno::EACCES
+            | Errno::EMSGSIZE
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    use equipoise::units::Span;
+
+    use super::*;
+    use crate::socket::{Sent, wait_any};
+    use crate::{Clock, Socket};
+
+    /// If it fails, a sender whose receiver is gone is told nothing of it, or takes a whole processor to hear it again and again,
+    /// or loses datagrams that the kernel would have sent.
+    #[test]
+    fn an_unreachable_peer_is_told_once_and_leaves_nothing_to_wake_for() {
+        let clock = Clock::new();
+        for ip in [Ipv4Addr::LOCALHOST.into(), IpAddr::from(Ipv6Addr::LOCALHOST)] {
+            // A host without IPv6 has nothing to say about it.
+            let Ok(mut socket) = Socket::bind((ip, 0).into(), &clock) else { continue };
+            let [gone, other] = [(); 2].map(|()| Socket::bind((ip, 0).into(), &clock).unwrap()).map(|it| it.address());
+            socket.listen_for_errors(gone);
+            let mut told_of = |peer| {
+                for _ in 0..3 {
+                    assert_eq!(socket.send_to(peer, b"nobody takes it", 0).unwrap(), Sent::Taken);
+                }
+                let soon = clock.now() + Span::from_secs(10);
+                assert_eq!(wait_any(std::iter::once(socket.as_fd()), &clock, soon).unwrap(), 1, "there is an error");
+                assert!(socket.recv(&mut [0; 100]).unwrap().is_none());
+                let told = [socket.take_unreachable(), socket.take_unreachable()];
+                let until = clock.now() + Span::from_millis(20);
+                assert_eq!(wait_any(std::iter::once(socket.as_fd()), &clock, until).unwrap(), 0, "it was read");
+                told
+            };
+            assert_eq!(told_of(gone), [true, false], "{ip}");
+            assert_eq!(told_of(other), [false; 2], "{ip}: this is not the peer");
+        }
+    }
+
+    #[test]
+    fn that_a_packet_is_too_big_does_not_make_a_host_unreachable() {
+        let error = |ee_origin, ee_type, ee_code| {
+            let error =
+                libc::sock_extended_err { ee_errno: 0, ee_origin, ee_type, ee_code, ee_pad: 0, ee_info: 0, ee_data: 0 };
+            is_unreachability(&ControlMessageOwned::Ipv4RecvErr(error, None))
+        };
+        // Network, host, port; fragmentation needed; time exceeded.
+        assert_eq!([error(2, 3, 0), error(2, 3, 1), error(2, 3, 3)], [true; 3]);
+        assert_eq!([error(2, 3, 4), error(2, 11, 0)], [false; 2]);
+        // No route, port; packet too big. The host's own word is none of the network's.
+        assert_eq!([error(3, 1, 0), error(3, 1, 4)], [true; 2]);
+        assert_eq!([error(3, 2, 0), error(1, 3, 3)], [false; 2]);
+    }
+}
