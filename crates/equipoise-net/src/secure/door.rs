@@ -7,6 +7,7 @@
 //!     Open(number, cookie) + ClientHello ────▶          address and shared key are proved: a handshake begins
 //!                    ◀── Down + ServerHello ... Finished
 //!     Up + Certificate ... Finished ─────────▶          both have the session's keys
+//!                    ◀── Accept, by these keys          and know it: media may come
 //! ```
 
 use std::collections::VecDeque;
@@ -41,8 +42,8 @@ struct Half {
     began: Time,
     /// The source of the reports to be.
     reports: u32,
-    /// Its session has keys.
-    is_done: bool,
+    /// Its session has keys, which this says: as often as it is asked.
+    accept: Option<Vec<u8>>,
 }
 
 /// What is known of the session of a source.
@@ -181,7 +182,7 @@ impl Door {
         }
         match known {
             None => {
-                let others = |half: &&Half| !half.is_done && half.open.number != open.number;
+                let others = |half: &&Half| half.accept.is_none() && half.open.number != open.number;
                 (self.half.iter().filter(others).count() >= room).then_some(Refusal::Full)
             }
             // The sender has not heard of us for a while. Who has the key and another certificate is somebody else.
@@ -202,14 +203,21 @@ impl Door {
         }
         let reports = known.map_or_else(|| u32::from_be_bytes(random()), |known| known.reports);
         let association = Association::new(Role::Receiver, &self.identity, now);
-        self.half.push(Half { open, from, association, began: now, reports, is_done: false });
+        self.half.push(Half { open, from, association, began: now, reports, accept: None });
         self.half.len() - 1
     }
 
     fn on_records(&mut self, now: Time, at: usize, records: &[u8]) -> Visit {
         let Some(half) = self.half.get_mut(at) else { return Visit::Nobody };
-        half.association.handle(now, records);
-        self.drive(at)
+        if !records.is_empty() {
+            half.association.handle(now, records);
+        }
+        let visit = self.drive(at);
+        // It may have been lost before.
+        if let Some(Half { from, accept: Some(accept), .. }) = self.half.get(at) {
+            self.outbox.push_back((*from, accept.clone()));
+        }
+        visit
     }
 
     /// Lets a handshake do what it wants.
@@ -226,7 +234,8 @@ impl Door {
                     outbox.push_back((half.from, down.encode(key.as_ref().map(Key::handshake))));
                 }
                 Step::Done(peer, keys) if peer == half.open.fingerprint => {
-                    half.is_done = true;
+                    let accept = Message::Accept { number: half.open.number, ssrc: half.reports };
+                    half.accept = Some(accept.encode(Some(&keys.join())));
                     visit = Visit::Opened { open: half.open, from: half.from, reports: half.reports, keys };
                 }
                 Step::Done(..) => is_wrong = true,

@@ -56,8 +56,22 @@ pub(crate) struct Hints {
 
 enum State {
     Asking,
+    /// There are keys; whether the receiver has them, too, is not known yet.
+    Agreed(Agreed),
     /// Open, with the key by which further paths join, where there are keys.
     Open(Option<hmac::Key>),
+}
+
+/// Keys that the receiver has not been heard by.
+struct Agreed {
+    keys: Keys,
+    join: hmac::Key,
+    ssrc: u32,
+    path: PathId,
+    /// When it is asked for a word by them once more, and until when.
+    next: Time,
+    pause: Span,
+    until: Time,
 }
 
 /// Where a path stands.
@@ -89,6 +103,8 @@ pub(crate) enum Told {
 const FIRST_PAUSE: Span = Span::from_millis(100);
 /// The longest.
 const LONGEST_PAUSE: Span = Span::from_secs(1);
+/// How long a word by the new keys is waited for.
+const AGREED_FOR: Span = Span::from_secs(5);
 
 impl Asking {
     const fn new(next: Time) -> Self {
@@ -165,7 +181,7 @@ impl Opening {
             // Only who has seen the question knows its number.
             Message::Retry { number, cookie } if number == self.number && is_peer => self.on_retry(now, path, cookie),
             Message::Accept { number, ssrc } if number == self.number => {
-                return self.on_accept(path, is_peer, ssrc, datagram);
+                return self.on_accept(now, path, is_peer, ssrc, datagram);
             }
             Message::Refuse { number, reason } if number == self.number => {
                 if has_code || (key.is_none() && is_peer) {
@@ -178,7 +194,7 @@ impl Opening {
                 *carries = path;
                 self.receiver = Some((ssrc, fingerprint));
                 association.handle(now, records);
-                return self.drive(now);
+                self.drive(now);
             }
             _ => {}
         }
@@ -197,12 +213,22 @@ impl Opening {
         }
     }
 
-    fn on_accept(&mut self, path: PathId, is_peer: bool, ssrc: u32, datagram: &[u8]) -> Told {
+    fn on_accept(&mut self, now: Time, path: PathId, is_peer: bool, ssrc: u32, datagram: &[u8]) -> Told {
         let is_right = match &self.state {
-            State::Open(Some(join)) => is_authentic(datagram, join),
+            State::Open(Some(join)) | State::Agreed(Agreed { join, .. }) => is_authentic(datagram, join),
             State::Open(None) | State::Asking => self.asked.key.is_none() && is_peer,
         };
-        if !is_right || !self.is_asking(path) {
+        if !is_right {
+            return Told::Nothing;
+        }
+        if let State::Agreed(Agreed { keys, join, ssrc, path, .. }) = &self.state {
+            let (path, told) = (*path, Told::Opened { path: *path, ssrc: *ssrc, keys: Some(keys.clone()) });
+            self.state = State::Open(Some(join.clone()));
+            self.asking.retain(|(asking, _)| *asking != path);
+            self.asking.iter_mut().for_each(|(_, asking)| asking.next = now);
+            return told;
+        }
+        if !self.is_asking(path) {
             return Told::Nothing;
         }
         self.asking.retain(|(asking, _)| *asking != path);
@@ -224,7 +250,7 @@ impl Opening {
                 self.drive(now);
             }
             // Records leave by the handshake's own timers, and the others wait for its end.
-            (State::Asking, Some(_)) if has_cookie => {}
+            (State::Asking | State::Agreed(_), Some(_)) if has_cookie => {}
             _ => self.say_open(path, &[]),
         }
     }
@@ -236,7 +262,7 @@ impl Opening {
         let Asked { key, ssrc, payload, several } = &self.asked;
         let (join, joins) = match &self.state {
             State::Open(join) => (join.as_ref(), true),
-            State::Asking => (None, false),
+            State::Asking | State::Agreed(_) => (None, false),
         };
         let open = Open {
             number: self.number,
@@ -254,9 +280,8 @@ impl Opening {
     }
 
     /// Lets the handshake do what it wants.
-    fn drive(&mut self, now: Time) -> Told {
-        let Some((mut association, path)) = self.handshake.take() else { return Told::Nothing };
-        let mut told = Told::Nothing;
+    fn drive(&mut self, now: Time) {
+        let Some((mut association, path)) = self.handshake.take() else { return };
         while let Some(step) = association.poll() {
             match step {
                 // Until the receiver has answered one, they have to open its door.
@@ -270,30 +295,27 @@ impl Opening {
                 }
                 Step::Done(peer, keys) => match self.receiver {
                     Some((ssrc, fingerprint)) if fingerprint == peer => {
-                        self.state = State::Open(Some(keys.join()));
-                        self.asking.retain(|(asking, _)| *asking != path);
-                        self.asking.iter_mut().for_each(|(_, asking)| asking.next = now);
-                        told = Told::Opened { path, ssrc, keys: Some(keys) };
+                        let (join, next, until) = (keys.join(), now + FIRST_PAUSE, now + AGREED_FOR);
+                        self.state = State::Agreed(Agreed { keys, join, ssrc, path, next, pause: FIRST_PAUSE, until });
                     }
                     // Whoever has the shared key has not said that this certificate is its own.
                     _ => return self.begin_anew(now),
                 },
             }
         }
-        if association.has_failed() {
-            return if self.is_open() { told } else { self.begin_anew(now) };
+        if !association.has_failed() {
+            self.handshake = Some((association, path));
+        } else if matches!(self.state, State::Asking) {
+            self.begin_anew(now);
         }
-        self.handshake = Some((association, path));
-        told
     }
 
     /// The attempt has failed; another one follows after a pause.
-    fn begin_anew(&mut self, now: Time) -> Told {
-        (self.number, self.receiver) = (random(), None);
+    fn begin_anew(&mut self, now: Time) {
+        (self.number, self.receiver, self.state, self.handshake) = (random(), None, State::Asking, None);
         for (_, asking) in &mut self.asking {
             *asking = Asking::new(now + LONGEST_PAUSE);
         }
-        Told::Nothing
     }
 
     /// Does what is due.
@@ -308,15 +330,31 @@ impl Opening {
         }
         if let Some((association, _)) = self.handshake.as_mut().filter(|(association, _)| association.wake() <= now) {
             association.on_timer(now);
-            // A timer ends no handshake but by failure.
             self.drive(now);
+        }
+        self.ask_for_word(now);
+    }
+
+    /// Asks for a word by the new keys, where that is due: it may have been lost.
+    fn ask_for_word(&mut self, now: Time) {
+        let State::Agreed(agreed) = &mut self.state else { return };
+        if now >= agreed.until {
+            return self.begin_anew(now);
+        }
+        if now >= agreed.next {
+            agreed.next = now + agreed.pause;
+            agreed.pause = (agreed.pause * 2).min(LONGEST_PAUSE);
+            let up = Message::Up { number: self.number, records: &[] };
+            let code = self.asked.key.as_ref().map(Key::handshake);
+            self.outbox.push_back((agreed.path, up.encode(code)));
         }
     }
 
     /// When [`on_timer`](Self::on_timer) wants to be called.
     pub(crate) fn wake(&self) -> Option<Time> {
         let handshake = self.handshake.iter().map(|(association, _)| association.wake());
-        self.asking.iter().map(|(_, asking)| asking.next).chain(handshake).min()
+        let word = if let State::Agreed(agreed) = &self.state { Some(agreed.next.min(agreed.until)) } else { None };
+        self.asking.iter().map(|(_, asking)| asking.next).chain(handshake).chain(word).min()
     }
 
     /// The next message to send, and on which path.

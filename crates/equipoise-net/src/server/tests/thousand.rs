@@ -51,7 +51,7 @@ struct Crowd {
 
 impl Crowd {
     /// Opens a session. Gives why the server does not want it.
-    fn open(&mut self, ssrc: u32) -> Result<(u32, u32, Keys), Refusal> {
+    fn open(&mut self, ssrc: u32) -> Result<(u32, u32, Protection), Refusal> {
         let asked = Asked { key: Some(self.key.clone()), ssrc, payload: Payload::Generated, several: false };
         let (mut opening, mut buffer) = (Opening::new(asked), [0; 2048]);
         opening.ask_for_session(self.clock.now(), std::iter::once(PathId(0)));
@@ -67,7 +67,12 @@ impl Crowd {
                     while let Some((_, message)) = opening.poll() {
                         self.socket.send(&message).expect("sent");
                     }
-                    return Ok((ssrc, reports, keys.expect("it has a key")));
+                    let mut protection = Protection::new(&keys.expect("it has a key"), Role::Sender);
+                    // A session without a packet is given up soon, and the last one opens seconds after the first.
+                    let packet = [&[0x80, 96, 0, 0, 0, 0, 0, 0][..], &ssrc.to_be_bytes()].concat();
+                    assert!(protection.protect(&packet, &mut self.wire));
+                    self.socket.send(&self.wire).expect("sent");
+                    return Ok((ssrc, reports, protection));
                 }
                 Told::Refused(reason) => return Err(reason),
                 Told::Nothing | Told::Joined(_) => {}
@@ -76,8 +81,7 @@ impl Crowd {
     }
 
     /// Begins to send in a session that is open.
-    fn begin(&mut self, (ssrc, reports, keys): &(u32, u32, Keys)) {
-        let (ssrc, reports) = (*ssrc, *reports);
+    fn begin(&mut self, (ssrc, reports, protection): (u32, u32, Protection)) {
         // They begin spread over a packet's time.
         let start = self.clock.now() + Span::from_micros(i64::from(ssrc) * 100);
         let stream = StreamConfig {
@@ -91,7 +95,7 @@ impl Crowd {
         let sender = Sender::new(config, Box::new(Cbr::new(RATE))).expect("a valid configuration");
         self.by_receiver.insert(reports, self.peers.len());
         self.wakes.push(Reverse((start, self.peers.len())));
-        self.peers.push(Peer { sender, protection: Protection::new(keys, Role::Sender), reports: 0, sent: 0 });
+        self.peers.push(Peer { sender, protection, reports: 0, sent: 0 });
     }
 
     fn run_until(&mut self, end: Time) {
@@ -190,7 +194,7 @@ fn a_thousand_encrypted_sessions_are_served_and_the_next_is_refused() {
         processor_time("server") - busy_opening
     );
     assert_eq!(crowd.open(SESSIONS + 1).err(), Some(Refusal::Full));
-    for session in &opened {
+    for session in opened {
         crowd.begin(session);
     }
     crowd.socket.set_nonblocking(true).expect("a socket can");
