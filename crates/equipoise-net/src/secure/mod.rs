@@ -11,6 +11,7 @@ mod key;
 pub(crate) mod message;
 pub(crate) mod opening;
 pub(crate) mod protection;
+mod replay;
 #[cfg(test)]
 mod tests;
 
