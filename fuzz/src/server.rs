@@ -38,6 +38,10 @@ fn places() -> [SocketAddr; 6] {
     ]
 }
 
+/// A message of an opening, before what it carries, and the code behind that.
+const MESSAGE: usize = 80;
+const CODE: usize = 16;
+
 /// A peer that lies as it likes.
 struct Peer {
     bench: ServerBench,
@@ -91,7 +95,21 @@ impl Peer {
                 self.say_protected(&[&head.concat(), noise].concat());
                 return left;
             }
-            208..=223 => self.bench.refuse_with(argument),
+            208..=215 => self.bench.refuse_with(argument),
+            216..=223 => {
+                // Somebody has the key, and no sense.
+                let mut senseless = self.last.clone();
+                if operation & 1 == 0 {
+                    senseless.truncate(MESSAGE);
+                    senseless.extend_from_slice(noise);
+                    senseless.extend_from_slice(&[0; CODE]);
+                } else if let (Some(byte), Some(change)) = (senseless.get_mut(usize::from(argument)), after.first()) {
+                    *byte ^= change;
+                }
+                self.bench.sign(&mut senseless);
+                self.say(senseless);
+                return if operation & 1 == 0 { left } else { after };
+            }
             _ => self.from = places()[usize::from(argument) % places().len()],
         }
         after

@@ -75,8 +75,10 @@ pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
         println!("\n== {name}");
         let start = Instant::now();
         let result = part.run(workspace).unwrap_or_else(|error| {
+            // What went wrong may name places of this machine, which say nothing in a book.
+            eprintln!("{name}: {error}");
             failed.push(name.clone());
-            format!("**failed**: {error}")
+            "**failed**".to_owned()
         });
         println!("{name}: {result}");
         enter(workspace, &name, &[&result, &in_words(start.elapsed()), &date, &commit])?;

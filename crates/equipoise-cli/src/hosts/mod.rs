@@ -9,12 +9,13 @@ pub(crate) mod send;
 mod writer;
 
 use std::env;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use equipoise_net::Key;
+use tempfile::NamedTempFile;
 
 use self::args::{Ends, Keygen};
 use crate::error::{CliError, RealError};
@@ -64,10 +65,15 @@ fn write_key(path: &Path, force: bool) -> io::Result<()> {
     if path.as_os_str() == "-" {
         return writeln!(io::stdout(), "{}", *text);
     }
-    let mut file =
-        OpenOptions::new().write(true).create_new(!force).create(force).truncate(force).mode(0o600).open(path)?;
-    // One that was there before has the rights that it had.
-    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Beside it, and then in its place: where the disk is full, the key that was there before is still there. Mode 0600.
+    let mut file = NamedTempFile::new_in(folder)?;
     writeln!(file, "{}", *text)?;
-    file.sync_all()
+    file.as_file().sync_all()?;
+    if force {
+        file.persist(path)?
+    } else {
+        file.persist_noclobber(path)?
+    };
+    Ok(())
 }

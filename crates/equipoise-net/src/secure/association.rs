@@ -2,6 +2,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant as StdInstant};
 
 use dimpl::{Config, Dtls, Output, SrtpProfile};
+use equipoise::units::Span;
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac;
 use zeroize::Zeroizing;
@@ -58,8 +59,11 @@ impl Keys {
 /// One end of a DTLS 1.3 handshake (RFC 9147), in the caller's time. It is over with its keys: packets are SRTP's.
 pub(crate) struct Association {
     dtls: Dtls,
-    /// Two names of one moment: the library tells time by the system's.
-    began: (Time, StdInstant),
+    began: Time,
+    /// The last time that was told, and what the library took it for.
+    clock: (Time, StdInstant),
+    /// When the library wants to be called, in its time, and when it is.
+    alarm: StdInstant,
     wake: Time,
     buffer: Vec<u8>,
     peer: Option<Fingerprint>,
@@ -78,11 +82,15 @@ pub(crate) enum Step<'a> {
 
 /// Bytes of a record at the most: with what carries it and headers of IPv6 below 1280.
 const LARGEST: usize = 1120;
-/// A flight is sent again after so long, and then after twice as long each time. Ours: a third of all packets may be lost.
+/// A flight is sent again after so long, and then after twice as long each time, but never longer than this. Ours: a third of all
+/// packets may be lost, and somebody waits to be heard. A flight is one datagram, so no path suffers.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const RETRIES: usize = 10;
+const LONGEST_PAUSE: Span = Span::from_millis(400);
+const RETRIES: usize = 30;
 /// After so long a handshake has failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Span = Span::from_secs(10);
+/// Patience of the library, whose pauses grow without our bound: by them it would be over long before.
+const WITHOUT_END: Duration = Duration::from_hours(24);
 
 /// The library tests its ciphers whenever a configuration is made, which takes milliseconds: once in a process.
 fn config() -> Arc<Config> {
@@ -91,7 +99,7 @@ fn config() -> Arc<Config> {
         let builder = Config::builder().mtu(LARGEST).require_client_certificate(true);
         // Addresses are proved before an association is made.
         let builder = builder.use_server_cookie(false).flight_start_rto(FIRST_PAUSE).flight_retries(RETRIES);
-        let config = builder.handshake_timeout(PATIENCE).build();
+        let config = builder.handshake_timeout(WITHOUT_END).build();
         Arc::new(config.unwrap_or_else(|error| unreachable!("a configuration without a wish: {error}")))
     };
     CONFIG.get_or_init(made).clone()
@@ -105,7 +113,9 @@ impl Association {
         dtls.set_active(role == Role::Sender);
         let mut association = Self {
             dtls,
-            began: (now, std),
+            began: now,
+            clock: (now, std),
+            alarm: std,
             wake: now,
             buffer: vec![0; 2 * LARGEST],
             peer: None,
@@ -124,9 +134,15 @@ impl Association {
 
     /// Does what is due; to be called before anything else at a new time.
     pub(crate) fn on_timer(&mut self, now: Time) {
-        let passed = u64::try_from((now - self.began.0).as_nanos()).unwrap_or(0);
-        let now = self.began.1 + Duration::from_nanos(passed);
-        self.has_failed = self.has_failed || self.dtls.handle_timeout(now).is_err();
+        let passed = u64::try_from((now - self.clock.0).as_nanos()).unwrap_or(0);
+        let mut std = self.clock.1 + Duration::from_nanos(passed);
+        if now >= self.wake {
+            // The library's time leaps over what is left of a pause that is too long.
+            std = std.max(self.alarm);
+        }
+        self.clock = (now, std);
+        let is_over = now - self.began >= PATIENCE;
+        self.has_failed = self.has_failed || is_over || self.dtls.handle_timeout(std).is_err();
     }
 
     /// The next thing to do, until there is none.
@@ -145,9 +161,7 @@ impl Association {
                     continue;
                 }
                 Output::Timeout(at) => {
-                    let later = at.saturating_duration_since(self.began.1);
-                    let later = i64::try_from(later.as_nanos()).unwrap_or(i64::MAX);
-                    self.wake = self.began.0 + equipoise::units::Span::from_nanos(later);
+                    self.set_alarm(at);
                     return None;
                 }
                 Output::PeerCert(certificate) => {
@@ -173,6 +187,16 @@ impl Association {
                 (Some(peer), Some(keys)) => return Some(Step::Done(peer, keys)),
                 _ => self.has_failed = true,
             }
+        }
+    }
+
+    fn set_alarm(&mut self, at: StdInstant) {
+        // What comes in between makes no pause longer.
+        if at != self.alarm {
+            let (now, std) = self.clock;
+            let pause = i64::try_from(at.saturating_duration_since(std).as_nanos()).unwrap_or(i64::MAX);
+            self.alarm = at;
+            self.wake = (now + Span::from_nanos(pause).min(LONGEST_PAUSE)).min(self.began + PATIENCE);
         }
     }
 

@@ -40,9 +40,7 @@ struct Half {
     from: SocketAddr,
     association: Association,
     began: Time,
-    /// The source of the reports to be.
-    reports: u32,
-    /// Its session has keys, which this says: as often as it is asked.
+    /// Its session has keys and is open, which this says: as often as it is asked.
     accept: Option<Vec<u8>>,
 }
 
@@ -56,8 +54,6 @@ pub(crate) struct Known<'a> {
     pub(crate) several: bool,
     /// By which further paths join; `None` without keys.
     pub(crate) join: Option<&'a hmac::Key>,
-    /// The source of its reports.
-    pub(crate) reports: u32,
 }
 
 /// Who has come.
@@ -70,8 +66,8 @@ pub(crate) enum Visit {
     Plain(Open),
     /// A path has shown that it belongs to the session of this source.
     Joins(u32),
-    /// A session has keys.
-    Opened { open: Open, from: SocketAddr, reports: u32, keys: Keys },
+    /// A handshake has ended: there are keys for a session, which is open when it is accepted.
+    Opened { open: Open, from: SocketAddr, keys: Keys },
 }
 
 /// Handshakes at once, and of one source. Ours: an observer can bring recorded openings forward, but only so many pass the cookie.
@@ -165,7 +161,7 @@ impl Door {
             Some(at) => at,
             // Its handshake has served.
             None if known.is_some_and(|known| known.number == open.number) => return Visit::Nobody,
-            None => self.admit(now, from, open, known),
+            None => self.admit(now, from, open),
         };
         if let Some(half) = self.half.get_mut(at) {
             half.from = from;
@@ -193,7 +189,7 @@ impl Door {
     }
 
     /// Begins a handshake, whose place it gives; the oldest makes room for it.
-    fn admit(&mut self, now: Time, from: SocketAddr, open: Open, known: Option<Known<'_>>) -> usize {
+    fn admit(&mut self, now: Time, from: SocketAddr, open: Open) -> usize {
         self.expire(now);
         let is_same = |half: &Half| half.open.ssrc == open.ssrc;
         if self.half.iter().filter(|half| is_same(half)).count() >= MOST_OF_SOURCE {
@@ -201,9 +197,8 @@ impl Door {
         } else if self.half.len() >= MOST {
             self.half.remove(0);
         }
-        let reports = known.map_or_else(|| u32::from_be_bytes(random()), |known| known.reports);
         let association = Association::new(Role::Receiver, &self.identity, now);
-        self.half.push(Half { open, from, association, began: now, reports, accept: None });
+        self.half.push(Half { open, from, association, began: now, accept: None });
         self.half.len() - 1
     }
 
@@ -212,12 +207,11 @@ impl Door {
         if !records.is_empty() {
             half.association.handle(now, records);
         }
-        let visit = self.drive(at);
-        // It may have been lost before.
-        if let Some(Half { from, accept: Some(accept), .. }) = self.half.get(at) {
-            self.outbox.push_back((*from, accept.clone()));
+        if let Some(accept) = &half.accept {
+            // It may have been lost before.
+            self.outbox.push_back((half.from, accept.clone()));
         }
-        visit
+        self.drive(at)
     }
 
     /// Lets a handshake do what it wants.
@@ -230,13 +224,11 @@ impl Door {
             match step {
                 Step::Carry(records) => {
                     let fingerprint = *identity.fingerprint();
-                    let down = Message::Down { number: half.open.number, ssrc: half.reports, fingerprint, records };
+                    let down = Message::Down { number: half.open.number, fingerprint, records };
                     outbox.push_back((half.from, down.encode(key.as_ref().map(Key::handshake))));
                 }
                 Step::Done(peer, keys) if peer == half.open.fingerprint => {
-                    let accept = Message::Accept { number: half.open.number, ssrc: half.reports };
-                    half.accept = Some(accept.encode(Some(&keys.join())));
-                    visit = Visit::Opened { open: half.open, from: half.from, reports: half.reports, keys };
+                    visit = Visit::Opened { open: half.open, from: half.from, keys };
                 }
                 Step::Done(..) => is_wrong = true,
             }
@@ -247,19 +239,25 @@ impl Door {
         visit
     }
 
-    /// The session of this number has shown that it has its keys: the handshake has served.
+    /// The handshake of this number has served: its session has shown that it has the keys, or is none.
     pub(crate) fn on_proved(&mut self, number: &Nonce) {
         self.half.retain(|half| half.open.number != *number);
     }
 
-    /// A session is open, or a path belongs to one: says so, with its key where it has one.
+    /// A session is open whose reports have the source `ssrc`, or a path belongs to one: says so, with its key where it has one.
     pub(crate) fn accept(&mut self, to: SocketAddr, number: Nonce, ssrc: u32, join: Option<&hmac::Key>) {
-        self.say(to, &Message::Accept { number, ssrc }, join);
+        let accept = Message::Accept { number, ssrc }.encode(join);
+        if let Some(half) = self.half.iter_mut().find(|half| half.open.number == number) {
+            half.accept = Some(accept.clone());
+        }
+        self.outbox.push_back((to, accept));
     }
 
-    /// There is no session without keys.
+    /// There is no session for one who has asked for it as one has to.
     pub(crate) fn refuse(&mut self, to: SocketAddr, number: Nonce, reason: Refusal) {
-        self.say(to, &Message::Refuse { number, reason }, None);
+        self.on_proved(&number);
+        let code = self.key.as_ref().map(|key| key.handshake().clone());
+        self.say(to, &Message::Refuse { number, reason }, code.as_ref());
     }
 
     fn say(&mut self, to: SocketAddr, message: &Message<'_>, code: Option<&hmac::Key>) {

@@ -11,7 +11,6 @@ mod key;
 pub(crate) mod message;
 pub(crate) mod opening;
 pub(crate) mod protection;
-mod replay;
 #[cfg(test)]
 mod tests;
 

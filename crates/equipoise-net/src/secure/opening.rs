@@ -38,8 +38,8 @@ pub(crate) struct Opening {
     asking: Vec<(PathId, Asking)>,
     /// The handshake, until the peer has shown that it has the keys, and the path that carries it.
     handshake: Option<(Association, PathId)>,
-    /// What the receiver says of itself, once it has answered a record.
-    receiver: Option<(u32, Fingerprint)>,
+    /// Of the receiver's certificate, once it has answered a record.
+    receiver: Option<Fingerprint>,
     state: State,
     outbox: VecDeque<(PathId, Vec<u8>)>,
     /// Why there is no session, by words that anybody may have said.
@@ -66,7 +66,6 @@ enum State {
 struct Agreed {
     keys: Keys,
     join: hmac::Key,
-    ssrc: u32,
     path: PathId,
     /// When it is asked for a word by them once more, and until when.
     next: Time,
@@ -102,7 +101,7 @@ pub(crate) enum Told {
 /// The first pause between two tries; each is twice as long as the one before.
 const FIRST_PAUSE: Span = Span::from_millis(100);
 /// The longest.
-const LONGEST_PAUSE: Span = Span::from_secs(1);
+const LONGEST_PAUSE: Span = Span::from_millis(500);
 /// How long a word by the new keys is waited for.
 const AGREED_FOR: Span = Span::from_secs(5);
 
@@ -140,8 +139,8 @@ impl Opening {
         self.asking.push((path, Asking::new(now)));
     }
 
-    /// There is no such path any more.
-    pub(crate) fn forget(&mut self, path: PathId) {
+    /// Nothing is asked on a path any more, nor carried over it.
+    fn forget(&mut self, path: PathId) {
         self.asking.retain(|(asking, _)| *asking != path);
         if self.handshake.as_ref().is_some_and(|(_, carries)| *carries == path) {
             self.handshake = None;
@@ -189,10 +188,10 @@ impl Opening {
                 }
                 self.hints.refusal = Some(reason).filter(|_| is_peer).or(self.hints.refusal);
             }
-            Message::Down { number, ssrc, fingerprint, records } if number == self.number && has_code => {
+            Message::Down { number, fingerprint, records } if number == self.number && has_code => {
                 let Some((association, carries)) = &mut self.handshake else { return Told::Nothing };
                 *carries = path;
-                self.receiver = Some((ssrc, fingerprint));
+                self.receiver = Some(fingerprint);
                 association.handle(now, records);
                 self.drive(now);
             }
@@ -221,8 +220,8 @@ impl Opening {
         if !is_right {
             return Told::Nothing;
         }
-        if let State::Agreed(Agreed { keys, join, ssrc, path, .. }) = &self.state {
-            let (path, told) = (*path, Told::Opened { path: *path, ssrc: *ssrc, keys: Some(keys.clone()) });
+        if let State::Agreed(Agreed { keys, join, path, .. }) = &self.state {
+            let (path, told) = (*path, Told::Opened { path: *path, ssrc, keys: Some(keys.clone()) });
             self.state = State::Open(Some(join.clone()));
             self.asking.retain(|(asking, _)| *asking != path);
             self.asking.iter_mut().for_each(|(_, asking)| asking.next = now);
@@ -294,9 +293,9 @@ impl Opening {
                     self.outbox.push_back((path, up.encode(self.asked.key.as_ref().map(Key::handshake))));
                 }
                 Step::Done(peer, keys) => match self.receiver {
-                    Some((ssrc, fingerprint)) if fingerprint == peer => {
+                    Some(fingerprint) if fingerprint == peer => {
                         let (join, next, until) = (keys.join(), now + FIRST_PAUSE, now + AGREED_FOR);
-                        self.state = State::Agreed(Agreed { keys, join, ssrc, path, next, pause: FIRST_PAUSE, until });
+                        self.state = State::Agreed(Agreed { keys, join, path, next, pause: FIRST_PAUSE, until });
                     }
                     // Whoever has the shared key has not said that this certificate is its own.
                     _ => return self.begin_anew(now),

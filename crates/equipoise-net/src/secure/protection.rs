@@ -1,11 +1,12 @@
+use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise_session::wire::is_rtcp;
 use rtc_crypto::providers::RingCrypto;
+use rtc_shared::replay_detector::{ReplayDetector, SlidingWindowDetector};
 use rtc_srtp::context::Context;
-use rtc_srtp::option::{srtcp_replay_protection, srtp_no_replay_protection};
+use rtc_srtp::option::{ContextOption, srtp_no_replay_protection};
 use rtc_srtp::protection_profile::ProtectionProfile;
 
 use super::Keys;
-use super::replay::Replays;
 
 /// What is done to every datagram of a session.
 pub(crate) enum Protection {
@@ -41,7 +42,8 @@ pub(crate) struct Contexts {
     /// Reports that were protected.
     reports: u32,
     inward: Context,
-    replays: Replays,
+    /// The numbers of media that has come. Ours, as the library's begins where the first packet says, be it forged.
+    window: ReplayWindow,
     /// A packet before it is encrypted.
     plain: Vec<u8>,
 }
@@ -56,7 +58,7 @@ pub(crate) enum Role {
 }
 
 /// Reports that may overtake each other and still be told from replays.
-const REPLAY_WINDOW: usize = 1024;
+const REPLAY_WINDOW: usize = ReplayWindow::LENGTH as usize;
 /// Media packets and reports that may be protected under one key (RFC 3711, Sec. 9.2).
 const MOST_MEDIA: u64 = 1 << 48;
 const MOST_REPORTS: u32 = 1 << 31;
@@ -74,8 +76,7 @@ impl Protection {
     /// The protection of one end of a session by these keys.
     pub(crate) fn new(keys: &Keys, role: Role) -> Self {
         let context = |(key, salt): (&[u8], &[u8])| {
-            // Of media we keep account ourselves: the library's window begins where the first packet says, be it forged.
-            let replay = (srtp_no_replay_protection(), srtcp_replay_protection(REPLAY_WINDOW));
+            let replay = (srtp_no_replay_protection(), reports_come_once());
             let is_short = key.len() == 16;
             let profile = if is_short { ProtectionProfile::AeadAes128Gcm } else { ProtectionProfile::AeadAes256Gcm };
             let context = Context::new(key, salt, profile, Some(replay.0), Some(replay.1), &RingCrypto);
@@ -92,13 +93,9 @@ impl Protection {
             next: 0,
             reports: 0,
             inward,
-            replays: Replays::default(),
+            window: ReplayWindow::default(),
             plain: Vec::new(),
         }))
-    }
-
-    pub(crate) const fn is_none(&self) -> bool {
-        matches!(self, Self::None)
     }
 
     /// Puts the protected form of `datagram` into `out`. False where it cannot be protected, which is not to be sent then.
@@ -130,10 +127,10 @@ impl Protection {
         }
         let Some(&[high, low]) = datagram.get(2..4).and_then(<[u8]>::first_chunk) else { return false };
         let number = u16::from_be_bytes([high, low]);
-        let is_right = contexts.replays.is_new(number)
+        let is_right = contexts.window.novelty(number) == Novelty::New
             && context.decrypt_rtp(datagram).is_ok_and(|sealed| unseal(&sealed, out).is_some());
         if is_right {
-            contexts.replays.mark(number);
+            contexts.window.mark(number);
         }
         is_right
     }
@@ -179,6 +176,12 @@ fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     out.extend_from_slice(after);
     out.extend_from_slice(rest);
     Some(())
+}
+
+/// A window for reports that begins at 0, as their numbers do: `rtc-srtp`'s own begins where the first packet says, be it forged.
+fn reports_come_once() -> ContextOption {
+    let window = || SlidingWindowDetector::new(REPLAY_WINDOW, MOST_REPORTS.into());
+    Box::new(move || -> Box<dyn ReplayDetector> { Box::new(window()) })
 }
 
 /// The source that an RTP or RTCP datagram names in the clear (RFC 3711, Sec. 3.1, 3.4).
@@ -243,6 +246,9 @@ mod tests {
             other.protect(&media(1), &mut wire);
         }
         assert!(!receiver.unprotect(&wire, SSRC, &mut plain), "it is number 19 999 of other keys");
+        (0..20_000).for_each(|_| assert!(other.protect(&report(), &mut wire)));
+        assert!(!receiver.unprotect(&wire, SSRC, &mut plain), "and so is the report");
+        assert!(sender.protect(&report(), &mut wire) && receiver.unprotect(&wire, SSRC, &mut plain));
         for sequence in 0..100 {
             assert!(sender.protect(&media(sequence), &mut wire));
             assert!(receiver.unprotect(&wire, SSRC, &mut plain), "{sequence}");

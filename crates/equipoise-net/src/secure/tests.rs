@@ -45,7 +45,7 @@ struct Live {
 impl Live {
     fn known(&self) -> Known<'_> {
         let Self { number, owner, several, .. } = *self;
-        Known { number, owner, several, join: self.join.as_ref(), reports: 9 }
+        Known { number, owner, several, join: self.join.as_ref() }
     }
 }
 
@@ -112,7 +112,8 @@ impl<F: FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)>> Ends<F> {
         if !is_up {
             match self.opening.handle(now, PathId(path), true, bytes) {
                 Told::Nothing => {}
-                Told::Opened { keys, .. } => {
+                Told::Opened { keys, ssrc, .. } => {
+                    assert_eq!(ssrc, 9);
                     self.sender = Some((now, keys));
                 }
                 Told::Joined(path) => self.joined.push(path.0),
@@ -135,6 +136,7 @@ impl<F: FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)>> Ends<F> {
             Visit::Opened { open, keys, .. } => {
                 let Open { number, fingerprint: owner, several, .. } = open;
                 self.live = Some(Live { number, owner, join: Some(keys.join()), several });
+                self.door.accept(at(PathId(path)), number, 9, Some(&keys.join()));
                 self.receiver = Some((now, Some(keys)));
             }
         }
@@ -196,6 +198,7 @@ fn both_ends_have_the_same_keys_and_know_it_three_round_trips_after_the_first_wo
     let (Some((_, Some(first))), Some((_, Some(second)))) = (&ends.sender, &later.sender) else { panic!("both open") };
     assert_ne!(first.of_role(Role::Sender), second.of_role(Role::Sender));
     assert_ne!(first.of_role(Role::Sender), first.of_role(Role::Receiver));
+    assert_eq!(first.of_role(Role::Sender).0.len(), 32, "AES-256");
 }
 
 #[test]

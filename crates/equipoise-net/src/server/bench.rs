@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use super::caller::Caller;
 use super::{MAX_PATHS, ServerConfig, SessionObserver, State};
 use crate::secure::Key;
-use crate::secure::message::Message;
+use crate::secure::message::{Message, sign};
 use crate::secure::opening::{Asked, Opening};
 use crate::secure::protection::source_of;
 use crate::{Clock, NetError, Socket, Time};
@@ -101,6 +101,13 @@ impl ServerBench {
         let (_, caller) = self.callers.iter_mut().find(|(ssrc, _)| *ssrc == source)?;
         let mut wire = Vec::new();
         caller.protection.protect(plain, &mut wire).then_some(wire)
+    }
+
+    /// Gives a message the code of who has the key.
+    pub fn sign(&self, message: &mut Vec<u8>) {
+        if let Some(key) = &self.state.config.key {
+            sign(message, key.handshake());
+        }
     }
 
     /// What does not hold of the server that ought to; `None` where all does.

@@ -36,13 +36,23 @@ impl Caller {
 
     /// Asks for a session, once more if it has one. Gives whether it is open.
     pub(super) fn call<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time) -> bool {
-        state.socket.overheard = Some(Box::default());
+        self.begin(now);
+        // A dialogue of some words; one that is not understood ends in silence.
+        self.talk(state, now, 16)
+    }
+
+    /// Has its first word to say.
+    pub(super) fn begin(&mut self, now: Time) {
         self.is_open = false;
         self.said.clear();
         self.opening.ask_for_session(now, std::iter::once(PathId(0)));
         self.opening.on_timer(now);
-        // A dialogue of some words; one that is not understood ends in silence.
-        for _ in 0..16 {
+    }
+
+    /// Says what it has to say, and hears the answers, so many times. Gives whether its session is open.
+    pub(super) fn talk<V: SessionObserver>(&mut self, state: &mut State<V>, now: Time, times: u32) -> bool {
+        state.socket.overheard = Some(Box::default());
+        for _ in 0..times {
             while let Some((_, message)) = self.opening.poll() {
                 // A server goes on, whatever it is told.
                 assert!(state.on_datagram(now, self.from, &message).is_ok());

@@ -304,7 +304,7 @@ impl<V: SessionObserver> State<V> {
                     door.accept(from, live.number, live.report_ssrc, live.keys.join.as_ref());
                 }
             }
-            Visit::Opened { open, from, reports, keys } => self.open_secure(now, (from, reports), &open, &keys)?,
+            Visit::Opened { open, from, keys } => self.open_secure(now, from, &open, &keys)?,
         }
         self.say();
         Ok(())
@@ -320,8 +320,7 @@ impl<V: SessionObserver> State<V> {
     /// Makes a session without keys, or lets a further path in.
     fn open_plain(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<(), NetError> {
         let Some(live) = self.live.get_mut(&open.ssrc) else {
-            let reports = u32::from_be_bytes(random());
-            self.make(now, (from, reports), open, Held { protection: Protection::None, join: None })?;
+            let reports = self.make(now, from, open, Held { protection: Protection::None, join: None })?;
             self.door.accept(from, open.number, reports, None);
             return Ok(());
         };
@@ -340,16 +339,28 @@ impl<V: SessionObserver> State<V> {
     }
 
     /// A handshake has ended: makes the session, or holds its new keys ready where it lives already.
-    fn open_secure(&mut self, now: Time, at: (SocketAddr, u32), open: &Open, keys: &Keys) -> Result<(), NetError> {
-        let held = Held { protection: Protection::new(keys, Role::Receiver), join: Some(keys.join()) };
-        match self.live.get_mut(&open.ssrc) {
-            Some(live) => live.next = Some((open.number, held)),
-            None => self.make(now, at, open, held)?,
-        }
+    fn open_secure(&mut self, now: Time, from: SocketAddr, open: &Open, keys: &Keys) -> Result<(), NetError> {
+        let join = keys.join();
+        let held = Held { protection: Protection::new(keys, Role::Receiver), join: Some(join.clone()) };
+        let reports = match self.live.get_mut(&open.ssrc) {
+            // While the handshake went on, somebody else's has ended.
+            Some(live) if live.owner != open.fingerprint => {
+                self.door.refuse(from, open.number, Refusal::SourceInUse);
+                return Ok(());
+            }
+            Some(live) => {
+                live.next = Some((open.number, held));
+                live.report_ssrc
+            }
+            None => self.make(now, from, open, held)?,
+        };
+        self.door.accept(from, open.number, reports, Some(&join));
         Ok(())
     }
 
-    fn make(&mut self, now: Time, (from, ssrc): (SocketAddr, u32), open: &Open, keys: Held) -> Result<(), NetError> {
+    /// Makes a session. Gives the source of its reports.
+    fn make(&mut self, now: Time, from: SocketAddr, open: &Open, keys: Held) -> Result<u32, NetError> {
+        let ssrc = u32::from_be_bytes(random());
         let Open { payload, several: is_multipath, .. } = *open;
         let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload, is_multipath };
         let live = Live {
@@ -369,7 +380,7 @@ impl<V: SessionObserver> State<V> {
         self.opened += 1;
         self.visitor.on_open(now, &session);
         self.live.insert(open.ssrc, live);
-        Ok(())
+        Ok(ssrc)
     }
 
     /// Rings what is due, and gives up who is silent.
@@ -465,7 +476,6 @@ impl Live {
             owner: self.owner,
             several: self.session.is_multipath,
             join: self.keys.join.as_ref(),
-            reports: self.report_ssrc,
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Client {
     silent: Vec<PathId>,
     protection: Protection,
     /// The keys before these, by which the peer speaks until it has heard by the new ones.
-    earlier: Protection,
+    earlier: Option<Protection>,
     receiver_ssrc: u32,
     buffer: Vec<u8>,
     plain: Vec<u8>,
@@ -56,7 +56,7 @@ impl Client {
             opening: Opening::new(asked),
             silent: Vec::new(),
             protection: Protection::None,
-            earlier: Protection::None,
+            earlier: None,
             receiver_ssrc: 0,
             buffer: vec![0; MAX_PAYLOAD],
             plain: Vec::new(),
@@ -106,7 +106,8 @@ impl Client {
             Told::Opened { path, ssrc, keys } => {
                 if let Some(keys) = keys {
                     let new = Protection::new(&keys, Role::Sender);
-                    self.earlier = std::mem::replace(&mut self.protection, new);
+                    let before = std::mem::replace(&mut self.protection, new);
+                    self.earlier = matches!(before, Protection::Srtp(_)).then_some(before);
                 }
                 self.receiver_ssrc = ssrc;
                 self.silent.clear();
@@ -139,11 +140,12 @@ impl Client {
         let datagram = &self.buffer[..length];
         if self.protection.unprotect(datagram, self.receiver_ssrc, &mut self.plain) {
             // It has the keys: nothing more is to be heard by those before, nor of how these were made.
-            self.earlier = Protection::None;
+            self.earlier = None;
             self.opening.on_proved();
             return true;
         }
-        !self.earlier.is_none() && self.earlier.unprotect(datagram, self.receiver_ssrc, &mut self.plain)
+        let Self { earlier, receiver_ssrc, plain, .. } = self;
+        earlier.as_mut().is_some_and(|earlier| earlier.unprotect(datagram, *receiver_ssrc, plain))
     }
 
     /// Sends a datagram in its protected form on a path, or loses it where it cannot be protected.

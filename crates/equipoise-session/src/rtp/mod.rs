@@ -38,7 +38,6 @@ pub(super) mod receipts;
 mod receiver;
 pub(super) mod reception;
 pub(super) mod reorder;
-mod repeats;
 mod sender;
 pub(super) mod stream;
 mod supply;

@@ -1,11 +1,11 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::repeats::Repeats;
 use crate::DropReason;
 use crate::wire::relay::Stamp;
 use crate::wire::rtp::Subflow;
 use crate::wire::{NtpTime, relay};
+use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise::units::{Instant, Rate, SenderClock, Span};
 
 /// What a session carries.
@@ -32,7 +32,8 @@ pub(crate) struct PayloadQueue {
     patience: Span,
     /// Packets that waited for longer, since this was asked last.
     expired: u64,
-    repeats: Repeats,
+    /// Numbers that another program has used.
+    numbers: ReplayWindow,
     /// Where a packet is stamped for a trial.
     scratch: Vec<u8>,
 }
@@ -65,7 +66,7 @@ impl PayloadQueue {
             subflow,
             patience,
             expired: 0,
-            repeats: Repeats::default(),
+            numbers: ReplayWindow::default(),
             scratch: Vec::new(),
         }
     }
@@ -136,25 +137,11 @@ impl PayloadQueue {
         payload: Payload,
         (ssrc, rate): (u32, Rate),
     ) -> Result<(), DropReason> {
-        match payload {
+        let number = match payload {
             Payload::Generated => return Err(DropReason::Stray),
-            Payload::Stream => {}
-            Payload::Rtp => {
-                self.scratch.clear();
-                let own = bytes
-                    .get(2..4)
-                    .map_or(0, |number| number.iter().fold(0, |word, byte| word << 8 | u16::from(*byte)));
-                // Under another number than its own it takes the most room.
-                let stamp = Stamp { number: !own, time: NtpTime::from_bits(0), subflow: self.subflow };
-                relay::stamp(bytes, stamp, &mut self.scratch).map_err(|_| DropReason::Malformed)?;
-                if bytes.get(8..12) != Some(ssrc.to_be_bytes().as_slice()) {
-                    return Err(DropReason::Foreign);
-                }
-                if !self.repeats.is_first(own) {
-                    return Err(DropReason::Duplicate);
-                }
-            }
-        }
+            Payload::Stream => None,
+            Payload::Rtp => Some(self.number_of(bytes, ssrc)?),
+        };
         let is_full =
             |queue: &Self| queue.bytes.len() + bytes.len() > Self::MOST || queue.pieces.len() >= Self::MOST_PIECES;
         while payload == Payload::Rtp && !self.pieces.is_empty() && is_full(self) {
@@ -170,7 +157,30 @@ impl PayloadQueue {
             Some(last) if goes_on(last) => last.length += length,
             _ => self.pieces.push_back(Piece { came: now, length, twice }),
         }
+        if let Some(number) = number {
+            self.numbers.mark(number);
+        }
         Ok(())
+    }
+
+    /// The number of another program's packet, which has not come before.
+    fn number_of(&mut self, packet: &[u8], ssrc: u32) -> Result<u16, DropReason> {
+        let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
+        let number = u16::from_be_bytes([high, low]);
+        self.scratch.clear();
+        // Under another number than its own it takes the most room.
+        let stamp = Stamp { number: !number, time: NtpTime::from_bits(0), subflow: self.subflow };
+        relay::stamp(packet, stamp, &mut self.scratch).map_err(|_| DropReason::Malformed)?;
+        if u32::from_be_bytes([s0, s1, s2, s3]) != ssrc {
+            return Err(DropReason::Foreign);
+        }
+        match self.numbers.novelty(number) {
+            Novelty::Repeated => return Err(DropReason::Duplicate),
+            // A program that was started again draws another number (RFC 3550, Sec. 5.1).
+            Novelty::Old => self.numbers = ReplayWindow::default(),
+            Novelty::New => {}
+        }
+        Ok(number)
     }
 
     /// Takes the first packet and appends it to `out`.

@@ -12,6 +12,7 @@ mod jitter;
 mod moments;
 mod packet_pair;
 mod path_clock;
+mod replay;
 mod sequence;
 mod summary;
 
@@ -24,5 +25,6 @@ pub use jitter::InterarrivalJitter;
 pub use moments::Moments;
 pub use packet_pair::PacketPairs;
 pub use path_clock::{Drift, Notice, Offset, PathClock};
+pub use replay::{Novelty, ReplayWindow};
 pub use sequence::{Arrival, LossInterval, SequenceTracker};
 pub use summary::DelaySummary;

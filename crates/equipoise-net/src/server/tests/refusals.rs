@@ -1,4 +1,4 @@
-//! A kernel that refuses to send.
+//! A kernel that refuses to send, and a server that refuses a session.
 
 use std::net::Ipv4Addr;
 
@@ -30,4 +30,26 @@ fn no_error_of_sending_ends_a_server_or_its_session() {
     let before = state.socket.stats().unsent;
     peer.send(&mut state, REPORTS * 9);
     assert_eq!(state.socket.stats().unsent, before, "reports leave again");
+}
+
+/// If it fails, another holder of the shared key who has begun to open a session of the same source in time puts its own keys in place
+/// of the session's, as soon as it sends a packet.
+#[test]
+fn of_two_who_open_a_session_of_one_source_the_first_to_have_keys_has_it() {
+    let clock = Clock::new();
+    let any = (Ipv4Addr::LOCALHOST, 0).into();
+    let addresses = [(); 2].map(|()| Socket::bind(any, &clock).expect("a socket").address());
+    let key = Key::new(b"0123456789abcdef").expect("long enough");
+    let socket = Socket::bind(any, &clock).expect("a socket");
+    let mut state = State::new(socket, ServerConfig::new(Some(key.clone())), Nobody);
+    let mut thief = Caller::new(Opening::new(asked(Some(key))), addresses[1]);
+    let now = state.socket.clock().now();
+    thief.begin(now);
+    assert!(!thief.talk(&mut state, now, 2), "its handshake has begun");
+    let mut peer = Peer::open(&mut state, addresses[0]);
+    assert!(!thief.talk(&mut state, now, 16));
+    assert_eq!(thief.refused, Some(Refusal::SourceInUse));
+    peer.send(&mut state, REPORTS);
+    let live = state.live.get(&SSRC).expect("it lives");
+    assert!(live.next.is_none() && live.session.peer == addresses[0], "the session is whose it was");
 }

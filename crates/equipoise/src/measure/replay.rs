@@ -1,0 +1,91 @@
+/// Tells which 16-bit sequence numbers have come before, of the last [`ReplayWindow::LENGTH`] (RFC 3711, Sec. 3.3.2).
+///
+/// Asking changes nothing: what turns out to be forged is not [marked](Self::mark), and moves no window.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayWindow {
+    highest: Option<u16>,
+    /// Bit n stands for the number that is n below the highest.
+    seen: [u64; Self::LENGTH as usize / 64],
+}
+
+/// What a sequence number is to a [`ReplayWindow`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Novelty {
+    /// It has not come before.
+    New,
+    /// It has come before.
+    Repeated,
+    /// It is so far below the highest that nobody can tell.
+    Old,
+}
+
+impl ReplayWindow {
+    /// Numbers that it looks back on: as many as [`SequenceTracker`](super::SequenceTracker) tells apart on one path.
+    pub const LENGTH: u16 = 1024;
+
+    /// What a number is. Half of all numbers are above the highest, and new.
+    pub fn novelty(&self, sequence: u16) -> Novelty {
+        match self.highest.map(|highest| highest.wrapping_sub(sequence)) {
+            Some(behind) if self.is_seen(behind) => Novelty::Repeated,
+            Some(behind) if (Self::LENGTH..=u16::MAX / 2).contains(&behind) => Novelty::Old,
+            _ => Novelty::New,
+        }
+    }
+
+    /// A number has come.
+    pub fn mark(&mut self, sequence: u16) {
+        let behind = self.highest.map_or(u16::MAX, |highest| highest.wrapping_sub(sequence));
+        if behind <= u16::MAX / 2 {
+            return self.see(behind);
+        }
+        let ahead = if self.highest.is_some() { behind.wrapping_neg() } else { Self::LENGTH };
+        let before = core::mem::take(self);
+        (0..Self::LENGTH.saturating_sub(ahead)).filter(|at| before.is_seen(*at)).for_each(|at| self.see(at + ahead));
+        self.highest = Some(sequence);
+        self.see(0);
+    }
+
+    fn is_seen(&self, behind: u16) -> bool {
+        self.seen.get(usize::from(behind / 64)).is_some_and(|word| word & 1 << (behind % 64) != 0)
+    }
+
+    fn see(&mut self, behind: u16) {
+        if let Some(word) = self.seen.get_mut(usize::from(behind / 64)) {
+            *word |= 1 << (behind % 64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a set of all numbers that came.
+        #[test]
+        fn each_number_of_the_window_is_new_once_and_nobody_can_tell_behind_it(
+            steps in proptest::collection::vec(-1500i32..3000, 1..200), start: u16,
+        ) {
+            let (mut window, mut seen) = (ReplayWindow::default(), BTreeSet::new());
+            let mut highest = i64::from(start) + 100_000;
+            for step in core::iter::once(0).chain(steps) {
+                let number = highest + i64::from(step);
+                let expected = match highest - number {
+                    _ if seen.contains(&number) && highest - number < 1024 => Novelty::Repeated,
+                    1024.. => Novelty::Old,
+                    _ => Novelty::New,
+                };
+                prop_assert_eq!(window.novelty(number as u16), expected, "{}", number);
+                if expected == Novelty::New {
+                    window.mark(number as u16);
+                    seen.insert(number);
+                    highest = highest.max(number);
+                }
+            }
+        }
+    }
+}
