@@ -11,6 +11,7 @@ pub mod seeds;
 
 mod capture;
 mod delay_report;
+mod dtls_srtp;
 mod flow_pair;
 mod rtcp;
 mod rtp;
@@ -20,6 +21,7 @@ mod session;
 
 pub use capture::capture;
 pub use delay_report::delay_report;
+pub use dtls_srtp::dtls_srtp;
 pub use flow_pair::flow_pair;
 pub use rtcp::rtcp;
 pub use rtp::rtp;
@@ -34,6 +36,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("capture", capture),
     ("delay_report", delay_report),
+    ("dtls_srtp", dtls_srtp),
     ("flow_pair", flow_pair),
     ("rtcp", rtcp),
     ("rtp", rtp),

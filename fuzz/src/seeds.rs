@@ -19,8 +19,9 @@ pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let session = session().into_iter().map(of("session"));
     let flow_pair = flow_pair().into_iter().map(of("flow_pair"));
     let server = server().into_iter().map(of("server"));
+    let dtls_srtp = dtls_srtp().into_iter().map(of("dtls_srtp"));
     let wire = capture.chain(rtp).chain(rtcp).chain(delay_report);
-    wire.chain(scenario).chain(session).chain(flow_pair).chain(server).collect()
+    wire.chain(scenario).chain(session).chain(flow_pair).chain(server).chain(dtls_srtp).collect()
 }
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
@@ -285,5 +286,27 @@ fn server() -> Seeds {
         ("full", [&SECURE[..], &questions, &[31, 9], &questions].concat()),
         ("nowhere", nowhere),
         ("noise", noise),
+        ("senseless", [&SECURE[..], &QUESTION, &[216, 3, 22, 254, 253], &QUESTION, &[217, 90, 64], &session].concat()),
+    ]
+}
+
+/// Operations of a network between two ends of DTLS-SRTP, as the target reads them.
+fn dtls_srtp() -> Seeds {
+    const ALL_ARRIVES: [u8; 1] = [0];
+    const MEDIA: [u8; 5] = [0xE0, 96, b'o', b'k', b'!'];
+    const REPORT: [u8; 5] = [0xF1, 201, 0, 1, 2];
+    const A_SECOND: [u8; 2] = [0xB0, 30];
+    const RESTART: [u8; 2] = [0xC0, 0];
+    const CLOSE: [u8; 2] = [0xD1, 0];
+    let session = [&ALL_ARRIVES[..], &MEDIA, &REPORT, &ALL_ARRIVES].concat();
+    let damaged: Vec<u8> = (0..6).flat_map(|at| [0x33, 40 + at, 0x30, 0, 0x32, 70 + at]).collect();
+    let cut_and_repeated = [0x35, 60, 0x37, 0, 0x36, 0, 0x39, 7, 0x3B, 9, 0x3F, 0];
+    let noise = [0x91, 5, 22, 254, 253, 0, 0, 0xA0, 3, 0x80, 96, 0, 0x91, 1, 21];
+    vec![
+        ("session", [&session[..], &A_SECOND, &MEDIA, &ALL_ARRIVES].concat()),
+        ("restart", [&session[..], &RESTART, &session, &CLOSE, &ALL_ARRIVES, &RESTART, &session].concat()),
+        ("damaged", [&damaged[..], &A_SECOND, &session].concat()),
+        ("cut_and_repeated", [&cut_and_repeated[..], &A_SECOND, &A_SECOND, &session].concat()),
+        ("noise", [&noise[..], &session, &noise, &session].concat()),
     ]
 }

@@ -15,6 +15,7 @@
 //!   between two network interfaces or TUN devices for any traffic.
 //! - [`Watchdog`]: notes when the machine itself stalled.
 //! - [`media`]: sessions between hosts for applications on tokio.
+//! - [`dtls_srtp`]: keys and protection of media with ends that are not ours, as WebRTC has them.
 //! - [`flow_pair`]: application data units that go over TCP and RTP in turn, between hosts.
 //!
 //! Threads and blocking calls, no asynchronous runtime: the usual ones tick in milliseconds, and a gap between media
@@ -30,6 +31,7 @@ mod channel;
 mod clock;
 mod datagram;
 mod driver;
+pub mod dtls_srtp;
 mod emulator;
 mod engine;
 mod error;

@@ -1,75 +1,54 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant as StdInstant};
 
-use dimpl::{Config, Dtls, Output, SrtpProfile};
+use dimpl::{Config, ConfigBuilder, Dtls, Error, Output};
 use equipoise::units::Span;
-use ring::hkdf::{HKDF_SHA256, Salt};
-use ring::hmac;
-use zeroize::Zeroizing;
 
-use super::identity::{Fingerprint, Identity, fingerprint};
-use super::key::expand;
-use super::protection::Role;
+use super::identity::{Fingerprint, Identity};
+use super::keys::Profile;
+use super::record;
+use super::{Keys, Role};
 use crate::Time;
 
-/// What both ends have at the end of a DTLS handshake (RFC 5764, Sec. 4.2; RFC 7714, Sec. 12): keys and salts of the two directions.
-#[derive(Clone)]
-pub(crate) struct Keys {
-    /// The client's key, the server's key, the client's salt, the server's salt.
-    material: Zeroizing<Vec<u8>>,
-    /// Length of a key.
-    key: usize,
-}
-
-/// Length of a salt (RFC 7714, Sec. 12).
-const SALT: usize = 12;
-
-impl Keys {
-    fn new(material: &[u8], profile: SrtpProfile) -> Option<Self> {
-        let key = match profile {
-            SrtpProfile::AEAD_AES_128_GCM => 16,
-            SrtpProfile::AEAD_AES_256_GCM => 32,
-            _ => return None,
-        };
-        let keys = Self { material: Zeroizing::new(material.to_vec()), key };
-        (material.len() == 2 * (key + SALT)).then_some(keys)
-    }
-
-    /// Keys that follow from a secret, for a test of what is done with keys.
-    #[cfg(test)]
-    pub(crate) fn of(secret: u8) -> Self {
-        Self { material: Zeroizing::new((0..88).map(|at| secret ^ at).collect()), key: 32 }
-    }
-
-    /// Key and salt of what the sender sends, who is the client, or of what the receiver does.
-    pub(super) fn of_role(&self, role: Role) -> (&[u8], &[u8]) {
-        let at = usize::from(role == Role::Receiver);
-        let (keys, salts) = self.material.split_at(2 * self.key);
-        (&keys[at * self.key..(at + 1) * self.key], &salts[at * SALT..(at + 1) * SALT])
-    }
-
-    /// The key by which another path shows that it belongs to the session.
-    pub(crate) fn join(&self) -> hmac::Key {
-        let mut key = Zeroizing::new([0; 32]);
-        expand(&Salt::new(HKDF_SHA256, b"equipoise 2").extract(&self.material), &[b"join"], &mut key[..]);
-        hmac::Key::new(hmac::HMAC_SHA256, &key[..])
-    }
-}
-
-/// One end of a DTLS 1.3 handshake (RFC 9147), in the caller's time. It is over with its keys: packets are SRTP's.
+/// One end of DTLS, in the caller's time. What it is for are its keys: packets are SRTP's.
 pub(crate) struct Association {
     dtls: Dtls,
     began: Time,
     /// The last time that was told, and what the library took it for.
     clock: (Time, StdInstant),
     /// When the library wants to be called, in its time, and when it is.
-    alarm: StdInstant,
+    alarm: Option<StdInstant>,
     wake: Time,
     buffer: Vec<u8>,
     peer: Option<Fingerprint>,
+    with: With,
+    /// It has asked for a cookie, or has heard nothing so far: until it has the cookie, its time stands still, and so do its timers.
+    awaits_cookie: bool,
     is_connected: bool,
-    /// It has failed, or nothing it could do would help.
-    has_failed: bool,
+    has_keys: bool,
+    failure: Option<Failure>,
+}
+
+/// Whom an association is with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum With {
+    /// An end of Equipoise, who has proved its address: DTLS 1.3 (RFC 9147), and AES-GCM.
+    Ours,
+    /// Anybody: DTLS 1.2 (RFC 6347) or 1.3.
+    Foreign,
+}
+
+/// Why an association is of no use any more.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was closed by the peer.
+    Closed,
+    /// The peer did not answer in time.
+    Patience,
+    /// What they agreed on is nothing to protect packets with.
+    NoKeys,
+    /// What the library says, of the peer or of itself.
+    Protocol(Error),
 }
 
 /// What an association wants done.
@@ -80,10 +59,10 @@ pub(crate) enum Step<'a> {
     Done(Fingerprint, Keys),
 }
 
-/// Bytes of a record at the most: with what carries it and headers of IPv6 below 1280.
+/// Bytes of a datagram at the most: between our own ends with what carries it and headers of IPv6 below 1280.
 const LARGEST: usize = 1120;
 /// A flight is sent again after so long, and then after twice as long each time, but never longer than this. Ours: a third of all
-/// packets may be lost, and somebody waits to be heard. A flight is one datagram, so no path suffers.
+/// packets may be lost, and somebody waits to be heard. A flight is one datagram or two, so no path suffers.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Span = Span::from_millis(400);
 const RETRIES: usize = 30;
@@ -93,79 +72,133 @@ const PATIENCE: Span = Span::from_secs(10);
 const WITHOUT_END: Duration = Duration::from_hours(24);
 
 /// The library tests its ciphers whenever a configuration is made, which takes milliseconds: once in a process.
-fn config() -> Arc<Config> {
-    static CONFIG: OnceLock<Arc<Config>> = OnceLock::new();
-    let made = || {
+fn config(with: With) -> Arc<Config> {
+    static OURS: OnceLock<Arc<Config>> = OnceLock::new();
+    static FOREIGN: OnceLock<Arc<Config>> = OnceLock::new();
+    let made = |wishes: fn(ConfigBuilder) -> ConfigBuilder| {
         let builder = Config::builder().mtu(LARGEST).require_client_certificate(true);
-        // Addresses are proved before an association is made.
-        let builder = builder.use_server_cookie(false).flight_start_rto(FIRST_PAUSE).flight_retries(RETRIES);
-        let config = builder.handshake_timeout(WITHOUT_END).build();
-        Arc::new(config.unwrap_or_else(|error| unreachable!("a configuration without a wish: {error}")))
+        let builder = builder.flight_start_rto(FIRST_PAUSE).flight_retries(RETRIES).handshake_timeout(WITHOUT_END);
+        let config = wishes(builder).build();
+        Arc::new(config.unwrap_or_else(|error| unreachable!("a configuration of few wishes: {error}")))
     };
-    CONFIG.get_or_init(made).clone()
+    match with {
+        // Addresses are proved before an association is made.
+        With::Ours => OURS.get_or_init(|| made(|builder| builder.use_server_cookie(false))).clone(),
+        With::Foreign => FOREIGN.get_or_init(|| made(|builder| builder.use_server_cookie(true))).clone(),
+    }
 }
 
 impl Association {
-    /// One end, which begins at `now`: the sender's is the client.
+    /// One end of an association between our own, which begins at `now`.
     pub(crate) fn new(role: Role, identity: &Identity, now: Time) -> Self {
+        Self::with(With::Ours, role, identity, now)
+    }
+
+    /// One end of an association with anybody, which begins at `now`.
+    pub(crate) fn foreign(role: Role, identity: &Identity, now: Time) -> Self {
+        Self::with(With::Foreign, role, identity, now)
+    }
+
+    fn with(with: With, role: Role, identity: &Identity, now: Time) -> Self {
         let std = StdInstant::now();
-        let mut dtls = Dtls::new_13(config(), identity.certificate(), std);
-        dtls.set_active(role == Role::Sender);
+        let (config, certificate) = (config(with), identity.certificate());
+        let mut dtls = match with {
+            With::Ours => Dtls::new_13(config, certificate, std),
+            With::Foreign => Dtls::new_auto(config, certificate, std),
+        };
+        dtls.set_active(role == Role::Client);
         let mut association = Self {
             dtls,
             began: now,
             clock: (now, std),
-            alarm: std,
+            alarm: None,
             wake: now,
             buffer: vec![0; 2 * LARGEST],
             peer: None,
+            with,
+            awaits_cookie: with == With::Foreign && role == Role::Server,
             is_connected: false,
-            has_failed: false,
+            has_keys: false,
+            failure: None,
         };
         association.on_timer(now);
         association
     }
 
-    /// A record has come.
-    pub(crate) fn handle(&mut self, now: Time, record: &[u8]) {
+    /// A datagram of records has come.
+    pub(crate) fn handle(&mut self, now: Time, records: &[u8]) {
         self.on_timer(now);
-        self.has_failed = self.has_failed || self.dtls.handle_packet(record).is_err();
+        // Anything but an answer to its first word ends a client that does not know yet which version it speaks.
+        let is_undecided = self.dtls.is_active() && self.dtls.protocol_version().is_none();
+        if is_undecided && !record::answers_hello(records) {
+            return;
+        }
+        let handled = self.dtls.handle_packet(records);
+        self.note(handled);
     }
 
     /// Does what is due; to be called before anything else at a new time.
     pub(crate) fn on_timer(&mut self, now: Time) {
         let passed = u64::try_from((now - self.clock.0).as_nanos()).unwrap_or(0);
-        let mut std = self.clock.1 + Duration::from_nanos(passed);
-        if now >= self.wake {
-            // The library's time leaps over what is left of a pause that is too long.
-            std = std.max(self.alarm);
+        let mut std = self.clock.1;
+        if !self.awaits_cookie {
+            std += Duration::from_nanos(passed);
+            if now >= self.wake {
+                // The library's time leaps over what is left of a pause that is too long.
+                std = self.alarm.map_or(std, |alarm| alarm.max(std));
+            }
         }
         self.clock = (now, std);
-        let is_over = now - self.began >= PATIENCE;
-        self.has_failed = self.has_failed || is_over || self.dtls.handle_timeout(std).is_err();
+        if !self.is_connected && now - self.began >= PATIENCE {
+            self.failure.get_or_insert(Failure::Patience);
+        }
+        let handled = self.dtls.handle_timeout(std);
+        self.note(handled);
+    }
+
+    fn note(&mut self, handled: Result<(), Error>) {
+        if let Err(error) = handled {
+            let failure = if matches!(error, Error::Timeout(_)) { Failure::Patience } else { Failure::Protocol(error) };
+            self.failure.get_or_insert(failure);
+        }
+    }
+
+    /// Says that it is over, as the next thing to do.
+    pub(crate) fn close(&mut self) {
+        let closed = self.dtls.close();
+        self.note(closed);
     }
 
     /// The next thing to do, until there is none.
     pub(crate) fn poll(&mut self) -> Option<Step<'_>> {
         loop {
-            if self.has_failed {
+            if self.failure.is_some() {
                 return None;
             }
             // Decided before the record is lent, as the borrow would last as long as the loop.
             let (carried, keys) = match self.dtls.poll_output(&mut self.buffer) {
-                Output::Packet(record) => (Some(record.len()), None),
+                Output::Packet(records) => {
+                    self.awaits_cookie &= record::asks_for_cookie(records);
+                    (Some(records.len()), None)
+                }
                 Output::BufferTooSmall { needed } => {
                     // Nothing that is sent here is larger than a datagram.
-                    self.has_failed = needed > usize::from(u16::MAX);
                     self.buffer.resize(needed.min(usize::from(u16::MAX)), 0);
+                    if needed > self.buffer.len() {
+                        self.failure = Some(Failure::NoKeys);
+                    }
                     continue;
                 }
                 Output::Timeout(at) => {
                     self.set_alarm(at);
+                    if self.is_connected && !self.has_keys {
+                        // They come with the end of the handshake, or never.
+                        self.failure = Some(Failure::NoKeys);
+                    }
                     return None;
                 }
                 Output::PeerCert(certificate) => {
-                    self.peer = Some(fingerprint(certificate));
+                    self.peer = Some(Fingerprint::of(certificate));
                     continue;
                 }
                 Output::Connected => {
@@ -174,7 +207,7 @@ impl Association {
                 }
                 Output::KeyingMaterial(material, profile) => (None, Keys::new(&material, profile)),
                 Output::CloseNotify => {
-                    self.has_failed = true;
+                    self.failure = Some(Failure::Closed);
                     continue;
                 }
                 _ => continue,
@@ -183,20 +216,29 @@ impl Association {
                 return Some(Step::Carry(&self.buffer[..length]));
             }
             // Only who is connected has proved that the certificate is its own.
-            match (self.peer.filter(|_| self.is_connected), keys) {
-                (Some(peer), Some(keys)) => return Some(Step::Done(peer, keys)),
-                _ => self.has_failed = true,
+            let peer = self.peer.filter(|_| self.is_connected);
+            let is_fit = |keys: &Keys| self.with == With::Foreign || keys.profile() != Profile::Aes128CmSha1;
+            match (peer, keys.filter(is_fit)) {
+                (Some(peer), Some(keys)) => {
+                    self.has_keys = true;
+                    return Some(Step::Done(peer, keys));
+                }
+                _ => self.failure = Some(Failure::NoKeys),
             }
         }
     }
 
     fn set_alarm(&mut self, at: StdInstant) {
         // What comes in between makes no pause longer.
-        if at != self.alarm {
+        if self.awaits_cookie {
+            self.wake = self.began + PATIENCE;
+        } else if self.alarm != Some(at) {
             let (now, std) = self.clock;
             let pause = i64::try_from(at.saturating_duration_since(std).as_nanos()).unwrap_or(i64::MAX);
-            self.alarm = at;
-            self.wake = (now + Span::from_nanos(pause).min(LONGEST_PAUSE)).min(self.began + PATIENCE);
+            let (pause, end) = (Span::from_nanos(pause), self.began + PATIENCE);
+            self.alarm = Some(at);
+            // Of one that goes on the library has nothing to say for a long time.
+            self.wake = if now < end { (now + pause.min(LONGEST_PAUSE)).min(end) } else { now + pause };
         }
     }
 
@@ -207,6 +249,31 @@ impl Association {
 
     /// Whether it is of no use any more.
     pub(crate) const fn has_failed(&self) -> bool {
-        self.has_failed
+        self.failure.is_some()
+    }
+
+    /// Why, where it is.
+    pub(crate) const fn take_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
+    }
+
+    /// Whether the peer has still to show that its address is its own.
+    pub(crate) const fn awaits_cookie(&self) -> bool {
+        self.awaits_cookie
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, each association costs some milliseconds, in which the library tests its ciphers.
+    #[test]
+    fn trap_5_a_configuration_is_made_once_in_a_process() {
+        for with in [With::Ours, With::Foreign] {
+            assert!(Arc::ptr_eq(&config(with), &config(with)));
+        }
+        assert!(!config(With::Ours).use_server_cookie() && config(With::Foreign).use_server_cookie());
+        assert!(config(With::Foreign).require_client_certificate());
     }
 }

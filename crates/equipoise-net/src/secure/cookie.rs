@@ -53,6 +53,7 @@ impl CookieJar {
 mod tests {
     use equipoise_session::rtp::Payload;
 
+    use super::super::Fingerprint;
     use super::*;
 
     #[test]
@@ -65,7 +66,7 @@ mod tests {
             secure: true,
             several: false,
             joins: false,
-            fingerprint: [0; 32],
+            fingerprint: Fingerprint::NONE,
         };
         let jar = CookieJar::new(&[5; 32]);
         let [here, there] = ["192.0.2.1:5000", "192.0.2.2:5000"].map(|text| text.parse().expect("an address"));

@@ -16,12 +16,11 @@ use std::net::SocketAddr;
 use equipoise::units::Span;
 use ring::hmac;
 
-use super::association::{Association, Keys, Step};
+use super::association::{Association, Step};
 use super::cookie::CookieJar;
 use super::identity::{Fingerprint, Identity};
 use super::message::{LENGTH, Message, Open, Refusal, is_authentic, other_version};
-use super::protection::Role;
-use super::{Key, Nonce, random};
+use super::{Key, Keys, Nonce, Role, random};
 use crate::Time;
 
 /// The receiver's side of opening sessions.
@@ -197,7 +196,7 @@ impl Door {
         } else if self.half.len() >= MOST {
             self.half.remove(0);
         }
-        let association = Association::new(Role::Receiver, &self.identity, now);
+        let association = Association::new(Role::Server, &self.identity, now);
         self.half.push(Half { open, from, association, began: now, accept: None });
         self.half.len() - 1
     }

@@ -1,44 +1,141 @@
-use dimpl::DtlsCertificate;
+use std::fmt;
+use std::str::FromStr;
+
+use dimpl::crypto::rust_crypto::default_provider;
+use dimpl::crypto::{Buf, cert_named_group};
+use dimpl::{DtlsCertificate, HashAlgorithm, NamedGroup, SignatureAlgorithm};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair, PKCS_ECDSA_P256_SHA256};
 use ring::digest::{SHA256, digest};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use thiserror::Error;
 
-/// SHA-256 of a certificate (RFC 8122, Sec. 5).
-pub(crate) type Fingerprint = [u8; 32];
+/// SHA-256 of a certificate. Its text is that of SDP: `sha-256 12:AB:...`, 32 bytes in all (RFC 8122, Sec. 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(pub(super) [u8; 32]);
 
-/// Who an end is: a certificate that it signed itself, and the key to it. A session belongs to who opened it.
-#[derive(Clone)]
-pub(crate) struct Identity {
+impl Fingerprint {
+    /// Of who has no certificate.
+    pub(super) const NONE: Self = Self([0; 32]);
+
+    /// That of a certificate in DER.
+    pub(super) fn of(certificate: &[u8]) -> Self {
+        let mut out = [0; 32];
+        out.copy_from_slice(digest(&SHA256, certificate).as_ref());
+        Self(out)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha-256 ")?;
+        self.0.iter().enumerate().try_for_each(|(at, byte)| write!(f, "{}{byte:02X}", if at == 0 { "" } else { ":" }))
+    }
+}
+
+/// A text is no fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FingerprintError {
+    /// It is made by another function.
+    #[error("the fingerprint is made by {function}; give one by sha-256")]
+    Function {
+        /// Which one.
+        function: String,
+    },
+    /// It has no such bytes.
+    #[error("{found:?} is no fingerprint; it looks like `sha-256 12:AB:...`, with 32 bytes in all")]
+    Bytes {
+        /// The text.
+        found: String,
+    },
+}
+
+impl FromStr for Fingerprint {
+    type Err = FingerprintError;
+
+    fn from_str(text: &str) -> Result<Self, FingerprintError> {
+        let wrong = || FingerprintError::Bytes { found: text.to_owned() };
+        let (function, bytes) = text.trim().split_once(' ').ok_or_else(wrong)?;
+        if !function.eq_ignore_ascii_case("sha-256") {
+            return Err(FingerprintError::Function { function: function.to_owned() });
+        }
+        let is_byte = |byte: &str| byte.len() == 2 && byte.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let bytes = bytes.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).ok().filter(|_| is_byte(byte)));
+        let bytes: Option<Vec<u8>> = bytes.collect();
+        bytes.and_then(|bytes| bytes.try_into().ok()).map(Self).ok_or_else(wrong)
+    }
+}
+
+/// Who an end is: a certificate that it signed itself, and the key to it: ECDSA over P-256, which every end of WebRTC takes.
+#[derive(Clone, Debug)]
+pub struct Identity {
     certificate: DtlsCertificate,
     fingerprint: Fingerprint,
 }
 
+/// A text gives no identity.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum IdentityError {
+    /// There is no certificate in it.
+    #[error("there is no certificate in PEM; a file has to have one, and the key to it")]
+    NoCertificate,
+    /// There is no private key in it.
+    #[error("there is no private key in PEM; a file has to have a certificate, and the key to it")]
+    NoKey,
+    /// It is of another kind.
+    #[error("the certificate is not of a key over P-256; make one by `openssl ecparam -name prime256v1 -genkey`")]
+    Curve,
+    /// The key is not the certificate's.
+    #[error("the private key is not that of the certificate")]
+    OtherKey,
+}
+
 impl Identity {
-    /// One that nobody else has: ECDSA over P-256.
+    /// One that nobody else has.
     ///
     /// # Panics
     /// Where the system has no random numbers to give, without which there is no security at all.
-    pub(crate) fn generate() -> Self {
+    pub fn generate() -> Self {
         let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).expect("Linux always has random numbers");
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         let signed = params.self_signed(&pair).expect("a name is not needed, and its own key signs");
-        let certificate = signed.der().to_vec();
-        let fingerprint = fingerprint(&certificate);
-        Self { certificate: DtlsCertificate { certificate, private_key: pair.serialize_der() }, fingerprint }
+        Self::new(signed.der().to_vec(), pair.serialize_der())
     }
 
-    pub(crate) const fn fingerprint(&self) -> &Fingerprint {
+    /// That of a certificate and its key, one after the other in PEM (RFC 7468); of several certificates the first.
+    ///
+    /// # Errors
+    /// [`IdentityError`] where they are not there, or of another kind, or do not belong together.
+    pub fn from_pem(text: &str) -> Result<Self, IdentityError> {
+        let certificate = CertificateDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoCertificate)?;
+        let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoKey)?;
+        if cert_named_group(&certificate) != Ok(NamedGroup::Secp256r1) {
+            return Err(IdentityError::Curve);
+        }
+        // What it signs is seen to be the certificate's.
+        let (provider, hash, mut signature) = (default_provider(), HashAlgorithm::SHA256, Buf::new());
+        let signs = provider.key_provider.load_private_key(key.secret_der());
+        let is_right = signs.and_then(|mut signer| {
+            signer.sign(&certificate, hash, &mut signature)?;
+            let verifier = provider.signature_verification;
+            verifier.verify_signature(&certificate, &certificate, &signature, hash, SignatureAlgorithm::ECDSA)
+        });
+        is_right.map_err(|_| IdentityError::OtherKey)?;
+        Ok(Self::new(certificate.to_vec(), key.secret_der().to_vec()))
+    }
+
+    fn new(certificate: Vec<u8>, private_key: Vec<u8>) -> Self {
+        let fingerprint = Fingerprint::of(&certificate);
+        Self { certificate: DtlsCertificate { certificate, private_key }, fingerprint }
+    }
+
+    /// What the other end has to be told of it, by a way that it trusts.
+    pub const fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
 
     pub(super) fn certificate(&self) -> DtlsCertificate {
         self.certificate.clone()
     }
-}
-
-/// The fingerprint of a certificate in DER.
-pub(super) fn fingerprint(certificate: &[u8]) -> Fingerprint {
-    let mut out = [0; 32];
-    out.copy_from_slice(digest(&SHA256, certificate).as_ref());
-    out
 }

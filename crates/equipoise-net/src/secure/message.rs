@@ -154,7 +154,7 @@ impl<'a> Message<'a> {
                 head(OPEN, flags, &open.number);
                 put(24, &open.cookie);
                 put(40, &open.ssrc.to_be_bytes());
-                put(48, &open.fingerprint);
+                put(48, &open.fingerprint.0);
                 records
             }
             Self::Retry { number, cookie } => {
@@ -177,7 +177,7 @@ impl<'a> Message<'a> {
             }
             Self::Down { number, fingerprint, records } => {
                 head(DOWN, 0, number);
-                put(48, fingerprint);
+                put(48, &fingerprint.0);
                 records
             }
         };
@@ -197,7 +197,7 @@ impl<'a> Message<'a> {
         let nonce = |at: usize| -> Option<Nonce> { head.get(at..at + 16)?.try_into().ok() };
         let (number, flags) = (nonce(8)?, head[4]);
         let ssrc = u32::from_be_bytes(head.get(40..44)?.try_into().ok()?);
-        let fingerprint: Fingerprint = head.get(48..80)?.try_into().ok()?;
+        let fingerprint = Fingerprint(head.get(48..80)?.try_into().ok()?);
         Some(match head[3] {
             OPEN if flags < 32 => {
                 let payload = match flags >> 1 & 3 {
@@ -251,7 +251,7 @@ mod tests {
             secure: true,
             several: true,
             joins: false,
-            fingerprint: [3; 32],
+            fingerprint: Fingerprint([3; 32]),
         }
     }
 
@@ -263,7 +263,7 @@ mod tests {
             Message::Accept { number, ssrc: 3 },
             Message::Refuse { number, reason: Refusal::SourceInUse },
             Message::Up { number, records: b"more" },
-            Message::Down { number, fingerprint: [5; 32], records: b"and more" },
+            Message::Down { number, fingerprint: Fingerprint([5; 32]), records: b"and more" },
         ]
     }
 

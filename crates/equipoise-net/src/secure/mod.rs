@@ -3,22 +3,25 @@
 //! [`opening`] and [`door`] are the two ends of what is said before a session has keys, [`message`] its form; an
 //! `association` is DTLS within it, [`protection`] what is done with the keys. None of them has a socket.
 
-mod association;
+pub(crate) mod association;
 mod cookie;
 pub(crate) mod door;
 mod identity;
 mod key;
+mod keys;
 pub(crate) mod message;
 pub(crate) mod opening;
 pub(crate) mod protection;
+pub(crate) mod record;
 #[cfg(test)]
 mod tests;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-pub(crate) use association::Keys;
-pub(crate) use identity::Fingerprint;
+pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use key::{Key, KeyError};
+pub use keys::Profile;
+pub(crate) use keys::{Keys, Role};
 pub use message::Refusal;
 
 /// A number drawn by chance.

@@ -7,11 +7,10 @@ use equipoise_session::PathId;
 use equipoise_session::rtp::Payload;
 use ring::hmac;
 
-use super::association::{Association, Keys, Step};
+use super::association::{Association, Step};
 use super::identity::{Fingerprint, Identity};
 use super::message::{Message, Open, Refusal, is_authentic, other_version};
-use super::protection::Role;
-use super::{Key, Nonce, random};
+use super::{Key, Keys, Nonce, Role, random};
 use crate::Time;
 
 /// What a sender asks its receiver for.
@@ -244,7 +243,7 @@ impl Opening {
         let (path, has_cookie) = (*path, asking.cookie.is_some());
         match (&self.state, &self.handshake) {
             (State::Asking, None) if has_cookie && self.asked.key.is_some() => {
-                let association = Association::new(Role::Sender, &self.identity, now);
+                let association = Association::new(Role::Client, &self.identity, now);
                 self.handshake = Some((association, path));
                 self.drive(now);
             }
@@ -272,7 +271,7 @@ impl Opening {
             several: *several,
             // Without keys the number is all that a path can show.
             joins: joins && key.is_some(),
-            fingerprint: if key.is_some() { *self.identity.fingerprint() } else { [0; 32] },
+            fingerprint: if key.is_some() { *self.identity.fingerprint() } else { Fingerprint::NONE },
         };
         let code = join.or(key.as_ref().map(Key::handshake));
         self.outbox.push_back((path, Message::Open(open, records).encode(code)));

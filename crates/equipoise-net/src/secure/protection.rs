@@ -1,12 +1,8 @@
 use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise_session::wire::is_rtcp;
-use rtc_crypto::providers::RingCrypto;
-use rtc_shared::replay_detector::{ReplayDetector, SlidingWindowDetector};
 use rtc_srtp::context::Context;
-use rtc_srtp::option::{ContextOption, srtp_no_replay_protection};
-use rtc_srtp::protection_profile::ProtectionProfile;
 
-use super::Keys;
+use super::{Keys, Role};
 
 /// What is done to every datagram of a session.
 pub(crate) enum Protection {
@@ -48,20 +44,9 @@ pub(crate) struct Contexts {
     plain: Vec<u8>,
 }
 
-/// Which end of the session this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// It sends media.
-    Sender,
-    /// It receives media.
-    Receiver,
-}
-
-/// Reports that may overtake each other and still be told from replays.
-const REPLAY_WINDOW: usize = ReplayWindow::LENGTH as usize;
 /// Media packets and reports that may be protected under one key (RFC 3711, Sec. 9.2).
-const MOST_MEDIA: u64 = 1 << 48;
-const MOST_REPORTS: u32 = 1 << 31;
+pub(crate) const MOST_MEDIA: u64 = 1 << 48;
+pub(crate) const MOST_REPORTS: u32 = 1 << 31;
 /// The fixed header of an RTP packet (RFC 3550, Sec. 5.1).
 const HEADER: usize = 12;
 /// What of the packet's own header is sealed in front of the rest: its first byte and its sequence number.
@@ -75,19 +60,8 @@ impl Protection {
 
     /// The protection of one end of a session by these keys.
     pub(crate) fn new(keys: &Keys, role: Role) -> Self {
-        let context = |(key, salt): (&[u8], &[u8])| {
-            let replay = (srtp_no_replay_protection(), reports_come_once());
-            let is_short = key.len() == 16;
-            let profile = if is_short { ProtectionProfile::AeadAes128Gcm } else { ProtectionProfile::AeadAes256Gcm };
-            let context = Context::new(key, salt, profile, Some(replay.0), Some(replay.1), &RingCrypto);
-            // Its only errors are keys and salts of another length, and a provider without AES-GCM.
-            context.unwrap_or_else(|error| unreachable!("AES-GCM with its own lengths: {error}"))
-        };
-        let (to_receiver, to_sender) = (context(keys.of_role(Role::Sender)), context(keys.of_role(Role::Receiver)));
-        let (outward, inward) = match role {
-            Role::Sender => (to_receiver, to_sender),
-            Role::Receiver => (to_sender, to_receiver),
-        };
+        let outward = keys.context(role);
+        let inward = keys.context(role.other());
         Self::Srtp(Box::new(Contexts {
             outward,
             next: 0,
@@ -178,12 +152,6 @@ fn unseal(sealed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A window for reports that begins at 0, as their numbers do: `rtc-srtp`'s own begins where the first packet says, be it forged.
-fn reports_come_once() -> ContextOption {
-    let window = || SlidingWindowDetector::new(REPLAY_WINDOW, MOST_REPORTS.into());
-    Box::new(move || -> Box<dyn ReplayDetector> { Box::new(window()) })
-}
-
 /// The source that an RTP or RTCP datagram names in the clear (RFC 3711, Sec. 3.1, 3.4).
 pub(crate) fn source_of(datagram: &[u8]) -> Option<u32> {
     let at = if is_rtcp(datagram) { 4 } else { 8 };
@@ -197,7 +165,7 @@ mod tests {
     const SSRC: u32 = 0x0102_0304;
 
     fn ends() -> (Protection, Protection) {
-        (Protection::new(&Keys::of(1), Role::Sender), Protection::new(&Keys::of(1), Role::Receiver))
+        (Protection::new(&Keys::of(1), Role::Client), Protection::new(&Keys::of(1), Role::Server))
     }
 
     fn media(sequence: u16) -> Vec<u8> {
@@ -241,7 +209,7 @@ mod tests {
     fn what_is_not_authentic_moves_no_window() {
         let (mut sender, mut receiver) = ends();
         let (mut wire, mut plain) = (Vec::new(), Vec::new());
-        let mut other = Protection::new(&Keys::of(9), Role::Sender);
+        let mut other = Protection::new(&Keys::of(9), Role::Client);
         for _ in 0..20_000 {
             other.protect(&media(1), &mut wire);
         }
@@ -339,7 +307,7 @@ mod tests {
         sender.protect(&media(7), &mut wire);
         let (mut same_end, _) = ends();
         assert!(!same_end.unprotect(&wire, SSRC, &mut plain), "reflected");
-        let mut later = Protection::new(&Keys::of(2), Role::Receiver);
+        let mut later = Protection::new(&Keys::of(2), Role::Server);
         assert!(!later.unprotect(&wire, SSRC, &mut plain), "replayed to a receiver that was started anew");
     }
 

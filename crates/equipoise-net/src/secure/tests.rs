@@ -11,10 +11,11 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use ring::hmac;
 
+use super::Role;
 use super::door::{Door, Known, Visit};
 use super::message::{LENGTH, Message, Open, Refusal, is_message};
 use super::opening::{Asked, Opening, Told};
-use super::protection::{Protection, Role};
+use super::protection::Protection;
 use super::{Fingerprint, Key, Keys, Nonce};
 use crate::Time;
 
@@ -125,7 +126,8 @@ impl<F: FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)>> Ends<F> {
         match door.handle(now, at(PathId(path)), bytes, |_| live.as_ref().map(Live::known), 100) {
             Visit::Nobody | Visit::Malformed => {}
             Visit::Plain(open) => {
-                self.live = Some(Live { number: open.number, owner: [0; 32], join: None, several: open.several });
+                self.live =
+                    Some(Live { number: open.number, owner: Fingerprint::NONE, join: None, several: open.several });
                 self.receiver.get_or_insert((now, None));
                 self.door.accept(at(PathId(path)), open.number, 9, None);
             }
@@ -169,7 +171,7 @@ impl<F: FnMut(bool, &[u8]) -> Vec<(Span, Vec<u8>)>> Ends<F> {
         let (Some((one, Some(sender))), Some((other, Some(receiver)))) = (&self.sender, &self.receiver) else {
             return None;
         };
-        let (mut up, mut down) = (Protection::new(sender, Role::Sender), Protection::new(receiver, Role::Receiver));
+        let (mut up, mut down) = (Protection::new(sender, Role::Client), Protection::new(receiver, Role::Server));
         let mut packet = vec![0x80, 96, 0, 1, 0, 0, 0, 1];
         packet.extend_from_slice(&SSRC.to_be_bytes());
         let (mut wire, mut plain) = (Vec::new(), Vec::new());
@@ -196,9 +198,9 @@ fn both_ends_have_the_same_keys_and_know_it_three_round_trips_after_the_first_wo
     let mut later = Ends::new(asked(Some(key()), false), Some(key()), 1, straight);
     later.run(Span::from_secs(2));
     let (Some((_, Some(first))), Some((_, Some(second)))) = (&ends.sender, &later.sender) else { panic!("both open") };
-    assert_ne!(first.of_role(Role::Sender), second.of_role(Role::Sender));
-    assert_ne!(first.of_role(Role::Sender), first.of_role(Role::Receiver));
-    assert_eq!(first.of_role(Role::Sender).0.len(), 32, "AES-256");
+    assert_ne!(first.of_role(Role::Client), second.of_role(Role::Client));
+    assert_ne!(first.of_role(Role::Client), first.of_role(Role::Server));
+    assert_eq!(first.of_role(Role::Client).0.len(), 32, "AES-256");
 }
 
 #[test]
@@ -375,7 +377,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
             secure: true,
             several: false,
             joins: count % 7 == 0,
-            fingerprint: [1; 32],
+            fingerprint: Fingerprint([1; 32]),
         };
         // Every second one by who has the key, with records of its own.
         let records = [0; 1000];

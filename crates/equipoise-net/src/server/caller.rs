@@ -5,8 +5,9 @@ use equipoise_session::PathId;
 use super::{SessionObserver, State};
 use crate::Time;
 use crate::secure::Refusal;
+use crate::secure::Role;
 use crate::secure::opening::{Opening, Told};
-use crate::secure::protection::{Protection, Role};
+use crate::secure::protection::Protection;
 
 /// A sender who talks to a server that has no network: what it is answered is overheard.
 pub(super) struct Caller {
@@ -63,7 +64,7 @@ impl Caller {
                 match self.opening.handle(now, PathId(0), true, &answer) {
                     Told::Opened { ssrc, keys, .. } => {
                         (self.reports, self.is_open) = (ssrc, true);
-                        self.protection = keys.map_or(Protection::None, |keys| Protection::new(&keys, Role::Sender));
+                        self.protection = keys.map_or(Protection::None, |keys| Protection::new(&keys, Role::Client));
                     }
                     Told::Refused(reason) => self.refused = Some(reason),
                     Told::Nothing | Told::Joined(_) => {}

@@ -17,9 +17,10 @@ use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId};
 use ring::hmac;
 
 use crate::batch::Batch;
+use crate::secure::Role;
 use crate::secure::door::{Door, Known, Visit};
 use crate::secure::message::{Open, is_message};
-use crate::secure::protection::{Protection, Role, source_of};
+use crate::secure::protection::{Protection, source_of};
 use crate::secure::{Fingerprint, Key, Keys, Nonce, Refusal, random};
 use crate::socket::wait_any;
 use crate::thread::{STOP_CHECK, Worker};
@@ -341,7 +342,7 @@ impl<V: SessionObserver> State<V> {
     /// A handshake has ended: makes the session, or holds its new keys ready where it lives already.
     fn open_secure(&mut self, now: Time, from: SocketAddr, open: &Open, keys: &Keys) -> Result<(), NetError> {
         let join = keys.join();
-        let held = Held { protection: Protection::new(keys, Role::Receiver), join: Some(join.clone()) };
+        let held = Held { protection: Protection::new(keys, Role::Server), join: Some(join.clone()) };
         let reports = match self.live.get_mut(&open.ssrc) {
             // While the handshake went on, somebody else's has ended.
             Some(live) if live.owner != open.fingerprint => {

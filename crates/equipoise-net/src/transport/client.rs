@@ -7,9 +7,10 @@ use equipoise_session::{DropReason, Event, PathId};
 use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
 use crate::secure::Refusal;
+use crate::secure::Role;
 use crate::secure::message::{LENGTH, VERSION, is_message};
 use crate::secure::opening::{Asked, Opening, Told};
-use crate::secure::protection::{Protection, Role, source_of};
+use crate::secure::protection::{Protection, source_of};
 use crate::socket::Sent;
 use crate::{NetError, Received, Socket, Time};
 
@@ -105,7 +106,7 @@ impl Client {
             Told::Joined(path) => self.use_path(path),
             Told::Opened { path, ssrc, keys } => {
                 if let Some(keys) = keys {
-                    let new = Protection::new(&keys, Role::Sender);
+                    let new = Protection::new(&keys, Role::Client);
                     let before = std::mem::replace(&mut self.protection, new);
                     self.earlier = matches!(before, Protection::Srtp(_)).then_some(before);
                 }

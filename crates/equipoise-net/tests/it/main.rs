@@ -3,6 +3,7 @@
 mod bridge;
 mod clock;
 mod driver;
+mod dtls_srtp;
 mod emulator;
 mod flow_pair;
 mod media;

@@ -23,11 +23,12 @@ impl ReplayWindow {
     /// Numbers that it looks back on: as many as [`SequenceTracker`](super::SequenceTracker) tells apart on one path.
     pub const LENGTH: u16 = 1024;
 
-    /// What a number is. Half of all numbers are above the highest, and new.
+    /// What a number is. Of those that have not come, nearly half are above the highest; of the one in the middle nobody can tell on
+    /// which side it is.
     pub fn novelty(&self, sequence: u16) -> Novelty {
         match self.highest.map(|highest| highest.wrapping_sub(sequence)) {
             Some(behind) if self.is_seen(behind) => Novelty::Repeated,
-            Some(behind) if (Self::LENGTH..=u16::MAX / 2).contains(&behind) => Novelty::Old,
+            Some(behind) if (Self::LENGTH..=1 << 15).contains(&behind) => Novelty::Old,
             _ => Novelty::New,
         }
     }

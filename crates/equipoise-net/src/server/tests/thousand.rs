@@ -67,7 +67,7 @@ impl Crowd {
                     while let Some((_, message)) = opening.poll() {
                         self.socket.send(&message).expect("sent");
                     }
-                    let mut protection = Protection::new(&keys.expect("it has a key"), Role::Sender);
+                    let mut protection = Protection::new(&keys.expect("it has a key"), Role::Client);
                     // A session without a packet is given up soon, and the last one opens seconds after the first.
                     let packet = [&[0x80, 96, 0, 0, 0, 0, 0, 0][..], &ssrc.to_be_bytes()].concat();
                     assert!(protection.protect(&packet, &mut self.wire));

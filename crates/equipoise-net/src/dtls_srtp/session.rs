@@ -1,0 +1,417 @@
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use equipoise::units::Span;
+use equipoise_session::DropReason;
+use equipoise_session::wire::is_rtcp;
+use thiserror::Error;
+
+use super::srtp::Srtp;
+use super::{Fingerprint, Identity, PeerConfig, PeerError, Profile, ProtectError, Setup};
+use crate::Time;
+use crate::secure::association::{Association, Failure, Step};
+use crate::secure::record::{self, ClientRandom};
+use crate::secure::{Keys, Role};
+
+/// An association with one peer that need not be Equipoise's, in the caller's time.
+///
+/// Drive it so: give [`handle`](Self::handle) every datagram that comes, call [`on_timer`](Self::on_timer) at [`wake`](Self::wake), and after
+/// each of both send what [`poll`](Self::poll) gives. As soon as it [is open](Self::standing), packets go through
+/// [`protect`](Self::protect).
+///
+/// A peer that is started again, from whatever port, opens anew where this end waits for it; its keys take the place of those before,
+/// of which late packets are taken for 5 s more.
+pub struct DtlsSrtp {
+    config: PeerConfig,
+    identity: Identity,
+    /// Handshakes under way, oldest first.
+    half: Vec<Half>,
+    live: Option<Live>,
+    /// The keys before, and until when.
+    earlier: Option<(Srtp, Time)>,
+    /// Of who is active: when he tries next, and until when at all.
+    next_try: Option<Time>,
+    give_up: Time,
+    standing: Standing,
+    /// Why the last handshake came to nothing.
+    trouble: Option<HandshakeError>,
+    /// What somebody has said in the clear.
+    alert: Option<u8>,
+    outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+}
+
+/// A handshake.
+struct Half {
+    from: SocketAddr,
+    /// `None` where the first word is ours.
+    random: Option<ClientRandom>,
+    association: Association,
+    /// What asks for the cookie, to be said again where the question comes again.
+    request: Vec<Vec<u8>>,
+}
+
+/// What the last handshake gave.
+struct Live {
+    from: SocketAddr,
+    random: Option<ClientRandom>,
+    /// To answer what comes again of its handshake, and to hear its end.
+    association: Option<Association>,
+    srtp: Srtp,
+}
+
+/// How far an association is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There are no keys so far.
+    Opening,
+    /// The peer has shown who it is, and there are keys.
+    Open(Profile),
+    /// One end has said that it is over. Where this one waits for first words, it may be opened again.
+    Closed,
+    /// The peer, to whom this end speaks first, was not to be had: [`DtlsSrtp::trouble`] says why.
+    Failed,
+}
+
+/// Why a handshake came to nothing.
+#[derive(Debug, Error)]
+pub enum HandshakeError {
+    /// It has another certificate.
+    #[error("the peer's certificate has the fingerprint {found}, and {expected} is expected")]
+    OtherCertificate {
+        /// The one it has shown.
+        found: Fingerprint,
+        /// The one it was to have.
+        expected: Fingerprint,
+    },
+    /// Nobody has answered, or not to the end.
+    #[error("the peer does not go on with the handshake{}", .alert.map_or_else(String::new, |alert| format!("; somebody, the peer or not, said alert {alert} (RFC 8446, Sec. 6)")))]
+    NoAnswer {
+        /// An alert that came in the clear, as anybody may have sent it.
+        alert: Option<u8>,
+    },
+    /// No profile of SRTP that both have.
+    #[error("the peer agrees on no keys for SRTP; it has to offer SRTP_AES128_CM_SHA1_80 or one with AES-GCM")]
+    NoKeys,
+    /// What the peer says is wrong, or was disturbed.
+    #[error("the handshake failed")]
+    Protocol {
+        /// What the library of DTLS says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// What a datagram was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// An RTP packet.
+    Rtp,
+    /// RTCP packets.
+    Rtcp,
+    /// A part of a handshake.
+    Handshake,
+    /// Nothing that counts.
+    Ignored(DropReason),
+}
+
+/// Handshakes of who has not sent back the cookie, and of who has. Ours: each takes 8 kB.
+const MOST_ASKED: usize = 32;
+const MOST_PROVED: usize = 8;
+/// Between two tries, and how long it is tried at all.
+const PAUSE: Span = Span::from_millis(500);
+const GIVE_UP: Span = Span::from_secs(30);
+/// How long packets of earlier keys are taken.
+const OLD_KEYS: Span = Span::from_secs(5);
+
+impl DtlsSrtp {
+    /// An association that begins at `now`.
+    ///
+    /// # Errors
+    /// [`PeerError::NoPort`] where this end is to speak first and does not know where to.
+    pub fn new(config: PeerConfig, identity: Identity, now: Time) -> Result<Self, PeerError> {
+        config.check()?;
+        let mut session = Self {
+            config,
+            identity,
+            half: Vec::new(),
+            live: None,
+            earlier: None,
+            next_try: (config.setup == Setup::Active).then_some(now),
+            give_up: now + GIVE_UP,
+            standing: Standing::Opening,
+            trouble: None,
+            alert: None,
+            outbox: VecDeque::new(),
+        };
+        session.on_timer(now);
+        Ok(session)
+    }
+
+    /// Who this end is.
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// How far it is.
+    pub const fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Why the last handshake that failed did, if one has.
+    pub const fn trouble(&self) -> Option<&HandshakeError> {
+        self.trouble.as_ref()
+    }
+
+    /// Where packets go, once it is known.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        match &self.live {
+            Some(live) => Some(self.config.answer_to(live.from)),
+            None => Some(self.config.address).filter(|address| address.port() != 0),
+        }
+    }
+
+    /// A datagram has come from somewhere. Puts the packet that it protects, if it does, into `plain`.
+    pub fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8], plain: &mut Vec<u8>) -> Arrival {
+        plain.clear();
+        if !self.config.expects(from) {
+            return Arrival::Ignored(DropReason::Foreign);
+        }
+        // RFC 7983, Sec. 7.
+        match datagram.first() {
+            Some(20..=63) => {
+                self.on_records(now, from, datagram);
+                Arrival::Handshake
+            }
+            Some(128..=191) => match self.unprotect(now, datagram, plain) {
+                Ok(()) if is_rtcp(plain) => Arrival::Rtcp,
+                Ok(()) => Arrival::Rtp,
+                Err(reason) => Arrival::Ignored(reason),
+            },
+            _ => Arrival::Ignored(DropReason::Malformed),
+        }
+    }
+
+    fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> Result<(), DropReason> {
+        let live = self.live.as_mut().ok_or(DropReason::Foreign)?;
+        let result = live.srtp.unprotect(datagram, plain);
+        self.earlier = self.earlier.take().filter(|(_, until)| now < *until);
+        match (&result, &mut self.earlier) {
+            (Err(DropReason::Forged), Some((earlier, _))) => earlier.unprotect(datagram, plain),
+            _ => result,
+        }
+    }
+
+    /// Puts the protected form of an RTP or RTCP packet into `wire`.
+    ///
+    /// # Errors
+    /// [`ProtectError`]; then there is nothing to send.
+    pub fn protect(&mut self, packet: &[u8], wire: &mut Vec<u8>) -> Result<(), ProtectError> {
+        wire.clear();
+        self.live.as_mut().ok_or(ProtectError::NotOpen)?.srtp.protect(packet, wire)
+    }
+
+    /// Says that it is over.
+    pub fn close(&mut self, now: Time) {
+        if let Some(Live { from, association: Some(mut association), .. }) = self.live.take() {
+            association.on_timer(now);
+            association.close();
+            while let Some(Step::Carry(records)) = association.poll() {
+                self.outbox.push_back((self.config.answer_to(from), records.to_vec()));
+            }
+        }
+        (self.earlier, self.next_try, self.standing) = (None, None, Standing::Closed);
+        self.half.clear();
+    }
+
+    /// The next datagram to send, and where.
+    pub fn poll(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.outbox.pop_front()
+    }
+
+    /// When [`on_timer`](Self::on_timer) wants to be called; `None` while there is nothing to wait for.
+    pub fn wake(&self) -> Option<Time> {
+        let half = self.half.iter().map(|half| half.association.wake());
+        let live = self.live.iter().filter_map(|live| live.association.as_ref().map(Association::wake));
+        half.chain(live).chain(self.next_try).min()
+    }
+
+    /// Does what is due.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.next_try.is_some_and(|at| at <= now) {
+            self.next_try = None;
+            let (from, association) = (self.config.address, Association::foreign(Role::Client, &self.identity, now));
+            self.half.push(Half { from, random: None, association, request: Vec::new() });
+            self.drive(now, self.half.len() - 1);
+        }
+        // From behind, as those that end go.
+        for at in (0..self.half.len()).rev() {
+            if let Some(half) = self.half.get_mut(at).filter(|half| half.association.wake() <= now) {
+                half.association.on_timer(now);
+                self.drive(now, at);
+            }
+        }
+        if let Some(association) = self.live.as_mut().and_then(|live| live.association.as_mut())
+            && association.wake() <= now
+        {
+            association.on_timer(now);
+            self.drive_live();
+        }
+    }
+
+    fn on_records(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        // Nobody has signed them; the peer's own ones are said again by its silence.
+        let (records, alert) = record::without_clear_alerts(datagram);
+        self.alert = alert.or(self.alert);
+        if records.is_empty() {
+            return;
+        }
+        let place = match record::hello(&records) {
+            Some(hello) if self.config.setup == Setup::Passive => match hello.random {
+                Some(random) => self.place_of_hello(now, from, random, hello.is_second),
+                None => self.half.iter().rposition(|half| half.from == from && half.association.awaits_cookie()),
+            },
+            _ => self.half.iter().rposition(|half| {
+                let is_there = half.from == from || self.config.setup == Setup::Active;
+                is_there && !half.association.awaits_cookie()
+            }),
+        };
+        if let Some(at) = place
+            && let Some(half) = self.half.get_mut(at)
+        {
+            half.association.handle(now, &records);
+            return self.drive(now, at);
+        }
+        if let Some(live) = &mut self.live
+            && let Some(association) = &mut live.association
+            && live.from == from
+        {
+            association.handle(now, &records);
+            self.drive_live();
+        }
+    }
+
+    /// Which handshake a first word belongs to; one of its own, where it is new. `None` where there is nothing to be done with it.
+    fn place_of_hello(&mut self, now: Time, from: SocketAddr, random: ClientRandom, is_second: bool) -> Option<usize> {
+        let is_same = |half: &Half| half.from == from && half.random == Some(random);
+        if let Some(at) = self.half.iter().position(is_same) {
+            let half = &self.half[at];
+            if is_second || half.request.is_empty() {
+                return Some(at);
+            }
+            let to = self.config.answer_to(from);
+            self.outbox.extend(half.request.iter().map(|request| (to, request.clone())));
+            return None;
+        }
+        // What comes late of the handshake that gave the keys.
+        if is_second || self.live.as_ref().is_some_and(|live| live.random == Some(random)) {
+            return None;
+        }
+        self.make_room(MOST_ASKED, |half| half.association.awaits_cookie());
+        let association = Association::foreign(Role::Server, &self.identity, now);
+        self.half.push(Half { from, random: Some(random), association, request: Vec::new() });
+        Some(self.half.len() - 1)
+    }
+
+    /// Gives up the oldest handshake of a kind where there are as many as there may be.
+    fn make_room(&mut self, most: usize, is_such: impl Fn(&Half) -> bool) {
+        if self.half.iter().filter(|half| is_such(half)).count() >= most {
+            self.half.iter().position(is_such).map(|oldest| self.half.remove(oldest));
+        }
+    }
+
+    /// Lets a handshake do what it wants.
+    fn drive(&mut self, now: Time, at: usize) {
+        let Some(half) = self.half.get_mut(at) else { return };
+        let (asked, to) = (half.association.awaits_cookie(), self.config.answer_to(half.from));
+        let (mut said, mut done) = (Vec::new(), None);
+        while let Some(step) = half.association.poll() {
+            match step {
+                Step::Carry(records) => said.push(records.to_vec()),
+                Step::Done(peer, keys) => done = Some((peer, keys)),
+            }
+        }
+        self.outbox.extend(said.iter().map(|records| (to, records.clone())));
+        if half.association.awaits_cookie() && !said.is_empty() {
+            half.request = said;
+        }
+        let failure = half.association.take_failure();
+        if let Some((peer, keys)) = done {
+            let half = self.half.remove(at);
+            return self.on_done(now, half, peer, keys);
+        }
+        if let Some(failure) = failure {
+            self.half.remove(at);
+            return self.on_failure(now, failure);
+        }
+        if asked && !half.association.awaits_cookie() {
+            // It is where it says. What it began before, it does not go on with.
+            let half = self.half.remove(at);
+            self.half.retain(|other| other.from != half.from || other.association.awaits_cookie());
+            self.make_room(MOST_PROVED, |half| !half.association.awaits_cookie());
+            self.half.push(half);
+        }
+    }
+
+    /// A handshake has given keys, to who has a certificate.
+    fn on_done(&mut self, now: Time, half: Half, found: Fingerprint, keys: Keys) {
+        let expected = self.config.fingerprint;
+        if found != expected {
+            return self.on_trouble(now, HandshakeError::OtherCertificate { found, expected });
+        }
+        let role = if self.config.setup == Setup::Active { Role::Client } else { Role::Server };
+        self.standing = Standing::Open(keys.profile());
+        let Half { from, random, association, .. } = half;
+        let live = Live { from, random, association: Some(association), srtp: Srtp::new(keys, role) };
+        self.earlier = self.live.replace(live).map(|before| (before.srtp, now + OLD_KEYS));
+    }
+
+    fn on_failure(&mut self, now: Time, failure: Failure) {
+        let trouble = match failure {
+            Failure::Closed | Failure::Patience => HandshakeError::NoAnswer { alert: self.alert },
+            Failure::NoKeys => HandshakeError::NoKeys,
+            Failure::Protocol(source) => HandshakeError::Protocol { source: Box::new(source) },
+        };
+        self.on_trouble(now, trouble);
+    }
+
+    /// A handshake came to nothing. Who is active begins another one.
+    fn on_trouble(&mut self, now: Time, trouble: HandshakeError) {
+        self.trouble = Some(trouble);
+        if self.config.setup == Setup::Active && self.live.is_none() {
+            self.next_try = Some(now + PAUSE).filter(|next| *next < self.give_up);
+            if self.next_try.is_none() {
+                self.standing = Standing::Failed;
+            }
+        }
+    }
+
+    /// Lets the association that gave the keys answer what comes again, and hears its end.
+    fn drive_live(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        let Some(association) = &mut live.association else { return };
+        while let Some(step) = association.poll() {
+            if let Step::Carry(records) = step {
+                self.outbox.push_back((self.config.answer_to(live.from), records.to_vec()));
+            }
+        }
+        match association.take_failure() {
+            None => {}
+            Some(Failure::Closed) => {
+                (self.live, self.earlier, self.standing) = (None, None, Standing::Closed);
+            }
+            // Packets go on by the keys that there are.
+            Some(_) => live.association = None,
+        }
+    }
+
+    /// Handshakes under way.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub fn half_open(&self) -> usize {
+        self.half.len()
+    }
+
+    /// The keys, to be held against the peer's.
+    #[cfg(test)]
+    pub(super) fn keys(&self) -> Option<&Keys> {
+        self.live.as_ref().map(|live| live.srtp.keys())
+    }
+}

@@ -1,0 +1,170 @@
+use std::collections::HashMap;
+
+use equipoise::measure::{Novelty, ReplayWindow};
+use equipoise_session::DropReason;
+use equipoise_session::wire::is_rtcp;
+use rtc_srtp::context::Context;
+use thiserror::Error;
+
+use crate::secure::protection::{MOST_MEDIA, MOST_REPORTS, source_of};
+use crate::secure::{Keys, Role};
+
+/// Sources of packets that one association has in each direction: audio, video and their repairs, several times over.
+pub const MAX_SOURCES: usize = 64;
+
+/// A packet cannot be protected, and is not to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ProtectError {
+    /// There are no keys, or none any more.
+    #[error("the association has no keys")]
+    NotOpen,
+    /// It is no RTP or RTCP packet.
+    #[error("this is no RTP or RTCP packet")]
+    Malformed,
+    /// Its number was used under these keys, or may have been: a second packet of one number gives away both, and with AES-GCM the key that
+    /// authenticates (RFC 3711, Sec. 9.1).
+    #[error(
+        "packet {sequence} of source {ssrc:#010x} was protected before; a repair has a source of its own (RFC 4588)"
+    )]
+    Repeated {
+        /// The source.
+        ssrc: u32,
+        /// Its sequence number.
+        sequence: u16,
+    },
+    /// One source more than there may be.
+    #[error("an association has at most {MAX_SOURCES} sources")]
+    Sources,
+    /// As much is protected as may be under one key (RFC 3711, Sec. 9.2).
+    #[error("the keys are spent; open a new association")]
+    Spent,
+}
+
+/// SRTP by the keys of one handshake (RFC 3711), plain: nothing of our own is in its packets.
+///
+/// Each source has a context of its own. The library makes one of whatever source a datagram names, be it forged; so what is not
+/// authentic is tried on one that is thrown away.
+pub(super) struct Srtp {
+    keys: Keys,
+    role: Role,
+    outward: HashMap<u32, Outward>,
+    inward: HashMap<u32, Inward>,
+}
+
+/// What this end sends of one source.
+struct Outward {
+    context: Context,
+    /// Numbers that are used.
+    numbers: ReplayWindow,
+    media: u64,
+    reports: u32,
+}
+
+/// What the peer sends of one source.
+struct Inward {
+    context: Context,
+    /// Numbers that have come. Ours, as the library's begins where the first packet says, be it forged.
+    window: ReplayWindow,
+}
+
+impl Srtp {
+    pub(super) fn new(keys: Keys, role: Role) -> Self {
+        Self { keys, role, outward: HashMap::new(), inward: HashMap::new() }
+    }
+
+    /// The keys, to be held against the peer's.
+    #[cfg(test)]
+    pub(super) const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Sources of the peer that are remembered.
+    #[cfg(test)]
+    pub(super) fn sources(&self) -> usize {
+        self.inward.len()
+    }
+
+    pub(super) fn protect(&mut self, packet: &[u8], out: &mut Vec<u8>) -> Result<(), ProtectError> {
+        out.clear();
+        let ssrc = source_of(packet).ok_or(ProtectError::Malformed)?;
+        let Self { keys, role, outward, .. } = self;
+        let is_full = outward.len() >= MAX_SOURCES;
+        let source = match outward.get_mut(&ssrc) {
+            Some(source) => source,
+            None if is_full => return Err(ProtectError::Sources),
+            None => outward.entry(ssrc).or_insert_with(|| Outward::new(keys.context(*role))),
+        };
+        if is_rtcp(packet) { source.report(packet, out) } else { source.media(ssrc, packet, out) }
+    }
+
+    pub(super) fn unprotect(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), DropReason> {
+        out.clear();
+        let ssrc = source_of(datagram).ok_or(DropReason::Malformed)?;
+        if let Some(source) = self.inward.get_mut(&ssrc) {
+            return source.open(datagram, out);
+        }
+        let mut source = Inward { context: self.keys.context(self.role.other()), window: ReplayWindow::default() };
+        source.open(datagram, out)?;
+        if self.inward.len() >= MAX_SOURCES {
+            out.clear();
+            return Err(DropReason::Full);
+        }
+        self.inward.insert(ssrc, source);
+        Ok(())
+    }
+}
+
+/// The sequence number of an RTP packet (RFC 3550, Sec. 5.1).
+fn sequence_of(packet: &[u8]) -> Option<u16> {
+    Some(u16::from_be_bytes(packet.get(2..4)?.try_into().ok()?))
+}
+
+impl Outward {
+    fn new(context: Context) -> Self {
+        Self { context, numbers: ReplayWindow::default(), media: 0, reports: 0 }
+    }
+
+    fn report(&mut self, report: &[u8], out: &mut Vec<u8>) -> Result<(), ProtectError> {
+        if self.reports >= MOST_REPORTS {
+            return Err(ProtectError::Spent);
+        }
+        self.reports += 1;
+        out.extend_from_slice(&self.context.encrypt_rtcp(report).map_err(|_| ProtectError::Malformed)?);
+        Ok(())
+    }
+
+    fn media(&mut self, ssrc: u32, packet: &[u8], out: &mut Vec<u8>) -> Result<(), ProtectError> {
+        let sequence = sequence_of(packet).ok_or(ProtectError::Malformed)?;
+        if self.numbers.novelty(sequence) != Novelty::New {
+            return Err(ProtectError::Repeated { ssrc, sequence });
+        }
+        if self.media >= MOST_MEDIA {
+            return Err(ProtectError::Spent);
+        }
+        // Spent, whatever becomes of it.
+        self.media += 1;
+        self.numbers.mark(sequence);
+        out.extend_from_slice(&self.context.encrypt_rtp(packet).map_err(|_| ProtectError::Malformed)?);
+        Ok(())
+    }
+}
+
+impl Inward {
+    fn open(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), DropReason> {
+        if is_rtcp(datagram) {
+            let report = self.context.decrypt_rtcp(datagram).map_err(|_| DropReason::Forged)?;
+            out.extend_from_slice(&report);
+            return Ok(());
+        }
+        let sequence = sequence_of(datagram).ok_or(DropReason::Malformed)?;
+        match self.window.novelty(sequence) {
+            Novelty::New => {}
+            Novelty::Repeated => return Err(DropReason::Duplicate),
+            Novelty::Old => return Err(DropReason::Late),
+        }
+        let packet = self.context.decrypt_rtp(datagram).map_err(|_| DropReason::Forged)?;
+        self.window.mark(sequence);
+        out.extend_from_slice(&packet);
+        Ok(())
+    }
+}

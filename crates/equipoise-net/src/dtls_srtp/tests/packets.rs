@@ -1,0 +1,110 @@
+//! What is done with the keys.
+
+use equipoise_session::DropReason;
+
+use super::super::srtp::Srtp;
+use super::*;
+use crate::secure::{Keys, Role};
+
+const SSRC: u32 = 7;
+
+fn srtp() -> [Srtp; 2] {
+    [Role::Client, Role::Server].map(|role| Srtp::new(Keys::of(1), role))
+}
+
+/// If it fails, an encoder that begins anew, or a packet that is repeated as it is, gives away what was under the same number, and by
+/// AES-GCM the key that authenticates.
+#[test]
+fn a_number_is_protected_once() {
+    let [mut sender, mut receiver] = srtp();
+    let (mut wire, mut plain) = (Vec::new(), Vec::new());
+    for sequence in [100, 101, 103, 102, 1123] {
+        assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Ok(()));
+        assert_eq!(wire[2..4], sequence.to_be_bytes(), "plain SRTP: the number is the packet's own");
+        assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &media(SSRC, sequence)));
+    }
+    // What came, what may have come, and what may be on either side.
+    for sequence in [100, 103, 1123, 99, 0, 1123 + (1 << 15)] {
+        let repeated = ProtectError::Repeated { ssrc: SSRC, sequence };
+        assert_eq!(sender.protect(&media(SSRC, sequence), &mut wire), Err(repeated));
+        assert!(wire.is_empty());
+    }
+    // Of another source it is another nonce.
+    assert_eq!(sender.protect(&media(SSRC + 1, 100), &mut wire), Ok(()));
+}
+
+#[test]
+fn numbers_go_on_over_the_cycles() {
+    let [mut sender, mut receiver] = srtp();
+    let (mut wire, mut plain) = (Vec::new(), Vec::new());
+    for sequence in 60_000..200_000u32 {
+        let packet = media(SSRC, sequence as u16);
+        assert_eq!(sender.protect(&packet, &mut wire), Ok(()));
+        assert_eq!((receiver.unprotect(&wire, &mut plain), &plain), (Ok(()), &packet));
+        if sequence % 1000 == 0 {
+            assert_eq!(receiver.unprotect(&wire, &mut plain), Err(DropReason::Duplicate));
+        }
+    }
+}
+
+/// If it fails, whoever sends packets of made-up sources fills the memory, or shuts the window to those to come.
+#[test]
+fn what_is_forged_leaves_nothing() {
+    let [mut sender, mut receiver] = srtp();
+    let (mut wire, mut plain) = (Vec::new(), Vec::new());
+    let mut stranger = Srtp::new(Keys::of(9), Role::Client);
+    for ssrc in 0..60 {
+        for packet in [media(ssrc, 40_000), report(ssrc)] {
+            assert_eq!(stranger.protect(&packet, &mut wire), Ok(()));
+            assert_eq!(receiver.unprotect(&wire, &mut plain), Err(DropReason::Forged));
+        }
+    }
+    assert_eq!(receiver.sources(), 0);
+    for ssrc in 0..64 {
+        for packet in [media(ssrc, 1), report(ssrc)] {
+            assert_eq!(sender.protect(&packet, &mut wire), Ok(()));
+            assert_eq!(receiver.unprotect(&wire, &mut plain), Ok(()), "source {ssrc}");
+            assert_eq!(plain, packet);
+        }
+    }
+    // The peer itself may have as many sources as one needs, and no more.
+    assert_eq!(sender.protect(&media(64, 1), &mut wire), Err(ProtectError::Sources));
+    assert_eq!(receiver.sources(), MAX_SOURCES);
+}
+
+#[test]
+fn a_changed_byte_anywhere_is_noticed_and_no_length_does_harm() {
+    let [mut sender, mut receiver] = srtp();
+    let (mut wire, mut plain) = (Vec::new(), Vec::new());
+    for packet in [media(SSRC, 1), report(SSRC)] {
+        assert_eq!(sender.protect(&packet, &mut wire), Ok(()));
+        for at in 0..wire.len() {
+            let mut changed = wire.clone();
+            changed[at] ^= 0x40;
+            assert!(receiver.unprotect(&changed, &mut plain).is_err() && plain.is_empty(), "byte {at}");
+            assert!(receiver.unprotect(&wire[..at], &mut plain).is_err() && plain.is_empty(), "{at} bytes");
+        }
+        assert_eq!(receiver.unprotect(&wire, &mut plain), Ok(()));
+        // What comes back is not what the other one says.
+        let mut reflected = Vec::new();
+        assert!(sender.unprotect(&wire, &mut reflected).is_err());
+    }
+    for length in 0..12 {
+        assert_eq!(sender.protect(&media(SSRC, 9)[..length], &mut wire), Err(ProtectError::Malformed));
+    }
+}
+
+/// The nonce attack on a stream that begins anew, at the wire: two packets of one number would give away the exclusive or of both.
+#[test]
+fn of_a_stream_that_begins_anew_nothing_leaves_under_numbers_that_have_left() {
+    let mut ends = Ends::new(straight);
+    ends.open(Span::from_secs(2)).expect("it opens");
+    let mut wire = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for sequence in (500..1500).chain(500..1600) {
+        if ends.both[0].protect(&media(SSRC, sequence), &mut wire).is_ok() {
+            assert!(seen.insert(sequence), "{sequence} left twice");
+        }
+    }
+    assert_eq!(seen.len(), 1100);
+}

@@ -1,0 +1,144 @@
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::OnceLock;
+
+use equipoise::units::Span;
+use equipoise_net::dtls_srtp::{Arrival, DtlsSrtp, Identity, PeerConfig, Setup};
+use equipoise_net::{Clock, Time};
+
+/// Whatever becomes of the datagrams between two ends of DTLS-SRTP, and whatever comes in between, neither end fails, what it
+/// remembers is bounded, and no packet comes out that the other end has not sent.
+///
+/// A list of operations: a datagram arrives, or is lost, damaged, cut, repeated; noise, from the peer's address or another one; time
+/// goes by; an end is started anew, or closes; packets of any numbers are protected and sent.
+///
+/// # Panics
+/// Where one of these does not hold.
+pub fn dtls_srtp(mut operations: &[u8]) {
+    let mut ends = Ends::new();
+    while let Some((&operation, after)) = operations.split_first() {
+        operations = ends.step(operation, after);
+        for end in &ends.both {
+            assert!(end.half_open() <= 41, "{} handshakes", end.half_open());
+        }
+    }
+}
+
+/// Making them takes longer than most runs.
+fn identities() -> &'static [Identity; 2] {
+    static IDENTITIES: OnceLock<[Identity; 2]> = OnceLock::new();
+    IDENTITIES.get_or_init(|| [Identity::generate(), Identity::generate()])
+}
+
+fn place(end: usize) -> SocketAddr {
+    (Ipv4Addr::new(192, 0, 2, 1 + end as u8), 5000).into()
+}
+
+/// An end, the active one or the passive one, that begins at `now`.
+fn end(end: usize, now: Time) -> DtlsSrtp {
+    let [ours, theirs] = [end, 1 - end].map(|at| &identities()[at]);
+    let setup = if end == 0 { Setup::Active } else { Setup::Passive };
+    let peer = PeerConfig { address: place(1 - end), fingerprint: *theirs.fingerprint(), setup };
+    DtlsSrtp::new(peer, ours.clone(), now).expect("a port")
+}
+
+struct Ends {
+    both: [DtlsSrtp; 2],
+    now: Time,
+    /// Datagrams to each end.
+    under_way: [VecDeque<Vec<u8>>; 2],
+    /// Packets that each end has protected.
+    said: [Vec<Vec<u8>>; 2],
+}
+
+impl Ends {
+    fn new() -> Self {
+        let now = Clock::new().now();
+        let mut ends =
+            Self { both: [end(0, now), end(1, now)], now, under_way: Default::default(), said: Default::default() };
+        ends.flush();
+        ends
+    }
+
+    fn flush(&mut self) {
+        for at in 0..2 {
+            while let Some((to, datagram)) = self.both[at].poll() {
+                assert_eq!(to, place(1 - at), "it speaks to somebody else");
+                self.under_way[1 - at].push_back(datagram);
+            }
+            // A network holds so many.
+            self.under_way[1 - at].truncate(64);
+        }
+    }
+
+    fn arrive(&mut self, at: usize, from: SocketAddr, datagram: &[u8]) {
+        let mut plain = Vec::new();
+        let arrival = self.both[at].handle(self.now, from, datagram, &mut plain);
+        match arrival {
+            Arrival::Rtp | Arrival::Rtcp => assert!(self.said[1 - at].contains(&plain), "nobody has said {plain:02X?}"),
+            Arrival::Handshake | Arrival::Ignored(_) => assert!(plain.is_empty()),
+        }
+        self.flush();
+    }
+
+    /// Takes one operation with what it needs off the front.
+    fn step<'a>(&mut self, operation: u8, rest: &'a [u8]) -> &'a [u8] {
+        let at = usize::from(operation & 1);
+        let (argument, after) = rest.split_first().map_or((0, rest), |(first, after)| (*first, after));
+        let (noise, left) = after.split_at(usize::from(argument).min(after.len()));
+        match operation >> 4 {
+            // All that is under way arrives, and what it leads to.
+            0..=2 => {
+                for turn in 0..12 {
+                    let at = (turn + at) % 2;
+                    for datagram in std::mem::take(&mut self.under_way[at]) {
+                        self.arrive(at, place(1 - at), &datagram);
+                    }
+                }
+                return rest;
+            }
+            // The next datagram arrives as it is, damaged, cut, twice, from elsewhere, or not at all.
+            3..=8 => {
+                let Some(mut datagram) = self.under_way[at].pop_front() else { return after };
+                let mut from = place(1 - at);
+                match operation >> 1 & 7 {
+                    0 => {}
+                    1 => {
+                        let length = datagram.len();
+                        datagram[usize::from(argument) % length] ^= operation >> 4 | 1;
+                    }
+                    2 => datagram.truncate(usize::from(argument)),
+                    3 => self.arrive(at, from, &datagram),
+                    4 => from.set_port(u16::from(argument)),
+                    5 => from.set_ip(Ipv4Addr::new(198, 51, 100, argument).into()),
+                    6 => datagram.extend_from_slice(noise),
+                    _ => return after,
+                }
+                self.arrive(at, from, &datagram);
+            }
+            9 | 10 => {
+                self.arrive(at, place(1 - at), noise);
+                return left;
+            }
+            11 => {
+                self.now = self.now + Span::from_nanos(i64::from(argument) << 25);
+                self.both.iter_mut().for_each(|end| end.on_timer(self.now));
+                self.flush();
+            }
+            12 => self.both[at] = end(at, self.now),
+            13 => self.both[at].close(self.now),
+            _ => {
+                // What it says of itself need not be so.
+                let head = [0x80 | operation & 0x0F, argument, 0, argument, 0, 0, 0, 1, 0, 0, 0, operation & 3];
+                let packet = [&head[..], noise].concat();
+                let mut wire = Vec::new();
+                if self.both[at].protect(&packet, &mut wire).is_ok() {
+                    self.said[at].push(packet);
+                    self.under_way[1 - at].push_back(wire);
+                }
+                return left;
+            }
+        }
+        after
+    }
+}
