@@ -146,9 +146,9 @@ impl Door {
             let joins = joins.is_some_and(|known| known.join.is_some_and(|join| is_authentic(datagram, join)));
             return if joins { Visit::Joins(open.ssrc) } else { Visit::Nobody };
         }
-        if let Some(reason) = self.refusal(&open, datagram, known, room) {
+        let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
+        if let Some(reason) = self.refusal(&open, is_right, known, room) {
             // Signed only where the question was: what is altered on the way is no word of the sender's.
-            let is_right = self.key.as_ref().is_some_and(|key| is_authentic(datagram, key.handshake()));
             let code = self.key.as_ref().filter(|_| is_right).map(|key| key.handshake().clone());
             self.say(from, &Message::Refuse { number: open.number, reason }, code.as_ref());
             return Visit::Nobody;
@@ -168,11 +168,11 @@ impl Door {
         self.on_records(now, at, records)
     }
 
-    fn refusal(&self, open: &Open, datagram: &[u8], known: Option<Known<'_>>, room: usize) -> Option<Refusal> {
+    fn refusal(&self, open: &Open, is_right: bool, known: Option<Known<'_>>, room: usize) -> Option<Refusal> {
         match (&self.key, open.secure) {
             (Some(_), false) => return Some(Refusal::NeedsKey),
             (None, true) => return Some(Refusal::HasNoKey),
-            (Some(key), true) if !is_authentic(datagram, key.handshake()) => return Some(Refusal::OtherKey),
+            (Some(_), true) if !is_right => return Some(Refusal::OtherKey),
             _ => {}
         }
         match known {

@@ -39,11 +39,23 @@ impl ReplayWindow {
         if behind <= u16::MAX / 2 {
             return self.see(behind);
         }
-        let ahead = if self.highest.is_some() { behind.wrapping_neg() } else { Self::LENGTH };
-        let before = core::mem::take(self);
-        (0..Self::LENGTH.saturating_sub(ahead)).filter(|at| before.is_seen(*at)).for_each(|at| self.see(at + ahead));
+        self.shift(if self.highest.is_some() { behind.wrapping_neg() } else { Self::LENGTH });
         self.highest = Some(sequence);
         self.see(0);
+    }
+
+    /// All numbers are so much further below the highest.
+    fn shift(&mut self, by: u16) {
+        let (words, bits) = (usize::from(by / 64), u32::from(by % 64));
+        // From above, as each word comes of such as stand below it.
+        for at in (0..self.seen.len()).rev() {
+            let word =
+                |back: usize| at.checked_sub(words + back).and_then(|at| self.seen.get(at)).copied().unwrap_or(0);
+            let shifted = word(0) << bits | word(1).checked_shr(64 - bits).unwrap_or(0);
+            if let Some(word) = self.seen.get_mut(at) {
+                *word = shifted;
+            }
+        }
     }
 
     fn is_seen(&self, behind: u16) -> bool {
