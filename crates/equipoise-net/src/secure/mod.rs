@@ -14,7 +14,7 @@ pub(crate) mod opening;
 pub(crate) mod protection;
 pub(crate) mod record;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 

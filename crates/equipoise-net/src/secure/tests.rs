@@ -229,23 +229,27 @@ fn a_session_without_keys_opens_and_a_path_joins() {
     }
 }
 
-/// 10 to 30 % of all datagrams are lost, a tenth comes twice, and each up to 60 ms late.
+/// A path on which 10 to 30 % of all datagrams are lost, a tenth comes twice, and each up to 60 ms late.
+pub(crate) fn bad_path(seed: u64) -> impl FnMut(&[u8]) -> Vec<(Span, Vec<u8>)> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let loss = 10 + random.next_u32() % 21;
+    move |bytes| {
+        let copies = match random.next_u32() % 100 {
+            fate if fate < loss => 0,
+            fate if fate >= 90 => 2,
+            _ => 1,
+        };
+        let mut late = || Span::from_micros(i64::from(random.next_u32() % 60_000));
+        (0..copies).map(|_| (late(), bytes.to_vec())).collect()
+    }
+}
+
 #[test]
 fn a_bad_path_delays_an_opening_and_does_not_prevent_it() {
     let mut late = 0;
     for seed in 0..100 {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let loss = 10 + random.next_u32() % 21;
-        let network = |_: bool, bytes: &[u8]| {
-            let copies = match random.next_u32() % 100 {
-                fate if fate < loss => 0,
-                fate if fate >= 90 => 2,
-                _ => 1,
-            };
-            let late = |random: &mut Pcg64Mcg| Span::from_micros(i64::from(random.next_u32() % 60_000));
-            (0..copies).map(|_| (late(&mut random), bytes.to_vec())).collect()
-        };
-        let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, network);
+        let mut path = bad_path(seed);
+        let mut ends = Ends::new(asked(Some(key()), false), Some(key()), 1, |_, bytes: &[u8]| path(bytes));
         ends.run(Span::from_secs(10));
         late += u32::from(ends.opened().is_none_or(|took| took > Span::from_secs(5)));
     }

@@ -1,9 +1,7 @@
 //! How two ends come to keys, and who cannot keep them from it.
 
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-
 use super::*;
+use crate::secure::tests::bad_path;
 
 #[test]
 fn two_ends_open_by_dtls_1_3_and_packets_pass_both_ways() {
@@ -31,18 +29,8 @@ fn two_ends_open_by_dtls_1_3_and_packets_pass_both_ways() {
 fn loss_and_reordering_delay_an_opening_and_do_not_prevent_it() {
     let mut late = 0;
     for seed in 0..50 {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let loss = 10 + random.next_u32() % 21;
-        let network = |_: usize, bytes: &[u8]| {
-            let copies = match random.next_u32() % 100 {
-                fate if fate < loss => 0,
-                fate if fate >= 90 => 2,
-                _ => 1,
-            };
-            let late = |random: &mut Pcg64Mcg| Span::from_micros(i64::from(random.next_u32() % 60_000));
-            (0..copies).map(|_| (late(&mut random), bytes.to_vec())).collect()
-        };
-        late += u32::from(Ends::new(network).open(Span::from_secs(5)).is_none());
+        let mut path = bad_path(seed);
+        late += u32::from(Ends::new(|_, bytes: &[u8]| path(bytes)).open(Span::from_secs(5)).is_none());
     }
     assert!(late <= 1, "{late} of 50 took more than 5 s");
 }
