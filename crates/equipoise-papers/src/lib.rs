@@ -20,7 +20,7 @@ pub mod waki2013;
 
 pub use experiment::Options;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 #[cfg(feature = "live")]
@@ -41,7 +41,7 @@ pub enum ExperimentError {
 }
 
 /// What came of a paper's experiments.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Handle of the paper, such as `Waki 2013`.
     pub paper: String,
@@ -59,20 +59,24 @@ pub struct Results {
     pub version: String,
     /// What the paper leaves open and how it was filled.
     pub assumptions: Vec<String>,
+    /// What becomes of claims where the paper is read in another way, the main reading first.
+    pub readings: Vec<Reading>,
     /// The figures, drawn in the report and left out of the JSON.
     #[serde(skip)]
     pub figures: Vec<Figure>,
 }
 
 /// One claim of a paper, and what we found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Stable name, such as `fig7.slope`.
     pub id: String,
     /// Where the paper makes it.
     pub figure: String,
-    /// What is claimed, with the rule of the verdict.
+    /// What is claimed.
     pub statement: String,
+    /// What our number has to be for that; empty where there is nothing to compare with.
+    pub rule: String,
     /// The paper's number; `null` where it gives none.
     pub paper: Option<f64>,
     /// Our number.
@@ -83,21 +87,41 @@ pub struct Claim {
     pub unit: String,
     /// Runs behind it.
     pub runs: u32,
-    /// What follows by the rule.
+    /// Whether the rule holds for the whole interval, or for nothing of it; `null` where it leaves that open, or there is none.
+    pub holds: Option<bool>,
+    /// What follows of it.
     pub verdict: Verdict,
     /// Why, where it does not come out; or what should be known beside it.
     pub note: String,
 }
 
+/// A way to read what a paper leaves open, and what follows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// In what it differs from the main one, in a few words.
+    pub name: String,
+    /// The claims that it was tried on.
+    pub claims: Vec<Claim>,
+}
+
 /// Whether a claim came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The rule holds for the whole interval.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The rule does not hold for the whole interval.
+    /// The rule holds for no part of the interval.
     #[serde(rename = "not reproduced")]
     NotReproduced,
+    /// The rule holds for a part of the interval: the runs leave it open.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// The paper's claim by a reading of it that was chosen because it fits, which proves nothing, whether the rule holds or not.
+    #[serde(rename = "fitted")]
+    Fitted,
+    /// Ours and not the paper's, whether the rule holds or not.
+    #[serde(rename = "ours")]
+    Ours,
     /// The paper gives nothing to compare with, or the runs were too few for an interval.
     #[serde(rename = "not comparable")]
     NotComparable,
@@ -176,11 +200,25 @@ pub struct Table {
 }
 
 impl Verdict {
+    /// All of them, in the order in which they are counted.
+    pub const ALL: [Self; 7] = [
+        Self::Reproduced,
+        Self::Undecided,
+        Self::NotReproduced,
+        Self::NotComparable,
+        Self::Ours,
+        Self::Fitted,
+        Self::TooFewRuns,
+    ];
+
     /// The verdict in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
             Self::NotReproduced => "not reproduced",
+            Self::Undecided => "undecided",
+            Self::Fitted => "fitted",
+            Self::Ours => "ours",
             Self::NotComparable => "not comparable",
             Self::TooFewRuns => "too few runs",
         }
@@ -205,11 +243,25 @@ impl Results {
                 claim.unit,
                 claim.verdict.words()
             ));
-            if claim.verdict == Verdict::NotReproduced {
-                text.push_str(&format!("    {}\n    {}\n", claim.statement, claim.note));
+            if matches!(claim.verdict, Verdict::NotReproduced | Verdict::Undecided) {
+                text.push_str(&format!("    {} {}\n    {}\n", claim.statement, claim.rule, claim.note));
             }
         }
+        text.push_str(&format!("{}\n", self.counts()));
         text
+    }
+
+    /// How many claims have each verdict, in words.
+    pub fn counts(&self) -> String {
+        let count = |verdict: Verdict| self.claims.iter().filter(|claim| claim.verdict == verdict).count();
+        let words = |verdict: Verdict| match (verdict, count(verdict)) {
+            // These are counted even where there are none.
+            (Verdict::Reproduced | Verdict::NotReproduced, number) | (_, number @ 1..) => {
+                Some(format!("{number} {}", verdict.words()))
+            }
+            _ => None,
+        };
+        Verdict::ALL.into_iter().filter_map(words).collect::<Vec<_>>().join(", ")
     }
 
     /// The results as JSON, with a line break at its end.

@@ -2,12 +2,15 @@
 
 #[cfg(feature = "live")]
 pub(crate) mod live;
+mod spec;
+
+pub(crate) use spec::{Rule, Spec};
 
 use std::borrow::Borrow;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Claim, Figure, Results, Verdict};
+use super::{Claim, Figure, Reading, Results, Verdict};
 use equipoise_lab::VERSION;
 use equipoise_lab::result::{Run, World};
 use equipoise_lab::scenario::{Override, Scenario, ScenarioError};
@@ -31,6 +34,7 @@ pub struct Options {
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) claims: Vec<Claim>,
+    pub(crate) readings: Vec<Reading>,
     pub(crate) figures: Vec<Figure>,
 }
 
@@ -69,10 +73,13 @@ impl Found {
     /// All that was found, as the results of a paper. Of a quick look no verdict is given: more runs may reverse it.
     pub(crate) fn results(self, paper: &str, options: &Options, assumptions: &[&str]) -> Results {
         let judged = |claim: Claim| match claim.verdict {
-            Verdict::Reproduced | Verdict::NotReproduced if options.quick => {
-                Claim { verdict: Verdict::TooFewRuns, ..claim }
-            }
+            Verdict::NotComparable => claim,
+            _ if options.quick => Claim { verdict: Verdict::TooFewRuns, ..claim },
             _ => claim,
+        };
+        let read = |reading: Reading| {
+            let claims = reading.claims.into_iter().map(judged).collect();
+            Reading { claims, ..reading }
         };
         Results {
             paper: paper.to_owned(),
@@ -83,6 +90,7 @@ impl Found {
             quick: options.quick,
             version: VERSION.to_owned(),
             assumptions: assumptions.iter().map(|&text| text.to_owned()).collect(),
+            readings: self.readings.into_iter().map(read).collect(),
             figures: self.figures,
         }
     }
@@ -230,11 +238,13 @@ impl Draft {
             id: self.id.to_owned(),
             figure: self.figure.to_owned(),
             statement: self.statement,
+            rule: String::new(),
             paper: self.paper,
             ours: ours.value,
             ci95: ours.estimate.map(|ours| ours.ci95),
             unit: self.unit.to_owned(),
             runs: self.runs,
+            holds: None,
             verdict,
             note: note.into(),
         }

@@ -129,7 +129,7 @@ pub fn run(options: &Options, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Resu
     let cases: Vec<_> = cases.collect();
     let lab = LiveLab::new(options, cases.len() as u32 * runs, stop, progress);
     let outcomes = cases.into_iter().map(|case| outcome(&lab, case, runs)).collect::<Result<Vec<_>, _>>()?;
-    let found = Found { claims: claims(&outcomes, runs), figures: vec![figure(&outcomes)] };
+    let found = Found { claims: claims(&outcomes, runs), figures: vec![figure(&outcomes)], ..Found::default() };
     Ok(found.live_results("Kodama 2009", options, ASSUMPTIONS))
 }
 

@@ -4,7 +4,9 @@ mod capture;
 #[cfg(test)]
 mod tests;
 
-use crate::{Claim, Figure, Plot, PlotData, Results, Table, Verdict, four_digits as number};
+use std::collections::BTreeSet;
+
+use crate::{Claim, Figure, Plot, PlotData, Reading, Results, Table, Verdict, four_digits as number};
 pub use capture::capture_html;
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use equipoise_lab::report::{NOTHING, escape, head};
@@ -39,8 +41,9 @@ pub fn paper_html(results: &Results) -> String {
         },
         results.seed
     ));
-    page.push_str(&summary(&results.claims));
+    page.push_str(&summary(results));
     page.push_str(&claims(&results.claims));
+    page.push_str(&readings(&results.readings));
     for (index, figure) in results.figures.iter().enumerate() {
         page.push_str(&section(index, figure));
     }
@@ -50,18 +53,10 @@ pub fn paper_html(results: &Results) -> String {
     page
 }
 
-fn summary(claims: &[Claim]) -> String {
-    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let too_few = match count(Verdict::TooFewRuns) {
-        0 => String::new(),
-        claims => format!(", {claims} with too few runs to judge by"),
-    };
+fn summary(results: &Results) -> String {
     format!(
-        "<p>{} reproduced, {} not reproduced, {} not comparable{too_few}. A verdict follows from our 95 % interval by the rule \
-         in the statement; nothing is decided by hand.</p>\n",
-        count(Verdict::Reproduced),
-        count(Verdict::NotReproduced),
-        count(Verdict::NotComparable)
+        "<p>{}. A verdict follows from our 95 % interval by the rule of the claim; nothing is decided by hand.</p>\n",
+        results.counts()
     )
 }
 
@@ -79,16 +74,17 @@ fn claim(claim: &Claim) -> String {
     let class = match claim.verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::NotReproduced => "not-reproduced",
-        Verdict::NotComparable | Verdict::TooFewRuns => "not-comparable",
+        _ => "not-comparable",
     };
     let interval = claim.ci95.map_or(NOTHING.to_owned(), |[low, high]| format!("{} to {}", number(low), number(high)));
     format!(
-        "<tr><th scope=\"row\"><code>{}</code> ({})<br><span>{}</span><br><span class=\"note\">{}</span></th>\
+        "<tr><th scope=\"row\"><code>{}</code> ({})<br><span>{} {}</span><br><span class=\"note\">{}</span></th>\
          <td>{}</td><td>{}</td><td>{interval}</td><td class=\"text\">{}</td><td>{}</td>\
          <td class=\"text\"><span class=\"badge {class}\">{}</span></td></tr>\n",
         escape(&claim.id),
         escape(&claim.figure),
         escape(&claim.statement),
+        escape(&claim.rule),
         escape(&claim.note),
         claim.paper.map_or(NOTHING.to_owned(), number),
         claim.ours.map_or(NOTHING.to_owned(), number),
@@ -96,6 +92,28 @@ fn claim(claim: &Claim) -> String {
         claim.runs,
         claim.verdict.words(),
     )
+}
+
+/// Readings by claims: each of our numbers with its verdict.
+fn readings(readings: &[Reading]) -> String {
+    let mut ids: Vec<&str> =
+        readings.iter().flat_map(|reading| &reading.claims).map(|claim| claim.id.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(*id));
+    let Some(first) = readings.first() else { return String::new() };
+    let cell = |reading: &Reading, id: &str| match reading.claims.iter().find(|claim| claim.id == id) {
+        Some(claim) => format!("{}, {}", claim.ours.map_or(NOTHING.to_owned(), number), claim.verdict.words()),
+        None => NOTHING.to_owned(),
+    };
+    let row = |reading: &Reading| {
+        std::iter::once(reading.name.clone()).chain(ids.iter().map(|id| cell(reading, id))).collect()
+    };
+    let text = table(&Table {
+        caption: format!("What becomes of claims by other readings than the main one, {}", first.name),
+        columns: std::iter::once("reading").chain(ids.iter().copied()).map(str::to_owned).collect(),
+        rows: readings.iter().map(row).collect(),
+    });
+    format!("<h2>Readings</h2>\n{text}")
 }
 
 fn section(index: usize, figure: &Figure) -> String {

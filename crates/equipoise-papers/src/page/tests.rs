@@ -1,16 +1,18 @@
 use super::paper_html;
-use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Results, Table, Verdict};
+use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Reading, Results, Table, Verdict};
 
 fn results(verdict: Verdict, data: PlotData) -> Results {
     let claim = Claim {
         id: "fig1.x".to_owned(),
         figure: "Fig. 1".to_owned(),
         statement: "a < b".to_owned(),
+        rule: "The whole interval lies above 1.".to_owned(),
         paper: None,
         ours: Some(1234.5),
         ci95: Some([1200.0, 1300.0]),
         unit: "ms".to_owned(),
         runs: 30,
+        holds: None,
         verdict,
         note: "because & so on".to_owned(),
     };
@@ -27,9 +29,11 @@ fn results(verdict: Verdict, data: PlotData) -> Results {
         columns: vec!["law".to_owned(), "delay".to_owned()],
         rows: vec![vec!["<b>".to_owned(), "8.2 ms".to_owned()]],
     };
+    let reading = Reading { name: "read <otherwise>".to_owned(), claims: vec![claim.clone()] };
     Results {
         paper: "Waki 2013".to_owned(),
         claims: vec![claim],
+        readings: vec![reading],
         world: equipoise_lab::result::World::Sim,
         seed: 1,
         runs: None,
@@ -52,7 +56,10 @@ fn names_are_text_and_verdicts_have_their_words() {
         (Verdict::Reproduced, ">reproduced</span>"),
         (Verdict::NotReproduced, ">not reproduced</span>"),
         (Verdict::NotComparable, ">not comparable</span>"),
-        (Verdict::TooFewRuns, "1 with too few runs to judge by."),
+        (Verdict::TooFewRuns, "1 too few runs."),
+        (Verdict::Undecided, "1 undecided,"),
+        (Verdict::Ours, ">ours</span>"),
+        (Verdict::Fitted, ">fitted</span>"),
     ] {
         let page = paper_html(&results(verdict, PlotData::Line(vec![(0.0, 1.0), (1.0, 2.0)])));
         assert!(page.contains(words) && page.contains("a &lt; b") && page.contains("1200 to 1300"), "{page}");

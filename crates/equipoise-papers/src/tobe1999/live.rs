@@ -98,7 +98,7 @@ pub fn run(
     let cases: Vec<_> = windows.iter().flat_map(|&is_open| CONTROLS.map(|control| Case { control, is_open })).collect();
     let lab = LiveLab::new(options, cases.len() as u32 * runs, stop, progress).with_windows(window_control);
     let outcomes = cases.into_iter().map(|case| outcome(&lab, case, visit, runs)).collect::<Result<Vec<_>, _>>()?;
-    let found = Found { claims: claims(&outcomes, runs), figures: vec![figure(&outcomes)] };
+    let found = Found { claims: claims(&outcomes, runs), figures: vec![figure(&outcomes)], ..Found::default() };
     Ok(found.live_results("Tobe 1999", options, ASSUMPTIONS))
 }
 

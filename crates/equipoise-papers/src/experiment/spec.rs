@@ -1,0 +1,331 @@
+//! A claim before any run, and its verdict after.
+
+use super::Mean;
+use crate::{Claim, Verdict};
+use equipoise_lab::statistics::Estimate;
+
+/// A claim of a paper as it stands before any run: what is said, and what our number has to be.
+///
+/// Whatever the rule compares with is fixed here. Where a claim is about two numbers of ours, the one that is judged is their ratio or
+/// their difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spec {
+    /// Stable name, such as `fig7.slope`.
+    pub(crate) id: &'static str,
+    /// Where the paper makes it.
+    pub(crate) figure: &'static str,
+    /// What is claimed.
+    pub(crate) statement: &'static str,
+    /// `None` where there is nothing to compare with.
+    pub(crate) rule: Option<Rule>,
+    /// The paper's number.
+    pub(crate) paper: Option<f64>,
+    /// Unit of the numbers, and of the rule's.
+    pub(crate) unit: &'static str,
+    basis: Basis,
+}
+
+/// Whose a claim is, and what it stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Basis {
+    /// The paper's, by the reading of it that was fixed before any run.
+    Paper,
+    /// The paper's, by a reading that was chosen because it fits.
+    Fitted,
+    /// Ours: the paper does not make it.
+    Ours,
+}
+
+/// What our number has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rule {
+    low: f64,
+    high: f64,
+    cells: Cells,
+}
+
+/// Of how many numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cells {
+    One,
+    Every,
+    Some,
+}
+
+impl Rule {
+    /// Above a bound.
+    pub(crate) const fn above(low: f64) -> Self {
+        Self::within(low, f64::INFINITY)
+    }
+
+    /// Below a bound.
+    pub(crate) const fn below(high: f64) -> Self {
+        Self::within(f64::NEG_INFINITY, high)
+    }
+
+    /// From one bound to the other.
+    pub(crate) const fn within(low: f64, high: f64) -> Self {
+        Self { low, high, cells: Cells::One }
+    }
+
+    /// In every one of several cells; each is tested for itself, at a level that the number of cells makes stricter (Holm 1979).
+    pub(crate) const fn in_every_cell(self) -> Self {
+        Self { cells: Cells::Every, ..self }
+    }
+
+    /// In one of several cells at the least; as [`in_every_cell`](Self::in_every_cell).
+    pub(crate) const fn in_some_cell(self) -> Self {
+        Self { cells: Cells::Some, ..self }
+    }
+
+    /// The rule in words.
+    pub(crate) fn words(&self) -> String {
+        let bound = match (self.low.is_finite(), self.high.is_finite()) {
+            (true, true) if self.low == self.high => format!("is {}", self.low),
+            (true, true) => format!("lies from {} to {}", self.low, self.high),
+            (true, false) => format!("lies above {}", self.low),
+            (false, true) => format!("lies below {}", self.high),
+            (false, false) => "is there".to_owned(),
+        };
+        let cells = match self.cells {
+            Cells::One => "",
+            Cells::Every => " in every cell, their number corrected for (Holm 1979)",
+            Cells::Some => " in one cell at least, their number corrected for (Holm 1979)",
+        };
+        format!("The whole interval {bound}{cells}.")
+    }
+
+    /// Whether the rule holds of a number, or does not; `None` where its interval leaves that open.
+    fn judge(&self, ours: &Estimate) -> Option<bool> {
+        let [low, high] = ours.ci95;
+        // What cannot scatter lies on a bound, or does not; what can lies beyond it.
+        let is_exact = low == high;
+        if low > self.low && high < self.high || is_exact && low >= self.low && high <= self.high {
+            Some(true)
+        } else if high < self.low || low > self.high {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// The same of all cells together.
+    fn judge_cells(&self, cells: &[Estimate]) -> Option<bool> {
+        let holds = holm(cells.iter().map(|cell| self.doubt(cell)).collect());
+        let fails = holm(cells.iter().map(|cell| self.doubt_of_failure(cell)).collect());
+        let (all, any) =
+            (|of: &[bool]| !of.is_empty() && of.iter().all(|it| *it), |of: &[bool]| of.iter().any(|it| *it));
+        let (yes, no) = match self.cells {
+            Cells::Some => (any(&holds), all(&fails)),
+            Cells::One | Cells::Every => (all(&holds), any(&fails)),
+        };
+        match (yes, no) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
+    }
+
+    /// How probable it is to see such a number, or one farther inside, where the true one is not inside.
+    fn doubt(&self, ours: &Estimate) -> f64 {
+        above(ours, self.low).max(below(ours, self.high))
+    }
+
+    /// The same, where the true one is not outside.
+    fn doubt_of_failure(&self, ours: &Estimate) -> f64 {
+        below(ours, self.low).min(above(ours, self.high))
+    }
+}
+
+/// How probable it is to see such a number, or a larger one, where the true one is not above the bound.
+fn above(ours: &Estimate, bound: f64) -> f64 {
+    tail(ours.value - bound, ours.value - ours.ci95[0])
+}
+
+fn below(ours: &Estimate, bound: f64) -> f64 {
+    tail(bound - ours.value, ours.ci95[1] - ours.value)
+}
+
+/// The tail of the normal law beyond a distance, of which half of a 95 % interval is given.
+fn tail(distance: f64, half: f64) -> f64 {
+    let deviations = if half > 0.0 { distance / half * 1.959_964 } else { distance.signum() * f64::INFINITY };
+    if deviations.is_nan() { 0.5 } else { 0.5 * libm::erfc(deviations / 2f64.sqrt()) }
+}
+
+/// Which of several hypotheses are rejected, at 2.5 % in all, as the ends of a 95 % interval are (Holm 1979).
+fn holm(doubts: Vec<f64>) -> Vec<bool> {
+    let mut order: Vec<_> = (0..doubts.len()).collect();
+    order.sort_by(|a, b| doubts[*a].total_cmp(&doubts[*b]));
+    let mut rejected = vec![false; doubts.len()];
+    for (rank, at) in order.into_iter().enumerate() {
+        if doubts[at] > 0.025 / (doubts.len() - rank) as f64 {
+            break;
+        }
+        rejected[at] = true;
+    }
+    rejected
+}
+
+impl Spec {
+    /// A claim of the paper, with the rule of its verdict.
+    pub(crate) const fn new(id: &'static str, figure: &'static str, statement: &'static str, rule: Rule) -> Self {
+        Self { id, figure, statement, rule: Some(rule), paper: None, unit: "", basis: Basis::Paper }
+    }
+
+    /// A number that the paper gives nothing to compare with.
+    pub(crate) const fn shown(id: &'static str, figure: &'static str, statement: &'static str) -> Self {
+        Self { id, figure, statement, rule: None, paper: None, unit: "", basis: Basis::Paper }
+    }
+
+    /// With the paper's number.
+    pub(crate) const fn paper(self, paper: f64) -> Self {
+        Self { paper: Some(paper), ..self }
+    }
+
+    /// With the unit of its numbers.
+    pub(crate) const fn unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// By a reading that was chosen because it fits: it never counts as reproduced.
+    pub(crate) const fn fitted(self) -> Self {
+        Self { basis: Basis::Fitted, ..self }
+    }
+
+    /// Ours: the paper does not make it.
+    pub(crate) const fn ours(self) -> Self {
+        Self { basis: Basis::Ours, ..self }
+    }
+
+    /// The claim, decided on the interval of our number; not comparable where there is none, as with a single run.
+    pub(crate) fn decide(&self, runs: u32, ours: impl Into<Mean>, note: impl Into<String>) -> Claim {
+        let ours = ours.into();
+        let holds = self.rule.zip(ours.estimate).map(|(rule, estimate)| rule.judge(&estimate));
+        self.claim(runs, ours, holds, note)
+    }
+
+    /// The claim, decided on several numbers of ours; the one that is shown is the one that is farthest from the rule, or the nearest
+    /// where one will do.
+    pub(crate) fn decide_cells(&self, runs: u32, cells: &[Estimate], note: impl Into<String>) -> Claim {
+        let rule = self.rule.filter(|_| !cells.is_empty());
+        let holds = rule.map(|rule| rule.judge_cells(cells));
+        let shown = rule.and_then(|rule| {
+            let by = |a: &&Estimate, b: &&Estimate| rule.doubt(a).total_cmp(&rule.doubt(b));
+            if rule.cells == Cells::Some { cells.iter().min_by(by) } else { cells.iter().max_by(by) }
+        });
+        self.claim(runs, shown.copied().into(), holds, note)
+    }
+
+    fn claim(&self, runs: u32, ours: Mean, holds: Option<Option<bool>>, note: impl Into<String>) -> Claim {
+        let verdict = match (self.basis, holds) {
+            (_, None) => Verdict::NotComparable,
+            (Basis::Ours, _) => Verdict::Ours,
+            (Basis::Fitted, _) => Verdict::Fitted,
+            (Basis::Paper, Some(Some(true))) => Verdict::Reproduced,
+            (Basis::Paper, Some(Some(false))) => Verdict::NotReproduced,
+            (Basis::Paper, Some(None)) => Verdict::Undecided,
+        };
+        Claim {
+            id: self.id.to_owned(),
+            figure: self.figure.to_owned(),
+            statement: self.statement.to_owned(),
+            rule: self.rule.map(|rule| rule.words()).unwrap_or_default(),
+            paper: self.paper,
+            ours: ours.value,
+            ci95: ours.estimate.map(|ours| ours.ci95),
+            unit: self.unit.to_owned(),
+            runs,
+            holds: holds.flatten(),
+            verdict,
+            note: note.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(low: f64, high: f64) -> Estimate {
+        Estimate { value: f64::midpoint(low, high), ci95: [low, high] }
+    }
+
+    fn verdict(spec: Spec, low: f64, high: f64) -> (Verdict, Option<bool>) {
+        let claim = spec.decide(5, Some(estimate(low, high)), "");
+        (claim.verdict, claim.holds)
+    }
+
+    #[test]
+    fn an_interval_inside_reproduces_one_outside_does_not_and_across_the_bound_nothing_is_decided() {
+        let above = Spec::new("fig0.x", "Fig. 0", "It is above one.", Rule::above(1.0));
+        assert_eq!(verdict(above, 1.1, 1.3), (Verdict::Reproduced, Some(true)));
+        assert_eq!(verdict(above, 0.9, 1.3), (Verdict::Undecided, None));
+        assert_eq!(verdict(above, 0.7, 0.9), (Verdict::NotReproduced, Some(false)));
+        let below = Spec::new("fig0.x", "Fig. 0", "It is below one.", Rule::below(1.0));
+        assert_eq!(verdict(below, 0.9, 1.3), (Verdict::Undecided, None));
+        assert_eq!(verdict(below, 0.7, 0.9), (Verdict::Reproduced, Some(true)));
+        let near = Spec::new("fig0.x", "Fig. 0", "It is one.", Rule::within(0.9, 1.1));
+        assert_eq!(verdict(near, 0.95, 1.05), (Verdict::Reproduced, Some(true)));
+        assert_eq!(verdict(near, 0.5, 1.5), (Verdict::Undecided, None), "wider than the rule");
+        assert_eq!(verdict(near, 1.2, 1.5), (Verdict::NotReproduced, Some(false)));
+        // Exact numbers may lie on the bound.
+        let none = Spec::new("fig0.x", "Fig. 0", "None is lost.", Rule::within(0.0, 0.0));
+        assert_eq!(verdict(none, 0.0, 0.0), (Verdict::Reproduced, Some(true)));
+        assert_eq!(verdict(none, 0.0, 0.5), (Verdict::Undecided, None));
+    }
+
+    #[test]
+    fn what_is_fitted_or_ours_never_counts_as_reproduced() {
+        let spec = Spec::new("fig0.x", "Fig. 0", "It is above one.", Rule::above(1.0));
+        assert_eq!(verdict(spec.fitted(), 2.0, 3.0), (Verdict::Fitted, Some(true)));
+        assert_eq!(verdict(spec.ours(), 2.0, 3.0), (Verdict::Ours, Some(true)));
+        assert_eq!(verdict(spec.ours(), 0.2, 0.3), (Verdict::Ours, Some(false)));
+        let none = Mean { value: Some(2.0), estimate: None };
+        assert_eq!(spec.decide(1, none, "").verdict, Verdict::NotComparable);
+        assert_eq!(
+            Spec::shown("fig0.y", "Fig. 0", "A number.").decide(5, Some(estimate(1.0, 2.0)), "").verdict,
+            Verdict::NotComparable
+        );
+    }
+
+    #[test]
+    fn of_many_cells_more_is_asked_of_each() {
+        // 1.96 deviations above the bound, and 2.5 of them: enough alone, and of ten cells not.
+        let (just, well) = (estimate(1.0001, 3.0), estimate(1.5, 3.5));
+        let some = Spec::new("fig0.x", "Fig. 0", "Once above one.", Rule::above(1.0).in_some_cell());
+        let every = Spec::new("fig0.x", "Fig. 0", "Always above one.", Rule::above(1.0).in_every_cell());
+        let around = vec![estimate(0.5, 1.5); 9];
+        let with = |cell: Estimate| [&around[..], &[cell]].concat();
+        assert_eq!(some.decide_cells(5, &[just], "").verdict, Verdict::Reproduced);
+        assert_eq!(some.decide_cells(5, &with(just), "").verdict, Verdict::Undecided);
+        assert_eq!(some.decide_cells(5, &with(estimate(1.9, 2.1)), "").verdict, Verdict::Reproduced);
+        assert_eq!(every.decide_cells(5, &with(well), "").verdict, Verdict::Undecided);
+        assert_eq!(every.decide_cells(5, &vec![estimate(1.9, 2.1); 10], "").verdict, Verdict::Reproduced);
+        assert_eq!(every.decide_cells(5, &with(estimate(0.4, 0.5)), "").verdict, Verdict::NotReproduced);
+        assert_eq!(some.decide_cells(5, &vec![estimate(0.4, 0.5); 10], "").verdict, Verdict::NotReproduced);
+        assert_eq!(some.decide_cells(5, &[], "").verdict, Verdict::NotComparable);
+        assert_eq!(every.decide_cells(5, &with(estimate(0.4, 0.5)), "").ours, Some(0.45), "the worst is shown");
+    }
+
+    #[test]
+    fn holms_procedure_is_that_of_the_hand() {
+        assert_eq!(holm(vec![0.001, 0.02, 0.011, 0.5]), [true, false, false, false]);
+        assert_eq!(holm(vec![0.006, 0.008, 0.012, 0.025]), [true, true, true, true]);
+        assert!((tail(1.959_964, 1.959_964) - 0.025).abs() < 1e-6);
+        assert_eq!([tail(1.0, 0.0), tail(-1.0, 0.0), tail(0.0, 0.0)], [0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_rule_says_what_it_asks_for() {
+        let words = [Rule::above(0.5), Rule::below(2.0).in_some_cell(), Rule::within(0.9, 1.1), Rule::within(0.0, 0.0)];
+        assert_eq!(
+            words.map(|rule| rule.words()),
+            [
+                "The whole interval lies above 0.5.",
+                "The whole interval lies below 2 in one cell at least, their number corrected for (Holm 1979).",
+                "The whole interval lies from 0.9 to 1.1.",
+                "The whole interval is 0.",
+            ]
+        );
+    }
+}
