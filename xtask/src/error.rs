@@ -51,6 +51,16 @@ pub(crate) enum Error {
         /// The pages.
         pages: Vec<String>,
     },
+    /// A page says nowhere where its results stand.
+    #[error(
+        "{page} has no place for its results; it begins with `<!-- results {name} -->` and ends with `<!-- end of results -->`"
+    )]
+    NoPlace {
+        /// The page.
+        page: String,
+        /// The name of the results.
+        name: String,
+    },
     /// A folder holds nothing that could be checked.
     #[error("`{folder}` holds no file to check")]
     NothingToCheck {

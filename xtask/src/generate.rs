@@ -7,6 +7,7 @@ use crate::cites;
 use crate::error::Error;
 use crate::library;
 use crate::process::Process;
+use crate::results;
 use crate::workspace::{self, Workspace};
 
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
@@ -16,7 +17,7 @@ const SUBCOMMANDS: [&str; 7] = ["demo", "sim", "live", "link", "check", "control
 /// Writes all generated pages.
 pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {
     for (name, content) in pages(workspace)? {
-        let path = workspace.path(name);
+        let path = workspace.path(&name);
         fs::write(&path, content).map_err(|source| Error::File { verb: "write", path, source })?;
         println!("{name}");
     }
@@ -29,8 +30,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let pages = pages(workspace)?;
     let count = pages.len();
     for (name, content) in pages {
-        if workspace::read(&workspace.path(name))? != content {
-            stale.push(name.to_string());
+        if workspace::read(&workspace.path(&name))? != content {
+            stale.push(name);
         }
     }
     if !stale.is_empty() {
@@ -41,14 +42,16 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
 }
 
 /// Every page with its content.
-fn pages(workspace: &Workspace) -> Result<[(&'static str, String); 4], Error> {
+fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let command = workspace.build_command()?;
-    Ok([
-        ("docs/src/command.md", command_page(&command)?),
-        ("docs/src/controllers.md", controllers_page(&command)?),
-        (library::HEADER, library::header(workspace)?),
-        ("docs/src/sources.md", format!("{NOTE}{}", cites::page())),
-    ])
+    let mut pages = vec![
+        ("docs/src/command.md".to_owned(), command_page(&command)?),
+        ("docs/src/controllers.md".to_owned(), controllers_page(&command)?),
+        (library::HEADER.to_owned(), library::header(workspace)?),
+        ("docs/src/sources.md".to_owned(), format!("{NOTE}{}", cites::page())),
+    ];
+    pages.extend(results::chapters(workspace)?);
+    Ok(pages)
 }
 
 fn command_page(command: &Path) -> Result<String, Error> {

@@ -14,6 +14,7 @@ mod package;
 mod peers;
 mod portable;
 mod process;
+mod results;
 mod scenarios;
 mod smoke;
 mod test;

@@ -1,6 +1,7 @@
 //! The page of a paper's results, with its claims and verdicts first, then its figures; and that of a capture.
 
 mod capture;
+mod markdown;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,7 @@ pub use capture::capture_html;
 use equipoise_lab::report::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use equipoise_lab::report::{NOTHING, escape, head};
 use equipoise_lab::result::World;
+pub use markdown::paper_markdown;
 
 /// Colour and dashes of the layers, in their order; dashes tell apart what colours do not.
 const STYLES: [(&str, &str); 8] = [
@@ -94,13 +96,17 @@ fn claim(claim: &Claim) -> String {
     )
 }
 
-/// Readings by claims: each of our numbers with its verdict.
 fn readings(readings: &[Reading]) -> String {
+    let text = readings_table(readings).as_ref().map(table);
+    text.map_or_else(String::new, |text| format!("<h2>Readings</h2>\n{text}"))
+}
+
+/// Readings by claims: each of our numbers with its verdict; `None` where there is one reading only.
+fn readings_table(readings: &[Reading]) -> Option<Table> {
     let mut ids: Vec<&str> =
         readings.iter().flat_map(|reading| &reading.claims).map(|claim| claim.id.as_str()).collect();
     let mut seen = BTreeSet::new();
     ids.retain(|id| seen.insert(*id));
-    let Some(first) = readings.first() else { return String::new() };
     let cell = |reading: &Reading, id: &str| match reading.claims.iter().find(|claim| claim.id == id) {
         Some(claim) => format!("{}, {}", claim.ours.map_or(NOTHING.to_owned(), number), claim.verdict.words()),
         None => NOTHING.to_owned(),
@@ -108,12 +114,14 @@ fn readings(readings: &[Reading]) -> String {
     let row = |reading: &Reading| {
         std::iter::once(reading.name.clone()).chain(ids.iter().map(|id| cell(reading, id))).collect()
     };
-    let text = table(&Table {
-        caption: format!("What becomes of claims by other readings than the main one, {}", first.name),
+    Some(Table {
+        caption: format!(
+            "What becomes of claims by other readings than the main one, which is: {}",
+            readings.first()?.name
+        ),
         columns: std::iter::once("reading").chain(ids.iter().copied()).map(str::to_owned).collect(),
         rows: readings.iter().map(row).collect(),
-    });
-    format!("<h2>Readings</h2>\n{text}")
+    })
 }
 
 fn section(index: usize, figure: &Figure) -> String {

@@ -1,7 +1,7 @@
 use super::paper_html;
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Reading, Results, Table, Verdict};
 
-fn results(verdict: Verdict, data: PlotData) -> Results {
+pub(super) fn results(verdict: Verdict, data: PlotData) -> Results {
     let claim = Claim {
         id: "fig1.x".to_owned(),
         figure: "Fig. 1".to_owned(),

@@ -1,0 +1,45 @@
+//! The tables of the papers' chapters, made from the committed results of their full runs.
+
+use crate::error::Error;
+use crate::workspace::{self, Workspace};
+
+/// Where the results stand, one file for each paper.
+const FOLDER: &str = "docs/results";
+const END: &str = "<!-- end of results -->";
+
+/// Each chapter whose paper has results, with its content as it has to be.
+pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
+    let chapter = ["run", "--quiet", "--package", "equipoise-papers", "--example", "chapter", "--"];
+    let mut chapters = Vec::new();
+    for path in workspace.files(FOLDER, "json")? {
+        let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let results = workspace.cargo(chapter).argument(&path).output()?;
+        let page = format!("docs/src/{name}.md");
+        let content = with_results(&workspace::read(&workspace.path(&page))?, &name, &results);
+        let content = content.ok_or_else(|| Error::NoPlace { page: page.clone(), name })?;
+        chapters.push((page, content));
+    }
+    Ok(chapters)
+}
+
+/// A page with these results between the lines that say where those of a name stand; `None` where it has no such lines.
+fn with_results(page: &str, name: &str, results: &str) -> Option<String> {
+    let begin = format!("<!-- results {name} -->");
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{begin}\n\n{results}\n{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chapter_keeps_its_words_and_gets_its_results() {
+        let page = "# A\n\nWords.\n\n<!-- results a -->\nold\n<!-- end of results -->\n\nMore.\n";
+        let made = "# A\n\nWords.\n\n<!-- results a -->\n\nnew\n\n<!-- end of results -->\n\nMore.\n";
+        assert_eq!(with_results(page, "a", "new\n").as_deref(), Some(made));
+        assert_eq!(with_results(made, "a", "new\n").as_deref(), Some(made), "made again it is the same");
+        assert_eq!(with_results(page, "b", ""), None);
+    }
+}
