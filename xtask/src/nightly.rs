@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::{self, Workspace};
-use crate::{fuzz, smoke};
+use crate::{fuzz, results, smoke};
 
 /// Where the results stand.
 const PAGE: &str = "docs/src/nightly.md";
@@ -92,13 +92,12 @@ fn release(workspace: &Workspace) -> Result<std::path::PathBuf, Error> {
     Ok(workspace.target("release/equipoise"))
 }
 
-/// Runs a paper's experiments and counts the verdicts.
+/// Runs a paper's experiments, whose results its chapter is made from, and counts the verdicts.
 fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     let command = release(workspace)?;
-    let path = std::env::temp_dir().join(format!("equipoise-nightly-{}.json", std::process::id()));
+    let path = workspace.path(format!("{}/{paper}.json", results::FOLDER));
     Process::new(command).arguments(["paper", paper, "all", "--json"]).argument(&path).run()?;
     let text = workspace::read(&path)?;
-    fs::remove_file(&path).map_err(|source| Error::File { verb: "remove", path: path.clone(), source })?;
     let claims: Value = serde_json::from_str(&text).map_err(|source| Error::Json { path, source })?;
     Ok(verdicts(&claims))
 }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::workspace::{self, Workspace};
 
 /// Where the results stand, one file for each paper.
-const FOLDER: &str = "docs/results";
+pub(crate) const FOLDER: &str = "docs/results";
 const END: &str = "<!-- end of results -->";
 
 /// Each chapter whose paper has results, with its content as it has to be.
