@@ -64,13 +64,20 @@ impl FromStr for RateLimit {
     }
 }
 
-/// What a queue drops.
+/// What a queue drops; all but the first mark packets in place of that, where their ends understand marks (ECN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Aqm {
     /// What comes when it is full
     Droptail,
     /// That, and at its head what keeps the delay standing (RFC 8289)
     Codel,
+    /// The same for each flow in a queue of its own (RFC 8290)
+    #[value(name = "fq_codel")]
+    FqCodel,
+    /// What comes while the delay is long, by chance (RFC 8033)
+    Pie,
+    /// Two queues, one of low latency for traffic marked ECT(1) (RFC 9332)
+    Dualpi2,
 }
 
 /// The same options twice: for both ways, and for the way back.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use equipoise::units::{Schedule, Span};
 use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run, steps_capacity, trace_capacity};
-use equipoise_path::link::{Capacity, Codel, Discipline, Loss, PipeConfig, Reordering};
+use equipoise_path::link::{Capacity, Codel, Discipline, DualPi2, FqCodel, Loss, Pie, PipeConfig, Reordering};
 
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt};
@@ -81,6 +81,9 @@ fn path(options: &Path) -> Result<PipeConfig, CliError> {
         queue: options.queue.unwrap_or(usual.queue),
         discipline: match options.aqm {
             Some(Aqm::Codel) => Discipline::Codel(Codel::default()),
+            Some(Aqm::FqCodel) => Discipline::FqCodel(FqCodel::default()),
+            Some(Aqm::Pie) => Discipline::Pie(Pie::default()),
+            Some(Aqm::Dualpi2) => Discipline::DualPi2(DualPi2::default()),
             Some(Aqm::Droptail) | None => Discipline::DropTail,
         },
         capacity,
@@ -123,7 +126,8 @@ fn direction(name: &str, found: &LinkDirection) -> String {
     let counts = [
         (found.packets_lost, "lost"),
         (found.packets_dropped_full, "dropped by the full queue"),
-        (found.packets_dropped_codel, "dropped by CoDel"),
+        (found.packets_dropped_early, "dropped to tell of congestion"),
+        (found.packets_marked, "marked for it"),
         (found.packets_refused, "refused for want of memory"),
         (found.packets_duplicated, "duplicated"),
         (found.packets_reordered, "reordered"),

@@ -245,6 +245,32 @@ fn between_two_interfaces_it_carries_udp_and_tcp_as_kernels_send_them() {
     assert!(report["frames_taken_apart"].as_u64().is_some_and(|frames| frames > 0), "{report}");
 }
 
+/// The kernel's TCP, which understands marks, through every queue that gives them.
+#[test]
+#[ignore = "real time: 10 s"]
+fn queues_tell_the_kernels_tcp_of_congestion_by_marks() {
+    let machine = Machine::shared();
+    for aqm in ["codel", "fq_codel", "pie", "dualpi2"] {
+        let Some(places) = Places::new(&machine, &ADDRESSES) else { return };
+        for place in [&places.near, &places.far] {
+            let mut sysctl = Places::command(place, "sh");
+            sysctl.args(["-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn"]);
+            assert!(sysctl.status().expect("it starts").success());
+        }
+        let folder = Folder::new();
+        let report = folder.file("link.json");
+        let mut command = Places::command(&places.middle, env!("CARGO_BIN_EXE_equipoise"));
+        command.args(["link", "--between", "near", "far", "--rate", "20M", "--delay", "25ms", "--aqm", aqm]);
+        command.args(["--json", &report]);
+        let (mut child, _) = start(command);
+        let passes = traffic_passes(&places);
+        assert_eq!(child.interrupt(), Some(0));
+        let report = report_in(&report);
+        assert!(passes && report["forward"]["packets_marked"].as_u64() > Some(0), "{aqm}: {report}");
+        assert_eq!(report["settings"]["forward"]["discipline"]["kind"], aqm, "{report}");
+    }
+}
+
 /// Times in seconds and numbers of the packets of a capture, whose first payload byte is theirs.
 fn packets_of(capture: &str) -> Vec<(f64, u8)> {
     /// Of the file and of each record; then Ethernet, IPv4 and UDP.

@@ -158,8 +158,10 @@ pub struct LinkDirection {
     pub packets_lost: u64,
     /// Packets that found the queue full.
     pub packets_dropped_full: u64,
-    /// Packets that CoDel dropped.
-    pub packets_dropped_codel: u64,
+    /// Packets that the queue dropped to tell of congestion.
+    pub packets_dropped_early: u64,
+    /// Packets that it marked in place of that (ECN).
+    pub packets_marked: u64,
     /// Packets dropped for want of memory.
     pub packets_refused: u64,
     /// Copies made.
@@ -261,7 +263,8 @@ impl LinkDirection {
             mean_rate_bps: per_second(path.left_bytes),
             packets_lost: path.lost,
             packets_dropped_full: path.dropped_full,
-            packets_dropped_codel: path.dropped_codel,
+            packets_dropped_early: path.dropped_early,
+            packets_marked: path.marked,
             packets_refused: report.refused,
             packets_duplicated: path.duplicated,
             packets_reordered: path.reordered,

@@ -108,6 +108,68 @@ pub enum DisciplineSettings {
         /// For how long, in seconds.
         interval_s: f64,
     },
+    /// The same for each flow in a queue of its own.
+    FqCodel {
+        /// The delay that may stand, in seconds.
+        target_s: f64,
+        /// For how long, in seconds.
+        interval_s: f64,
+        /// How many queues there are.
+        flows: u32,
+        /// What each may send in its turn, in bytes.
+        quantum_bytes: u64,
+    },
+    /// What comes while the delay is long, by chance.
+    Pie {
+        /// The delay that it holds, in seconds.
+        target_s: f64,
+        /// Time between two looks at it, in seconds.
+        update_s: f64,
+        /// For so long a burst may fill an idle queue, in seconds.
+        burst_s: f64,
+    },
+    /// Two queues, one of low latency.
+    Dualpi2 {
+        /// The delay that the classic queue is held at, in seconds.
+        target_s: f64,
+        /// The longest usual round trip, in seconds.
+        longest_round_trip_s: f64,
+        /// By which the low-latency queue's probability exceeds the base.
+        coupling: f64,
+        /// Above this delay the low-latency queue marks some, in seconds.
+        min_threshold_s: f64,
+        /// Above so much more it marks all, in seconds.
+        range_s: f64,
+    },
+}
+
+impl From<Discipline> for DisciplineSettings {
+    fn from(discipline: Discipline) -> Self {
+        match discipline {
+            Discipline::DropTail => Self::Droptail,
+            Discipline::Codel(codel) => {
+                Self::Codel { target_s: codel.target.as_secs_f64(), interval_s: codel.interval.as_secs_f64() }
+            }
+            Discipline::FqCodel(fq) => Self::FqCodel {
+                target_s: fq.codel.target.as_secs_f64(),
+                interval_s: fq.codel.interval.as_secs_f64(),
+                flows: fq.flows,
+                quantum_bytes: fq.quantum.as_bytes(),
+            },
+            Discipline::Pie(pie) => Self::Pie {
+                target_s: pie.target.as_secs_f64(),
+                update_s: pie.update.as_secs_f64(),
+                burst_s: pie.burst.as_secs_f64(),
+            },
+            Discipline::DualPi2(dual) => Self::Dualpi2 {
+                target_s: dual.target.as_secs_f64(),
+                longest_round_trip_s: dual.longest_round_trip.as_secs_f64(),
+                coupling: dual.coupling,
+                min_threshold_s: dual.min_threshold.as_secs_f64(),
+                range_s: dual.range.as_secs_f64(),
+            },
+        }
+    }
 }
 
 /// How a delay varies.
@@ -161,13 +223,7 @@ impl PathSettings {
                 QueueLimit::Bytes(size) => QueueSettings::Bytes(size.as_bytes()),
                 QueueLimit::Time(time) => QueueSettings::TimeS(time.as_secs_f64()),
             },
-            discipline: match config.discipline {
-                Discipline::DropTail => DisciplineSettings::Droptail,
-                Discipline::Codel(codel) => DisciplineSettings::Codel {
-                    target_s: codel.target.as_secs_f64(),
-                    interval_s: codel.interval.as_secs_f64(),
-                },
-            },
+            discipline: config.discipline.into(),
             delay_s: config.delay.as_secs_f64(),
             jitter: match config.jitter {
                 Jitter::None => JitterSettings::None,

@@ -34,7 +34,7 @@ impl Direction {
     }
 
     /// A packet arrived at `at`; several sockets may be read one after the other.
-    pub(super) fn stage(&mut self, at: Time, manner: Manner, bytes: &[u8], client: u64) {
+    pub(super) fn stage(&mut self, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         let packets = (self.pipe.in_flight() + self.staged.len()) as u64;
         if self.pipe.held().as_bytes().saturating_add(packets.saturating_mul(OVERHEAD)) > MEMORY {
             self.refused += 1;
@@ -43,7 +43,7 @@ impl Direction {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(bytes);
-        self.staged.push((at, manner, Packet { bytes: buffer, client }));
+        self.staged.push((at, manner, Packet { bytes: buffer, client, header }));
     }
 
     /// All that arrived until `horizon` enters the path, in the order of arrivals.
@@ -99,9 +99,9 @@ impl Direction {
 
 /// Forward and back: each packet takes the pipe of its direction, and one beside the traffic the pipe's delay.
 impl Medium for [Direction; 2] {
-    fn stage(&mut self, direction: usize, Arrival { at, manner, client }: Arrival, bytes: &[u8]) {
+    fn stage(&mut self, direction: usize, arrival: Arrival, bytes: &[u8]) {
         if let Some(direction) = self.get_mut(direction) {
-            direction.stage(at, manner, bytes, client);
+            direction.stage(arrival, bytes);
         }
     }
 
@@ -158,9 +158,10 @@ mod tests {
     fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
         let mut direction = direction();
         let manner = Manner::Ip(Size::from_bytes(1000));
-        direction.stage(micros(300), manner, &[3], 0);
-        direction.stage(micros(100), manner, &[1], 1);
-        direction.stage(micros(900), manner, &[9], 1);
+        let arrival = |at, client| Arrival { at: micros(at), manner, client, header: None };
+        direction.stage(arrival(300, 0), &[3]);
+        direction.stage(arrival(100, 1), &[1]);
+        direction.stage(arrival(900, 1), &[9]);
         direction.enter(micros(500));
         let mut out = Vec::new();
         while let Some((at, packet)) = direction.leave(Time::MAX) {
@@ -178,7 +179,7 @@ mod tests {
         let size = Size::from_bytes(60_000);
         let room = MEMORY / 60_000;
         for _ in 0..room + 1000 {
-            direction.stage(micros(0), Manner::Beside, &packet, 0);
+            direction.stage(Arrival { at: micros(0), manner: Manner::Beside, client: 0, header: None }, &packet);
             direction.enter(micros(0));
         }
         assert!(direction.pipe.held() <= Size::from_bytes(MEMORY) + size);

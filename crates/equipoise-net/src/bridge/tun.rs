@@ -57,7 +57,8 @@ impl TunPorts {
             let packet = self.buffer.get(..len).unwrap_or_default();
             let traffic = ip_at(packet, 0).filter(|ip| !is_neighbour_discovery(packet, *ip));
             let manner = traffic.map_or(Manner::Beside, |ip| Manner::Ip(Size::from_bytes(ip.len as u64)));
-            medium.stage(side, Arrival { at: horizon, manner, client: 0 }, packet);
+            let header = traffic.map(|ip| ip.start);
+            medium.stage(side, Arrival { at: horizon, manner, client: 0, header }, packet);
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ impl UdpPorts {
             if let Some(number) = self.client_at(received.from, received.at) {
                 let payload = self.buffer.get(..received.len).unwrap_or_default();
                 let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
-                medium.stage(FORWARD, Arrival { at: received.at, manner, client: number }, payload);
+                medium.stage(FORWARD, Arrival { at: received.at, manner, client: number, header: None }, payload);
             } else {
                 self.turned_away += 1;
             }
@@ -91,7 +91,7 @@ impl UdpPorts {
                     client.active = client.active.max(received.at);
                     let payload = self.buffer.get(..received.len).unwrap_or_default();
                     let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
-                    medium.stage(BACK, Arrival { at: received.at, manner, client: number }, payload);
+                    medium.stage(BACK, Arrival { at: received.at, manner, client: number, header: None }, payload);
                 } else {
                     self.foreign += 1;
                 }

@@ -45,7 +45,7 @@ impl Ports for Gates {
                 if received.from == gate.peer {
                     let payload = self.buffer.get(..received.len).unwrap_or_default();
                     let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + Size::IPV4_UDP);
-                    let arrival = Arrival { at: received.at, manner, client: (number / 2) as u64 };
+                    let arrival = Arrival { at: received.at, manner, client: (number / 2) as u64, header: None };
                     medium.stage(number % 2, arrival, payload);
                 } else {
                     self.foreign += 1;

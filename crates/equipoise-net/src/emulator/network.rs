@@ -149,7 +149,7 @@ impl Network {
 }
 
 impl Medium for Network {
-    fn stage(&mut self, direction: usize, Arrival { at, manner, client }: Arrival, bytes: &[u8]) {
+    fn stage(&mut self, direction: usize, Arrival { at, manner, client, header }: Arrival, bytes: &[u8]) {
         if self.held + bytes.len() + OVERHEAD > MEMORY {
             self.refused += 1;
             return;
@@ -162,7 +162,7 @@ impl Medium for Network {
             Manner::Ip(size) => (0, size),
             Manner::Beside => (usize::MAX, Size::ZERO),
         };
-        self.push(Hop { at, order: 0, direction, passed, size, packet: Packet { bytes: buffer, client } });
+        self.push(Hop { at, order: 0, direction, passed, size, packet: Packet { bytes: buffer, client, header } });
     }
 
     /// The order of times is that of the heap.
@@ -253,7 +253,7 @@ mod tests {
 
     fn enter(network: &mut Network, at: Time, route: u64, bytes: &[u8]) {
         let manner = Manner::Ip(Size::from_bytes(bytes.len() as u64));
-        network.stage(FORWARD, Arrival { at, manner, client: route }, bytes);
+        network.stage(FORWARD, Arrival { at, manner, client: route, header: None }, bytes);
     }
 
     /// Route and time of everything that leaves.
@@ -308,7 +308,7 @@ mod tests {
     fn what_goes_beside_the_traffic_takes_no_link() {
         let mut network = network(1, vec![vec![0]]);
         for (direction, at) in [(BACK, micros(3)), (FORWARD, micros(7))] {
-            network.stage(direction, Arrival { at, manner: Manner::Beside, client: 0 }, &PACKET);
+            network.stage(direction, Arrival { at, manner: Manner::Beside, client: 0, header: None }, &PACKET);
         }
         assert_eq!(drain(&mut network), [(0, micros(3)), (0, micros(7))]);
         assert_eq!(network.offered[0].load(Relaxed), 0);

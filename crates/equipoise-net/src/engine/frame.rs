@@ -1,6 +1,9 @@
 //! Where the IP packet lies in an Ethernet frame. Nothing in a frame is trusted.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::RangeInclusive;
+
+use super::offload::{TCP, UDP};
 
 /// Length of two addresses, before the type (RFC 894).
 const ADDRESSES: usize = 12;
@@ -98,6 +101,47 @@ pub(crate) fn quoted_in(frame: &[u8], ip: Ip) -> Option<Ip> {
     if is_error { ip_at(frame, at + ICMP_HEADER) } else { None }
 }
 
+/// The bits of explicit congestion notification of the IP packet that begins at `start`: 0 where there is none (RFC 3168, Sec. 5).
+pub(crate) fn ecn_of(bytes: &[u8], start: usize) -> u8 {
+    match ip_at(bytes, start) {
+        Some(Ip { v6: false, .. }) => bytes.get(start + 1).map_or(0, |byte| byte & 3),
+        Some(Ip { v6: true, .. }) => bytes.get(start + 1).map_or(0, |byte| byte >> 4 & 3),
+        None => 0,
+    }
+}
+
+/// Says in the IP header that begins at `start` that congestion was experienced.
+pub(crate) fn mark_congestion(bytes: &mut [u8], start: usize) {
+    let Some(ip) = ip_at(bytes, start) else { return };
+    let (Some(before), bits) = (u16_at(bytes, start), if ip.v6 { 0x30 } else { 3 }) else { return };
+    if let Some(byte) = bytes.get_mut(start + 1) {
+        *byte |= bits;
+    }
+    let after = u16_at(bytes, start).unwrap_or(before);
+    let checksum = start + 10;
+    if let (false, Some(old)) = (ip.v6, u16_at(bytes, checksum)) {
+        // RFC 1624, Eq. 3: what is summed has changed by this much.
+        let mut sum = u32::from(!old) + u32::from(!before) + u32::from(after);
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = (sum & 0xffff) + (sum >> 16);
+        if let Some(place) = bytes.get_mut(checksum..checksum + 2) {
+            place.copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        }
+    }
+}
+
+/// A number for the flow of the IP packet that begins at `start`: of its addresses, its protocol and its ports (RFC 8290, Sec. 4.1).
+pub(crate) fn flow_of(bytes: &[u8], start: usize) -> u64 {
+    let Some(ip) = ip_at(bytes, start) else { return 0 };
+    let addresses = if ip.v6 { start + 8..start + 40 } else { start + 12..start + 20 };
+    let has_ports = ip.protocol.is_some_and(|protocol| [TCP, UDP].contains(&protocol));
+    let header = start + ip.header;
+    let ports = bytes.get(header..header + 4).filter(|_| has_ports);
+    let mut hasher = DefaultHasher::new();
+    (bytes.get(addresses), ip.protocol, ports).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Two bytes at `at`, in network order.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|pair| u16::from_be_bytes(*pair))
@@ -177,6 +221,55 @@ mod tests {
         assert_eq!(icmp(17, 3), None);
         let whole = ethernet(IPV4, &v4(20, ICMP));
         assert_eq!(quoted_in(&whole, ip_in(&whole).unwrap()), None, "an error without a quotation");
+    }
+
+    /// RFC 1071: the sum of a header with its checksum is all ones.
+    fn is_summed(header: &[u8]) -> bool {
+        let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let sum = words.sum::<u32>();
+        (sum & 0xffff) + (sum >> 16) == 0xffff
+    }
+
+    #[test]
+    fn a_mark_is_set_in_either_version_and_the_checksum_stays_right() {
+        for tos in 0..=255u8 {
+            let mut packet = v4(28, 17);
+            (packet[1], packet[8]) = (tos, 64);
+            let sum = packet[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u32>();
+            packet[10..12].copy_from_slice(&(!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes());
+            let mut frame = ethernet(IPV4, &packet);
+            assert_eq!((ecn_of(&frame, 14), is_summed(&frame[14..34])), (tos & 3, true));
+            mark_congestion(&mut frame, 14);
+            assert_eq!((ecn_of(&frame, 14), frame[15], is_summed(&frame[14..34])), (3, tos | 3, true), "{tos}");
+        }
+        let mut six = vec![0; 48];
+        (six[0], six[1], six[5], six[6]) = (0x6a, 0x5c, 8, 17);
+        let mut frame = ethernet(IPV6, &six);
+        assert_eq!(ecn_of(&frame, 14), 1);
+        mark_congestion(&mut frame, 14);
+        assert_eq!((ecn_of(&frame, 14), frame[14], frame[15]), (3, 0x6a, 0x7c), "the class and the label stay");
+        // What is none is left alone.
+        for len in 0..34 {
+            let mut cut = ethernet(IPV4, &v4(30, 17));
+            cut.truncate(len);
+            let before = cut.clone();
+            mark_congestion(&mut cut, 14);
+            assert_eq!((cut, ecn_of(&before, 14), flow_of(&before, 14)), (before.clone(), 0, 0));
+        }
+    }
+
+    #[test]
+    fn a_flow_is_told_by_addresses_protocol_and_ports() {
+        let packet = |last: u8, protocol: u8, port: u8, payload: u8| {
+            let mut packet = v4(40, protocol);
+            (packet[19], packet[23], packet[39]) = (last, port, payload);
+            flow_of(&ethernet(IPV4, &packet), 14)
+        };
+        assert_eq!(packet(1, 17, 5, 0), packet(1, 17, 5, 9));
+        for other in [packet(2, 17, 5, 0), packet(1, 6, 5, 0), packet(1, 17, 6, 0)] {
+            assert_ne!(packet(1, 17, 5, 0), other);
+        }
+        assert_eq!(packet(1, 50, 5, 0), packet(1, 50, 6, 0), "no ports in ESP");
     }
 
     #[test]

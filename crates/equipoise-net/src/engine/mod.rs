@@ -15,7 +15,9 @@ mod packet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::units::{Size, Span};
+use equipoise_path::link::{Ecn, Queued};
 
+use frame::{ecn_of, flow_of, mark_congestion};
 pub(crate) use frame::{ip_at, is_neighbour_discovery};
 pub(crate) use offload::{TCP, UDP};
 pub(crate) use packet::{Known, PacketPorts, Traffic};
@@ -42,6 +44,25 @@ pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
     /// Whose it is, where that matters.
     pub(crate) client: u64,
+    /// Where its IP header begins, if it has one.
+    pub(crate) header: Option<usize>,
+}
+
+impl Queued for Packet {
+    fn ecn(&self) -> Ecn {
+        self.header.map_or(Ecn::NotCapable, |header| Ecn::from_bits(ecn_of(&self.bytes, header)))
+    }
+
+    fn mark(&mut self) {
+        if let Some(header) = self.header {
+            mark_congestion(&mut self.bytes, header);
+        }
+    }
+
+    /// Without headers each client is a flow.
+    fn flow(&self) -> u64 {
+        self.header.map_or(self.client, |header| flow_of(&self.bytes, header))
+    }
 }
 
 /// How a packet takes the path.
@@ -60,6 +81,8 @@ pub(crate) struct Arrival {
     pub(crate) manner: Manner,
     /// Whose it is, where that matters.
     pub(crate) client: u64,
+    /// Where its IP header begins, if it has one.
+    pub(crate) header: Option<usize>,
 }
 
 /// A packet at the end of its path.

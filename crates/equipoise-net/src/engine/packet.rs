@@ -150,7 +150,7 @@ impl PacketPorts {
         let Self { buffer, scratch, stats, traffic, .. } = self;
         let frame = buffer.get_mut(..message.len).unwrap_or_default();
         let Some(ip) = ip_in(frame).filter(|ip| !is_neighbour_discovery(frame, *ip)) else {
-            medium.stage(side, Arrival { at: message.at, manner: Manner::Beside, client: 0 }, frame);
+            medium.stage(side, Arrival { at: message.at, manner: Manner::Beside, client: 0, header: None }, frame);
             return;
         };
         let Some((client, longest)) = traffic.flow(side, frame, ip, mtu) else {
@@ -159,7 +159,7 @@ impl PacketPorts {
         };
         let arrival = |len: usize| {
             let manner = Manner::Ip(Size::from_bytes(len as u64));
-            Arrival { at: message.at, manner, client }
+            Arrival { at: message.at, manner, client, header: Some(ip.start) }
         };
         if message.cut {
             stats.oversize += 1;

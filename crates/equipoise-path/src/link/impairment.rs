@@ -111,8 +111,13 @@ impl Chance {
         Self(generator(seed, stream.wrapping_mul(2)))
     }
 
+    /// Any number.
+    pub(super) fn number(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Evenly from 0 up to, and without, 1.
-    fn even(&mut self) -> f64 {
+    pub(super) fn even(&mut self) -> f64 {
         // The upper 53 bits, which is what a mantissa holds.
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }

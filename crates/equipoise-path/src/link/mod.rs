@@ -4,10 +4,10 @@
 //! them at the arrival times that the kernel stamped, and both get the same answer from the same recursion.
 //!
 //! [`FifoLink`] is the bottleneck of the models: drop-tail, exact, no randomness. [`Pipe`] is one direction of a path
-//! with all that may happen on it: the same link, one that follows a trace or one with CoDel, and loss, duplication,
-//! jitter and reordering.
+//! with all that may happen on it: the same link or one that follows a trace, with drop-tail or a queue that manages itself, and loss,
+//! duplication, jitter and reordering.
 
-mod codel;
+mod aqm;
 mod fifo;
 mod impairment;
 mod pipe;
@@ -20,7 +20,7 @@ use core::str::FromStr;
 use alloc::string::{String, ToString};
 use thiserror::Error;
 
-pub use codel::Codel;
+pub use aqm::{Codel, DualPi2, Ecn, FqCodel, Pie, Queued};
 pub use fifo::{FifoLink, LinkStats, Verdict};
 pub use impairment::{GilbertElliott, Jitter, Loss, Reordering};
 pub use pipe::{Capacity, Discipline, Pipe, PipeConfig, PipeError, PipeStats};

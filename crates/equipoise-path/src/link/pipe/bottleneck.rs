@@ -1,8 +1,9 @@
 use super::service::AnyService;
 use super::under_way::Parcel;
 use super::{Capacity, Discipline, PipeConfig, PipeError};
-use crate::link::codel::CodelQueue;
+use crate::link::aqm::{Drop, ManagedQueue, Queued, Told};
 use crate::link::fifo::Fifo;
+use crate::link::impairment::Chance;
 use crate::link::service::RateService;
 use crate::link::trace::TraceService;
 use equipoise::units::Instant;
@@ -15,42 +16,57 @@ pub(super) enum Bottleneck<C, P> {
     /// The end of a packet's service is known when it comes in.
     DropTail(Fifo<C, AnyService<C>>),
     /// It is known when the service begins.
-    Codel(CodelQueue<C, Parcel<P>, AnyService<C>>),
+    Managed(ManagedQueue<C, Parcel<P>, AnyService<C>>),
 }
 
 /// A packet with the end of its service.
 type Served<C, P> = (Instant<C>, Parcel<P>);
 
-impl<C, P> Bottleneck<C, P> {
-    pub(super) fn new(config: &PipeConfig, origin: Instant<C>) -> Result<Self, PipeError> {
+impl<C, P: Queued> Bottleneck<C, P> {
+    pub(super) fn new(config: &PipeConfig, origin: Instant<C>, chance: Chance) -> Result<Self, PipeError> {
         let service = match &config.capacity {
             Capacity::Unlimited => return Ok(Self::Open),
             Capacity::Rate(rate) => AnyService::Rate(RateService::new(rate.clone(), origin)?),
             Capacity::Trace(trace) => AnyService::Trace(TraceService::new(trace.clone(), origin)),
         };
+        let limit = config.queue;
         Ok(match config.discipline {
-            Discipline::DropTail => Self::DropTail(Fifo::new(service, config.queue, origin)),
-            Discipline::Codel(codel) => Self::Codel(CodelQueue::new(service, config.queue, codel, origin)),
+            Discipline::DropTail => Self::DropTail(Fifo::new(service, limit, origin)),
+            Discipline::Codel(codel) => Self::Managed(ManagedQueue::codel(service, limit, codel, origin)),
+            Discipline::FqCodel(fq) => Self::Managed(ManagedQueue::fq_codel(service, limit, (fq, chance), origin)),
+            Discipline::Pie(pie) => Self::Managed(ManagedQueue::pie(service, limit, (pie, chance), origin)),
+            Discipline::DualPi2(dual) => Self::Managed(ManagedQueue::dual_pi2(service, limit, dual, origin)),
         })
     }
 
-    /// A packet comes in: the end of its service where that is known already, or the packet where there is no room.
-    pub(super) fn offer(&mut self, now: Instant<C>, parcel: Parcel<P>) -> Result<Option<Served<C, P>>, Parcel<P>> {
+    /// A packet comes in. Gives the end of its service, where that is known already.
+    pub(super) fn offer(
+        &mut self,
+        now: Instant<C>,
+        parcel: Parcel<P>,
+        told: &mut impl Told<Parcel<P>>,
+    ) -> Option<Served<C, P>> {
         match self {
-            Self::Open => Ok(Some((now, parcel))),
+            Self::Open => Some((now, parcel)),
             Self::DropTail(queue) => match queue.offer(now, parcel.size) {
-                Some(end) => Ok(Some((end, parcel))),
-                None => Err(parcel),
+                Some(end) => Some((end, parcel)),
+                None => {
+                    told.dropped(parcel, Drop::Full);
+                    None
+                }
             },
-            Self::Codel(queue) => queue.offer(now, parcel.size, parcel).map(|()| None),
+            Self::Managed(queue) => {
+                queue.offer(now, parcel.size, parcel, told);
+                None
+            }
         }
     }
 
     /// The next packet whose service begins no later than `horizon`, where that was not known on its arrival.
-    pub(super) fn take(&mut self, horizon: Instant<C>, dropped: impl FnMut(Parcel<P>)) -> Option<Served<C, P>> {
+    pub(super) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<Parcel<P>>) -> Option<Served<C, P>> {
         match self {
             Self::Open | Self::DropTail(_) => None,
-            Self::Codel(queue) => queue.take(horizon, dropped),
+            Self::Managed(queue) => queue.take(horizon, told),
         }
     }
 
@@ -58,7 +74,7 @@ impl<C, P> Bottleneck<C, P> {
     pub(super) fn next(&self) -> Option<Instant<C>> {
         match self {
             Self::Open | Self::DropTail(_) => None,
-            Self::Codel(queue) => queue.next(),
+            Self::Managed(queue) => queue.next(),
         }
     }
 
@@ -66,7 +82,7 @@ impl<C, P> Bottleneck<C, P> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Open | Self::DropTail(_) => 0,
-            Self::Codel(queue) => queue.len(),
+            Self::Managed(queue) => queue.len(),
         }
     }
 
@@ -78,7 +94,7 @@ impl<C, P> Bottleneck<C, P> {
                 let stats = queue.stats(now);
                 (stats.mean_queue, stats.longest_queue)
             }
-            Self::Codel(queue) => queue.lengths(now),
+            Self::Managed(queue) => queue.lengths(now),
         }
     }
 }

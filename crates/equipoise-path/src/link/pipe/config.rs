@@ -1,8 +1,10 @@
 use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use crate::link::{Codel, DeliveryTrace, Jitter, LinkError, Loss, QueueLimit, Reordering};
+use crate::link::{Codel, DeliveryTrace, DualPi2, FqCodel, Jitter, LinkError, Loss, Pie, QueueLimit, Reordering};
 use equipoise::units::{Rate, Schedule, Share, Span};
 
 /// How much the bottleneck carries. All counts are of IP packets: header included, link-layer framing left out.
@@ -17,14 +19,47 @@ pub enum Capacity {
     Trace(DeliveryTrace),
 }
 
-/// Which packets a queue drops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which packets a queue drops, or marks in place of that where their ends understand marks ([`Queued`](crate::link::Queued)).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Discipline {
-    /// Those that come when it is full.
+    /// Those that come when it is full; none is marked.
     #[default]
     DropTail,
     /// Those too, and at its head those that keep the delay standing.
     Codel(Codel),
+    /// The same for each flow in a queue of its own.
+    FqCodel(FqCodel),
+    /// Those that come while the delay is long, by chance.
+    Pie(Pie),
+    /// Two queues: one with a short delay, and marks in fine grains, for packets that want these (L4S).
+    DualPi2(DualPi2),
+}
+
+impl Discipline {
+    /// The name, as commands and files have it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::DropTail => "droptail",
+            Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq_codel",
+            Self::Pie(_) => "pie",
+            Self::DualPi2(_) => "dualpi2",
+        }
+    }
+
+    /// Its times, none of which can be zero or negative, by their names.
+    fn times(&self) -> Vec<(&'static str, Span)> {
+        match self {
+            Self::DropTail => Vec::new(),
+            Self::Codel(codel) | Self::FqCodel(FqCodel { codel, .. }) => {
+                vec![("target", codel.target), ("interval", codel.interval)]
+            }
+            Self::Pie(pie) => vec![("target", pie.target), ("update time", pie.update)],
+            Self::DualPi2(dual) => {
+                vec![("target", dual.target), ("longest round trip", dual.longest_round_trip), ("range", dual.range)]
+            }
+        }
+    }
 }
 
 /// One direction of a path: what happens to packets, in this order.
@@ -82,17 +117,21 @@ pub enum PipeError {
         /// What was asked for.
         found: String,
     },
-    /// A parameter of CoDel's is zero or negative.
-    #[error("CoDel's {what} {found} is not above zero")]
-    Codel {
+    /// A parameter of a discipline is zero or negative.
+    #[error("the {what} {found} of {discipline} is not above zero")]
+    Discipline {
+        /// Its name.
+        discipline: &'static str,
         /// Which parameter.
         what: &'static str,
         /// What was asked for.
         found: String,
     },
-    /// Under CoDel nobody can say on arrival how long a packet will wait.
-    #[error("the queue's limit of {found} is a time, which CoDel cannot keep; give packets or bytes")]
-    TimeUnderCodel {
+    /// In a queue that manages itself nobody can say on arrival how long a packet will wait.
+    #[error("the queue's limit of {found} is a time, which {discipline} cannot keep; give packets or bytes")]
+    TimeLimit {
+        /// The discipline.
+        discipline: &'static str,
         /// What was asked for.
         found: String,
     },
@@ -125,15 +164,20 @@ impl PipeConfig {
                 return Err(PipeError::Negative { what, found: span.to_string() });
             }
         }
-        let Discipline::Codel(Codel { target, interval }) = self.discipline else { return Ok(()) };
-        for (what, span) in [("target", target), ("interval", interval)] {
+        let (discipline, found) = (self.discipline.name(), self.queue.to_string());
+        for (what, span) in self.discipline.times() {
             if span <= Span::ZERO {
-                return Err(PipeError::Codel { what, found: span.to_string() });
+                return Err(PipeError::Discipline { discipline, what, found: span.to_string() });
             }
         }
-        match self.queue {
-            QueueLimit::Time(limit) => Err(PipeError::TimeUnderCodel { found: limit.to_string() }),
-            QueueLimit::Packets(_) | QueueLimit::Bytes(_) => Ok(()),
+        if let Discipline::DualPi2(DualPi2 { coupling, .. }) = self.discipline
+            && !(coupling > 0.0 && coupling.is_finite())
+        {
+            return Err(PipeError::Discipline { discipline, what: "coupling", found: coupling.to_string() });
+        }
+        match (self.discipline, self.queue) {
+            (Discipline::DropTail, _) | (_, QueueLimit::Packets(_) | QueueLimit::Bytes(_)) => Ok(()),
+            (_, QueueLimit::Time(_)) => Err(PipeError::TimeLimit { discipline, found }),
         }
     }
 }

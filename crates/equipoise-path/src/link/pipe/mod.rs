@@ -13,6 +13,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use super::aqm::{Drop, Queued, Told};
 use super::impairment::{Chance, LossProcess};
 use bottleneck::Bottleneck;
 use equipoise::units::{Instant, Size, Span};
@@ -45,7 +46,7 @@ pub struct Pipe<C, P> {
     counts: PipeStats,
 }
 
-/// A path's counters since its origin. `entered + duplicated = left + lost + dropped_full + dropped_codel + in_flight`.
+/// A path's counters since its origin. `entered + duplicated = left + lost + dropped_full + dropped_early + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PipeStats {
     /// Packets that came in.
@@ -60,8 +61,10 @@ pub struct PipeStats {
     pub lost: u64,
     /// Packets that found the queue full.
     pub dropped_full: u64,
-    /// Packets that CoDel dropped.
-    pub dropped_codel: u64,
+    /// Packets that a queue dropped to tell of congestion.
+    pub dropped_early: u64,
+    /// Packets that it marked in place of that.
+    pub marked: u64,
     /// Copies made.
     pub duplicated: u64,
     /// Packets that left after one that had entered later (RFC 4737, Sec. 3.3).
@@ -79,8 +82,9 @@ const LOSS: u64 = 0;
 const DUPLICATION: u64 = 1;
 const JITTER: u64 = 2;
 const REORDERING: u64 = 3;
+const QUEUE: u64 = 4;
 
-impl<C, P: Clone> Pipe<C, P> {
+impl<C, P: Clone + Queued> Pipe<C, P> {
     /// An empty path. Steps and traces of its capacity count from `origin`.
     ///
     /// # Errors
@@ -92,7 +96,7 @@ impl<C, P: Clone> Pipe<C, P> {
             duplication: Chance::new(seed, DUPLICATION),
             jitter: Chance::new(seed, JITTER),
             reordering: Chance::new(seed, REORDERING),
-            bottleneck: Bottleneck::new(&config, origin)?,
+            bottleneck: Bottleneck::new(&config, origin, Chance::new(seed, QUEUE))?,
             config,
             under_way: BinaryHeap::new(),
             tie: 0,
@@ -210,14 +214,17 @@ impl<C, P: Clone> Pipe<C, P> {
 
     /// Brings the packet to the bottleneck at `self.now`.
     fn offer(&mut self, parcel: Parcel<P>) {
-        match self.bottleneck.offer(self.now, parcel) {
-            Ok(Some((end, parcel))) => self.propagate(end, parcel),
-            Ok(None) => {}
-            Err(parcel) => {
-                self.counts.dropped_full += 1;
-                self.discard(parcel);
-            }
+        let now = self.now;
+        let (bottleneck, mut ledger) = self.queue();
+        if let Some((end, parcel)) = bottleneck.offer(now, parcel, &mut ledger) {
+            self.propagate(end, parcel);
         }
+    }
+
+    /// The bottleneck, and who hears what becomes of packets there.
+    fn queue(&mut self) -> (&mut Bottleneck<C, P>, Ledger<'_, P>) {
+        let Self { bottleneck, discarded, counts, held, .. } = self;
+        (bottleneck, Ledger { counts, held, discarded })
     }
 
     /// All that happens before something enters at `now`.
@@ -233,14 +240,16 @@ impl<C, P: Clone> Pipe<C, P> {
         }
     }
 
-    /// The next packet whose service begins until `horizon`, and what CoDel drops before it.
+    /// The next packet whose service begins until `horizon`.
     fn take(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, Parcel<P>)> {
-        let Self { bottleneck, discarded, counts, held, .. } = self;
-        bottleneck.take(horizon, |parcel| {
-            counts.dropped_codel += 1;
-            *held = *held - parcel.size;
-            discarded.push(parcel.packet);
-        })
+        loop {
+            let (bottleneck, mut ledger) = self.queue();
+            if let Some(served) = bottleneck.take(horizon, &mut ledger) {
+                return Some(served);
+            }
+            // A queue may drop all that it had, and that was all.
+            bottleneck.next().filter(|at| *at <= horizon)?;
+        }
     }
 
     /// The way from the bottleneck, which the packet leaves at `end`, to the far end.
@@ -263,5 +272,27 @@ impl<C, P: Clone> Pipe<C, P> {
     fn discard(&mut self, parcel: Parcel<P>) {
         self.held = self.held - parcel.size;
         self.discarded.push(parcel.packet);
+    }
+}
+
+/// Counts what a queue does to packets, and keeps those that it dropped.
+struct Ledger<'a, P> {
+    counts: &'a mut PipeStats,
+    held: &'a mut Size,
+    discarded: &'a mut Vec<P>,
+}
+
+impl<P> Told<Parcel<P>> for Ledger<'_, P> {
+    fn dropped(&mut self, parcel: Parcel<P>, why: Drop) {
+        match why {
+            Drop::Full => self.counts.dropped_full += 1,
+            Drop::Early => self.counts.dropped_early += 1,
+        }
+        *self.held = *self.held - parcel.size;
+        self.discarded.push(parcel.packet);
+    }
+
+    fn marked(&mut self) {
+        self.counts.marked += 1;
     }
 }

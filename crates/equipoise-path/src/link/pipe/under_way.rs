@@ -1,5 +1,6 @@
 use core::cmp::Ordering;
 
+use crate::link::aqm::{Ecn, Queued};
 use equipoise::units::{Instant, Size, Span};
 
 /// A packet and what has been drawn for it.
@@ -14,6 +15,20 @@ pub(super) struct Parcel<P> {
     /// By how much it leaves the order, if it does.
     pub(super) held_back: Option<Span>,
     pub(super) packet: P,
+}
+
+impl<P: Queued> Queued for Parcel<P> {
+    fn ecn(&self) -> Ecn {
+        self.packet.ecn()
+    }
+
+    fn mark(&mut self) {
+        self.packet.mark();
+    }
+
+    fn flow(&self) -> u64 {
+        self.packet.flow()
+    }
 }
 
 /// A packet that will arrive at a moment.

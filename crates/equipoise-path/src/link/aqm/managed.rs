@@ -1,0 +1,119 @@
+use equipoise::units::{Instant, Size};
+
+use super::codel::CodelLine;
+use super::dual_pi2::DualQueue;
+use super::fq_codel::FlowQueues;
+use super::line::Waiting;
+use super::pie::PieLine;
+use super::{Aqm, Codel, DualPi2, FqCodel, Pie, Queued, Room, Told};
+use crate::link::QueueLimit;
+use crate::link::impairment::Chance;
+use crate::link::service::Service;
+
+/// A queue that manages itself, before a service. Unlike drop-tail's, its fate is decided when packets leave it.
+#[derive(Clone, Debug)]
+pub(in crate::link) struct ManagedQueue<C, P, S> {
+    service: S,
+    /// In packets or bytes.
+    limit: QueueLimit,
+    queue: AnyQueue<C, P>,
+    origin: Instant<C>,
+    /// End of the last service.
+    free_at: Instant<C>,
+    longest: usize,
+}
+
+#[derive(Clone, Debug)]
+enum AnyQueue<C, P> {
+    Codel(CodelLine<C, P>),
+    FqCodel(FlowQueues<C, P>),
+    Pie(PieLine<C, P>),
+    DualPi2(DualQueue<C, P>),
+}
+
+/// The same of whichever it is.
+macro_rules! of {
+    ($queue:expr, $it:ident => $does:expr) => {
+        match $queue {
+            AnyQueue::Codel($it) => $does,
+            AnyQueue::FqCodel($it) => $does,
+            AnyQueue::Pie($it) => $does,
+            AnyQueue::DualPi2($it) => $does,
+        }
+    };
+}
+
+impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
+    /// An empty queue under CoDel.
+    pub(in crate::link) fn codel(service: S, limit: QueueLimit, codel: Codel, origin: Instant<C>) -> Self {
+        Self::new(service, limit, AnyQueue::Codel(CodelLine::new(codel)), origin)
+    }
+
+    /// Empty queues of flows, each under CoDel. `chance` salts which flow is in which.
+    pub(in crate::link) fn fq_codel(
+        service: S,
+        limit: QueueLimit,
+        (fq, chance): (FqCodel, Chance),
+        origin: Instant<C>,
+    ) -> Self {
+        Self::new(service, limit, AnyQueue::FqCodel(FlowQueues::new(fq, chance)), origin)
+    }
+
+    /// An empty queue under PIE, which drops by `chance`.
+    pub(in crate::link) fn pie(
+        service: S,
+        limit: QueueLimit,
+        (pie, chance): (Pie, Chance),
+        origin: Instant<C>,
+    ) -> Self {
+        Self::new(service, limit, AnyQueue::Pie(PieLine::new(pie, chance, origin)), origin)
+    }
+
+    /// Two empty queues under DualPI2.
+    pub(in crate::link) fn dual_pi2(service: S, limit: QueueLimit, dual: DualPi2, origin: Instant<C>) -> Self {
+        Self::new(service, limit, AnyQueue::DualPi2(DualQueue::new(dual, origin)), origin)
+    }
+
+    fn new(service: S, limit: QueueLimit, queue: AnyQueue<C, P>, origin: Instant<C>) -> Self {
+        Self { service, limit, queue, origin, free_at: origin, longest: 0 }
+    }
+
+    /// A packet comes in at `now`, after all that was to be taken until then.
+    pub(in crate::link) fn offer(&mut self, now: Instant<C>, size: Size, packet: P, told: &mut impl Told<P>) {
+        let is_empty = self.len() == 0;
+        if is_empty && self.free_at <= now {
+            self.free_at = now;
+            self.service.rest(now);
+        }
+        let at_once = is_empty && self.service.ready(self.free_at) <= now;
+        let (room, packet) = (Room { limit: self.limit, at_once }, Waiting { arrived: now, size, packet });
+        of!(&mut self.queue, queue => queue.offer(packet, room, told));
+        // As elsewhere the packet in service does not wait.
+        self.longest = self.longest.max(self.len().saturating_sub(usize::from(at_once)));
+    }
+
+    /// When the next packet is taken from the queue; `None` while there is none.
+    pub(in crate::link) fn next(&self) -> Option<Instant<C>> {
+        (self.len() > 0).then(|| self.service.ready(self.free_at))
+    }
+
+    /// Packets in the queue.
+    pub(in crate::link) fn len(&self) -> usize {
+        of!(&self.queue, queue => queue.len())
+    }
+
+    /// Takes the next packet, if its time is no later than `horizon`: the end of its service, and the packet.
+    pub(in crate::link) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<P>) -> Option<(Instant<C>, P)> {
+        let now = self.next().filter(|at| *at <= horizon)?;
+        let Waiting { size, packet, .. } = of!(&mut self.queue, queue => queue.take(now, told))?;
+        self.free_at = self.service.serve(now, size);
+        Some((self.free_at, packet))
+    }
+
+    /// Waiting packets: the mean until `now`, `None` before any time has passed, and the most.
+    pub(in crate::link) fn lengths(&self, now: Instant<C>) -> (Option<f64>, usize) {
+        let elapsed = (now - self.origin).as_secs_f64();
+        let waited = of!(&self.queue, queue => queue.waited_ns(now));
+        ((elapsed > 0.0).then(|| waited as f64 / 1e9 / elapsed), self.longest)
+    }
+}
