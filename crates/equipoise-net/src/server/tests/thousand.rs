@@ -101,10 +101,9 @@ impl Crowd {
     }
 
     fn run_until(&mut self, end: Time) {
-        let mut buffer = [0; 2048];
         while self.clock.now() < end {
             let now = self.clock.now();
-            // A machine that is too slow for all still hears what it is answered.
+            // A machine that is too slow for all that is due still hears what it is answered.
             for _ in 0..50 {
                 let Some(Reverse((_, index))) = self.wakes.peek().copied().filter(|Reverse((at, _))| *at <= now) else {
                     break;
@@ -114,21 +113,29 @@ impl Crowd {
                 let wake = self.peers[index].sender.wake().expect("it goes on");
                 self.wakes.push(Reverse((wake.at.assume_clock(), index)));
             }
-            match self.socket.recv(&mut buffer) {
-                Ok(length) => {
-                    let Some(&index) = source_of(&buffer[..length]).and_then(|source| self.by_receiver.get(&source))
-                    else {
-                        continue;
-                    };
-                    let (mut plain, source) = (std::mem::take(&mut self.plain), source_of(&buffer).unwrap_or(0));
-                    if self.peers[index].protection.unprotect(&buffer[..length], source, &mut plain) {
-                        self.step(index, now, Input::datagram(&plain));
-                    }
-                    self.plain = plain;
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_micros(200)),
-                Err(error) => panic!("{error}"),
+            if !self.hear(now) {
+                std::thread::sleep(Duration::from_micros(200));
             }
+        }
+    }
+
+    /// Takes all that the server has answered. Gives whether it was anything.
+    fn hear(&mut self, now: Time) -> bool {
+        let (mut buffer, mut heard) = ([0; 2048], false);
+        loop {
+            let length = match self.socket.recv(&mut buffer) {
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return heard,
+                Err(error) => panic!("{error}"),
+            };
+            heard = true;
+            let source = source_of(&buffer[..length]);
+            let Some(&index) = source.and_then(|source| self.by_receiver.get(&source)) else { continue };
+            let mut plain = std::mem::take(&mut self.plain);
+            if self.peers[index].protection.unprotect(&buffer[..length], source.unwrap_or(0), &mut plain) {
+                self.step(index, now, Input::datagram(&plain));
+            }
+            self.plain = plain;
         }
     }
 
