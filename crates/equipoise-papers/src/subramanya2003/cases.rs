@@ -2,53 +2,76 @@
 
 use super::outcome::{Row, printed};
 use super::scenarios::METHODS;
-use super::{Mean, difference, drafts, with_interval};
+use super::{Mean, Rule, Spec, difference, with_interval};
 use crate::{Claim, Plot, PlotData, PlotLayer, Table};
 
 /// A table of the paper: loss in per cent, transmission delay and power of TQ and of `NewReno`.
 pub(super) struct Printed {
-    pub(super) ids: [&'static str; 3],
     pub(super) table: &'static str,
     pub(super) values: [[f64; 3]; 2],
 }
 
-/// A number of a row, its unit, what is claimed of it, and its decimals.
-type Number = (fn(&Row) -> Mean, &'static str, &'static str, usize);
+/// What a table claims: packet loss ratio, transmission delay, and the power that follows from the delay.
+pub(super) type Compared = [Spec; 3];
 
-/// Of each number the paper's claim, that TQ is better than `NewReno`, with TQ's number beside the paper's.
-pub(super) fn claims(paper: &Printed, rows: &[Row; 2], runs: u32) -> Vec<Claim> {
-    let [tq, newreno] = rows;
-    let numbers: [Number; 3] = [
-        (Row::loss_percent, "% of packets", "packet loss ratio of TQ is below that of NewReno", 3),
-        (Row::delay, "T_c/T_o - 1", "transmission delay of TQ is below that of NewReno", 4),
-        (Row::power, "Mbit/s", "power of TQ is above that of NewReno", 4),
-    ];
-    let claim = |(place, (of, unit, what, decimals)): (usize, Number)| {
-        let [ours, other] = [of(tq), of(newreno)];
-        let apart = ours.estimate.zip(other.estimate).map(|(tq, newreno)| difference(tq, newreno));
-        let better = apart.map(|apart| if place == 2 { apart.ci95[0] > 0.0 } else { apart.ci95[1] < 0.0 });
-        let theirs = paper.values[1][place];
-        let note = format!(
-            "NewReno: {}, and {theirs} in the paper. TQ less NewReno: {}.{}",
-            other.words(decimals),
-            with_interval(apart, decimals),
-            incomplete(rows),
-        );
-        let draft = drafts(paper.table, runs)(
-            paper.ids[place],
-            &format!("The {what}. Rule: the interval of the difference lies on that side of zero."),
-            Some(paper.values[0][place]),
-            unit,
-        );
-        match better {
-            Some(better) => draft.decide(ours, |_| better, note),
-            None => draft.beyond(ours, note),
-        }
-    };
-    numbers.into_iter().enumerate().map(claim).collect()
+/// The paper prints loss in thousandths of a per cent: what differs by less is not below.
+const LEAST_LOSS_PERCENT: f64 = 0.001;
+
+/// Of a table the claim that TQ is better than `NewReno`.
+///
+/// Power is the rate of the content over the delay: judged, it would be the same finding twice.
+pub(super) const fn compared(ids: [&'static str; 3], figure: &'static str, paper: &Printed) -> Compared {
+    let [plr, td, power] = ids;
+    let [tq, newreno] = paper.values;
+    [
+        Spec::new(
+            plr,
+            figure,
+            "The packet loss ratio of TQ is below that of NewReno; shown is TQ's less NewReno's.",
+            Rule::below(-LEAST_LOSS_PERCENT),
+        )
+        .paper(tq[0] - newreno[0])
+        .unit("% of packets"),
+        Spec::new(
+            td,
+            figure,
+            "The transmission delay of TQ is below that of NewReno; shown is TQ's less NewReno's.",
+            Rule::below(0.0),
+        )
+        .paper(tq[1] - newreno[1])
+        .unit("T_c/T_o - 1"),
+        Spec::shown(
+            power,
+            figure,
+            "The power of TQ, which is above that of NewReno where its transmission delay is below.",
+        )
+        .paper(tq[2])
+        .unit("Mbit/s"),
+    ]
 }
 
-fn incomplete(rows: &[Row; 2]) -> String {
+/// The claims on both methods.
+pub(super) fn claims(specs: &Compared, rows: [&Row; 2], runs: u32) -> Vec<Claim> {
+    let [plr, td, power] = specs;
+    let note = |of: fn(&Row) -> Mean, decimals: usize| {
+        let [tq, newreno] = rows.map(|row| of(row).words(decimals));
+        format!("TQ {tq}, NewReno {newreno}.{}", incomplete(rows))
+    };
+    vec![
+        plr.decide(runs, apart(rows, Row::loss_percent), note(Row::loss_percent, 3)),
+        td.decide(runs, apart(rows, Row::delay), note(Row::delay, 4)),
+        power.decide(runs, rows[0].power(), note(Row::power, 4)),
+    ]
+}
+
+/// TQ's number less `NewReno`'s.
+pub(super) fn apart(rows: [&Row; 2], of: impl Fn(&Row) -> Mean) -> Mean {
+    let [tq, newreno] = rows.map(of);
+    let value = tq.value.zip(newreno.value).map(|(tq, newreno)| tq - newreno);
+    Mean { value, estimate: tq.estimate.zip(newreno.estimate).map(|(tq, newreno)| difference(tq, newreno)) }
+}
+
+fn incomplete(rows: [&Row; 2]) -> String {
     let short = rows.iter().filter(|row| row.complete() < 1.0);
     short.map(|row| format!(" {} was complete in {:.2} of the runs.", row.name, row.complete())).collect()
 }
@@ -57,6 +80,15 @@ fn incomplete(rows: &[Row; 2]) -> String {
 pub(super) fn table(paper: &Printed, rows: &[Row; 2], more: &[Row]) -> Table {
     let both = METHODS.iter().zip(&paper.values).zip(rows);
     let mut lines: Vec<_> = both.flat_map(|((name, values), row)| [printed(name, *values), row.cells()]).collect();
+    let apart = [
+        String::from("TQ less NewReno"),
+        with_interval(apart([&rows[0], &rows[1]], Row::loss_percent).estimate, 3),
+        with_interval(apart([&rows[0], &rows[1]], Row::delay).estimate, 4),
+        with_interval(apart([&rows[0], &rows[1]], Row::mean_delay).estimate, 4),
+        with_interval(apart([&rows[0], &rows[1]], Row::power).estimate, 4),
+        String::new(),
+    ];
+    lines.push(apart.into());
     lines.extend(more.iter().map(Row::cells));
     Table {
         caption: format!("{} and ours, with 95 % intervals", paper.table),

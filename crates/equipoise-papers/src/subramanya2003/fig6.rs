@@ -1,11 +1,11 @@
+use super::cases::apart;
 use super::outcome::Row;
 use super::rows::case2;
-use super::scenarios::{CASE2, METHODS};
-use super::{Found, Lab, Mean, Options, difference, drafts};
-use crate::{Figure, Plot, PlotData, PlotLayer, Table};
+use super::scenarios::{CASE2, MAIN, METHODS, UNLIMITED, unlimited};
+use super::{Found, Lab, Mean, Options, Rule, Spec, difference, read};
+use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
-use equipoise_lab::statistics::Estimate;
 
 const RUNS: u32 = 10;
 /// Sizes of Link0's buffer, in packets. The paper's text does not have those of its axes.
@@ -13,65 +13,104 @@ const SIZES: [u32; 6] = [20, 40, 60, 80, 100, 120];
 /// Sources that share it; each is to hold its part of half of the buffer.
 const SOURCES: u32 = 6;
 
+const TD: Spec = Spec::new(
+    "fig6.td",
+    "Fig. 6",
+    "With every size of the buffer TQ's transmission delay is below NewReno's; shown is TQ's less NewReno's.",
+    Rule::below(0.0).in_every_cell(),
+)
+.unit("T_c/T_o - 1");
+const PLR: Spec = Spec::new(
+    "fig7.plr",
+    "Fig. 7",
+    "With every size of the buffer TQ's packet loss ratio is below NewReno's.",
+    Rule::below(-0.001).in_every_cell(),
+)
+.unit("% of packets");
+const SHRINKS: Spec = Spec::new(
+    "fig7.loss_decreases",
+    "Fig. 7",
+    "Packet losses decrease with the buffer's size, for both; shown is the loss with the largest less that with the smallest.",
+    Rule::below(-0.001).in_every_cell(),
+)
+.unit("% of packets");
+#[cfg(test)]
+pub(super) const CLAIMS: [Spec; 3] = [TD, PLR, SHRINKS];
+
 pub(super) fn planned(options: &Options) -> u32 {
-    2 * SIZES.len() as u32 * options.runs(RUNS, 2)
+    3 * SIZES.len() as u32 * options.runs(RUNS, 2)
 }
 
 type Number = fn(&Row) -> Mean;
 
+/// A size, and both methods with it.
+type AtSize = (u32, [Row; 2]);
+
 /// Fig. 6 to 8: what the buffer's size does to both.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let mut sizes = Vec::new();
+    let (mut sizes, mut open) = (Vec::new(), Vec::new());
     for size in SIZES {
         let queue = Override::set("link.Link0.queue", format!("{size} packets"));
         let each = format!("{:.2}", f64::from(size) / 2.0 / f64::from(SOURCES));
-        let tq = [queue.clone(), Override::set("flow.*.controller.occupancy", each)];
+        let occupancy = Override::set("flow.*.controller.occupancy", each);
+        let row = |name: &str, method: usize, overrides: &[Override]| case2(lab, name, CASE2[method], overrides, runs);
+        let tq = row(METHODS[0], 0, &[queue.clone(), occupancy])?;
         // NewReno has no occupancy to hold.
-        let newreno = [queue];
-        let row = |method: usize, overrides: &[Override]| case2(lab, METHODS[method], CASE2[method], overrides, runs);
-        sizes.push((size, [row(0, &tq)?, row(1, &newreno)?]));
+        let newreno = row(METHODS[1], 1, std::slice::from_ref(&queue))?;
+        open.push((size, [tq.clone(), row(UNLIMITED, 1, &[queue, unlimited()])?]));
+        sizes.push((size, [tq, newreno]));
     }
-    let better = |of: Number, sign: f64| {
-        let apart = sizes.iter().map(|(_, [tq, newreno])| Some(difference(of(tq).estimate?, of(newreno).estimate?)));
-        let apart: Option<Vec<_>> = apart.collect();
-        apart.map(|apart| apart.iter().filter(|apart| apart.ci95.iter().all(|end| end * sign > 0.0)).count())
-    };
-    let counts = [better(Row::loss_percent, -1.0), better(Row::delay, -1.0), better(Row::power, 1.0)];
-    let all: Option<Vec<usize>> = counts.into_iter().collect();
-    let least = all.as_ref().and_then(|counts| counts.iter().min().copied());
-    let share = least.map(|least| least as f64 / SIZES.len() as f64);
-    let note = all.map_or("Too few runs for intervals, or some were not complete.".to_owned(), |counts| {
-        let [loss, delay, power] = counts.as_slice() else { return String::new() };
-        format!("Of {} sizes: loss is lower at {loss}, delay at {delay}, power higher at {power}.", SIZES.len())
-    });
-    found.claims.push(
-        drafts("Fig. 6 to 8", planned(&lab.options))("fig6.buffer_sweep", "With every buffer size TQ has less delay and loss, and more power, than NewReno. Rule: at each size the \
-                        intervals of all three differences lie on that side of zero; shown is the share of sizes of the worst \
-                        of the three."
-                , Some(1.0), "share of the sizes")
-        .decide(share.map(|value| Estimate { value, ci95: [value; 2] }), |ours| ours.value >= 1.0, note),
-    );
-    found.figures.push(figure(&sizes));
+    found.claims.extend(judged(&sizes, runs));
+    read(found, MAIN, judged(&sizes, runs));
+    read(found, UNLIMITED, judged(&open, runs));
+    found.figures.push(figure(&sizes, &open));
     Ok(())
 }
 
-fn figure(sizes: &[(u32, [Row; 2])]) -> Figure {
+fn judged(sizes: &[AtSize], runs: u32) -> [Claim; 3] {
+    let at_sizes = |of: Number| -> Vec<_> {
+        let cells: Option<Vec<_>> = sizes.iter().map(|(_, [tq, newreno])| apart([tq, newreno], of).estimate).collect();
+        cells.unwrap_or_default()
+    };
+    let better = |of: Number| {
+        let cells = at_sizes(of);
+        let better = cells.iter().filter(|apart| apart.ci95[1] < 0.0).count();
+        format!("Below at {better} of {} sizes.", SIZES.len())
+    };
+    let shrinks = |method: usize| {
+        let [small, large] = [sizes.first()?, sizes.last()?];
+        Some(difference(large.1[method].loss_percent().estimate?, small.1[method].loss_percent().estimate?))
+    };
+    let shrinks: Option<Vec<_>> = (0..METHODS.len()).map(shrinks).collect();
+    let each = shrinks.iter().flatten().zip(METHODS);
+    let note: Vec<_> = each.map(|(by, name)| format!("{name} {:.3}", by.value)).collect();
+    [
+        TD.decide_cells(runs, &at_sizes(Row::delay), better(Row::delay)),
+        PLR.decide_cells(runs, &at_sizes(Row::loss_percent), better(Row::loss_percent)),
+        SHRINKS.decide_cells(runs, shrinks.as_deref().unwrap_or_default(), format!("{}.", note.join(", "))),
+    ]
+}
+
+fn figure(sizes: &[AtSize], open: &[AtSize]) -> Figure {
+    let lines: [(&str, &[AtSize], usize); 3] = [(METHODS[0], sizes, 0), (METHODS[1], sizes, 1), (UNLIMITED, open, 1)];
     let chart = |title: &str, y, of: Number| Plot {
         title: title.to_owned(),
         x: "buffer of Link0 (packets)",
         y,
         y_limits: None,
-        layers: (0..METHODS.len())
-            .map(|method| {
-                let points = sizes.iter().filter_map(|(size, rows)| Some((f64::from(*size), of(&rows[method]).value?)));
-                PlotLayer { name: METHODS[method].to_owned(), data: PlotData::Line(points.collect()) }
+        layers: lines
+            .iter()
+            .map(|(name, sizes, method)| {
+                let points =
+                    sizes.iter().filter_map(|(size, rows)| Some((f64::from(*size), of(&rows[*method]).value?)));
+                PlotLayer { name: (*name).to_owned(), data: PlotData::Line(points.collect()) }
             })
             .collect(),
         marks: Vec::new(),
     };
-    let rows = sizes.iter().flat_map(|(size, rows)| {
-        rows.iter().map(move |row| {
+    let rows = sizes.iter().zip(open).flat_map(|((size, both), (_, open))| {
+        both.iter().chain(open.last()).map(move |row| {
             let mut cells = row.cells();
             cells[0] = format!("{size} packets, {}", row.name);
             cells

@@ -8,6 +8,8 @@ pub(super) const UNHINDERED_S: f64 = 30.0;
 /// What counts of a run (Subramanya 2003, Sec. 4.2).
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
+    /// When the sources began, in s.
+    start_s: f64,
     /// Packets dropped over packets sent.
     pub(super) loss_ratio: f64,
     /// Eq. 7 of the source that is complete last; `None` where one is not by the end of the run.
@@ -48,6 +50,7 @@ impl Outcome {
         let window = run.flows.first().and_then(|flow| flow.tcp.as_ref());
         let window = window.map(|tcp| tcp.samples.iter().map(|sample| (sample.at_s, sample.window_segments)).collect());
         Self {
+            start_s,
             loss_ratio: dropped as f64 / sent.max(1) as f64,
             delay: all.and_then(|all| all.into_iter().reduce(f64::max)),
             mean_delay: complete.iter().sum::<f64>() / complete.len().max(1) as f64,
@@ -56,6 +59,33 @@ impl Outcome {
             utilisation: samples.iter().filter_map(|sample| Some((sample.at_s, sample.utilisation?))).collect(),
             window: window.unwrap_or_default(),
         }
+    }
+}
+
+impl Outcome {
+    /// Packets dropped from one second to another.
+    pub(super) fn lost(&self, from_s: f64, to_s: f64) -> f64 {
+        let by = |at_s: f64| self.losses.iter().take_while(|(at, _)| *at <= at_s).last().map_or(0.0, |(_, lost)| *lost);
+        by(to_s) - by(from_s)
+    }
+
+    /// Share of the packets at the bottleneck that were dropped from one second to another, in per cent; 0 of none. Its rate, in
+    /// packets/s, is `rate` at each second.
+    pub(super) fn loss_percent_within(&self, (from_s, to_s): (f64, f64), rate: impl Fn(f64) -> f64) -> f64 {
+        let within = |at: f64| at > from_s && at <= to_s;
+        let pairs = self.utilisation.windows(2).filter(|pair| within(pair[1].0));
+        let served: f64 = pairs.map(|pair| pair[1].1 * rate(pair[0].0) * (pair[1].0 - pair[0].0)).sum();
+        let lost = self.lost(from_s, to_s);
+        if lost > 0.0 { 100.0 * lost / (lost + served) } else { 0.0 }
+    }
+
+    /// By how much a transmission of case I takes longer than its least, as a share of `T_o`.
+    ///
+    /// The cut at `cut_s` leaves a quarter of the rate: `T_c = cut - start + 4 (T_o - cut + start)`.
+    pub(super) fn excess_over_quarter(&self, cut_s: f64) -> Option<f64> {
+        let before_s = cut_s - self.start_s;
+        let least_s = before_s + 4.0 * (UNHINDERED_S - before_s);
+        Some(self.delay? - (least_s / UNHINDERED_S - 1.0))
     }
 }
 
@@ -76,7 +106,7 @@ impl Row {
         Self { name: name.to_owned(), rate_mbps, outcomes }
     }
 
-    fn mean(&self, of: impl Fn(&Outcome) -> Option<f64>) -> Mean {
+    pub(super) fn mean(&self, of: impl Fn(&Outcome) -> Option<f64>) -> Mean {
         let values: Option<Vec<f64>> = self.outcomes.iter().map(of).collect();
         Mean::of(&values.unwrap_or_default())
     }
@@ -131,4 +161,42 @@ impl Row {
 pub(super) fn printed(name: &str, [loss, delay, power]: [f64; 3]) -> Vec<String> {
     let number = |value: f64, decimals: usize| format!("{value:.decimals$}");
     vec![format!("{name}, paper"), number(loss, 3), number(delay, 4), String::new(), number(power, 4), String::new()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(start_s: f64, delay: Option<f64>) -> Outcome {
+        Outcome {
+            start_s,
+            loss_ratio: 0.0,
+            delay,
+            mean_delay: 0.0,
+            losses: vec![(1.0, 0.0), (2.0, 3.0), (3.0, 5.0)],
+            queue: Vec::new(),
+            utilisation: vec![(1.0, 1.0), (2.0, 0.5), (3.0, 1.0)],
+            window: Vec::new(),
+        }
+    }
+
+    /// Table 1: 1.5033 is 0.0033 above 15 s at the full rate and 60 s at a quarter of it. Who begins 0.1 s later sends 0.1 s less
+    /// before the cut, and takes 0.3 s longer.
+    #[test]
+    fn excess_is_counted_from_what_the_cut_alone_costs() {
+        let excess = |start_s, delay| outcome(start_s, Some(delay)).excess_over_quarter(15.0).expect("a delay");
+        assert!((excess(0.0, 1.5033) - 0.0033).abs() < 1e-9);
+        assert!((excess(0.1, 1.51) - 0.0).abs() < 1e-9);
+        assert_eq!(outcome(0.0, None).excess_over_quarter(15.0), None);
+    }
+
+    /// In the second second half of 10 packets/s go, and 3 are lost; in the third all 10, and 2.
+    #[test]
+    fn the_loss_of_a_stretch_is_that_of_its_packets() {
+        let outcome = outcome(0.0, None);
+        assert_eq!([outcome.lost(0.0, 9.0), outcome.lost(2.0, 9.0), outcome.lost(0.0, 1.5)], [5.0, 2.0, 0.0]);
+        let percent = |from, to| outcome.loss_percent_within((from, to), |_| 10.0);
+        assert!((percent(1.0, 2.0) - 37.5).abs() < 1e-9, "3 of 8");
+        assert!((percent(1.0, 3.0) - 25.0).abs() < 1e-9, "5 of 20");
+    }
 }

@@ -8,16 +8,20 @@ use equipoise_lab::sim::SimError;
 /// The runs begin within so many ms: the interval of TQ's reports.
 const SPREAD_MS: f64 = 100.0;
 
+/// When run number `run` of so many begins, in s.
+fn start_s(run: u32, runs: u32) -> f64 {
+    (SPREAD_MS * f64::from(run) / f64::from(runs)).round() / 1e3
+}
+
 /// Runs of case I, spread over an interval of the reports.
 pub(super) fn case1(lab: &Lab<'_>, name: &str, text: &str, overrides: &[Override], runs: u32) -> Result<Row, SimError> {
-    let start_ms = |run: u32| (SPREAD_MS * f64::from(run) / f64::from(runs)).round();
     let scenario = |run: u32| {
-        let start = Override::set("flow.cbr-2.start", format!("{} ms", start_ms(run)));
+        let start = Override::set("flow.cbr-2.start", format!("{} ms", 1e3 * start_s(run, runs)));
         parse_with(text, &[overrides, &[start]].concat())
     };
     let keep = |run: &equipoise_lab::result::Run| run.clone();
     let found = lab.each((0..runs).map(|run| (scenario(run), run)), keep)?;
-    let outcomes = (0..runs).zip(&found).map(|(run, result)| Outcome::of(result, start_ms(run) / 1e3, "Link0"));
+    let outcomes = (0..runs).zip(&found).map(|(run, result)| Outcome::of(result, start_s(run, runs), "Link0"));
     Ok(Row::new(name, &scenario(0), outcomes.collect()))
 }
 

@@ -1,4 +1,4 @@
-//! The scenarios of the three cases, and what they compare.
+//! The scenarios of the three cases, what they compare, and how else they can be read.
 
 use equipoise_lab::scenario::Override;
 
@@ -12,12 +12,14 @@ pub(super) const CASE1: [&str; 2] = [scenario!("case1-tq"), scenario!("case1-new
 pub(super) const CASE2: [&str; 2] = [scenario!("case2-tq"), scenario!("case2-newreno")];
 pub(super) const CASE3: [&str; 2] = [scenario!("case3-tq"), scenario!("case3-newreno")];
 
-/// Name of `NewReno` with the receive window that ns-2 has by default.
-pub(super) const WINDOWED: &str = "NewReno TCP, window of 20";
+/// Name of the main reading.
+pub(super) const MAIN: &str = "ns-2's window of 20; k_v = 0.5, T = 100 ms, x_d = 5";
+/// Name of the reading with [`unlimited`].
+pub(super) const UNLIMITED: &str = "NewReno's window without a limit";
 
-/// The receive window that ns-2 has by default.
-pub(super) fn ns2_window() -> Override {
-    Override::set("flow.*.tcp.receive_window", 20)
+/// `NewReno` with a receive window that limits nobody, in place of ns-2's default.
+pub(super) fn unlimited() -> Override {
+    Override::remove("flow.*.tcp.receive_window")
 }
 
 /// Names of the two, in this order everywhere.

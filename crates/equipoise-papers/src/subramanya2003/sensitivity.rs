@@ -1,9 +1,9 @@
-//! What TQ hangs on that the paper does not print: `k_v`, T, `x_d` and where it measures, each changed alone.
+//! What TQ hangs on that the paper does not print: `k_v`, T, `x_d` and q, each changed alone: the readings of Tables 1 and 4.
 
 use super::outcome::Row;
 use super::rows::{case1, case2};
 use super::scenarios::{CASE1, CASE2};
-use super::{Found, Lab, Options};
+use super::{Found, Lab, Options, read, table1, table4};
 use crate::{Figure, Table};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
@@ -48,8 +48,8 @@ pub(super) fn planned(options: &Options, _: Case) -> u32 {
     changes().len() as u32 * options.runs(RUNS, 2)
 }
 
-/// A case with each change.
-pub(super) fn run(lab: &Lab<'_>, case: Case, found: &mut Found) -> Result<(), SimError> {
+/// A case with each change, beside `NewReno` as it was.
+pub(super) fn run(lab: &Lab<'_>, case: Case, newreno: &Row, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
     for Change { name, change } in changes() {
@@ -57,6 +57,11 @@ pub(super) fn run(lab: &Lab<'_>, case: Case, found: &mut Found) -> Result<(), Si
             Case::One => case1(lab, name, CASE1[0], change.as_slice(), runs)?,
             Case::Two => case2(lab, name, CASE2[0], change.as_slice(), runs)?,
         });
+    }
+    for (row, Change { name, .. }) in rows.iter().zip(changes()).filter(|(_, of)| of.change.is_some()) {
+        let both = [row, newreno];
+        let claims = if case == Case::One { table1::judged(both, runs) } else { table4::judged(both, runs) };
+        read(found, name, claims);
     }
     let (table, number) = if case == Case::One { ("Table 1", "I") } else { ("Table 4", "II") };
     found.figures.push(Figure {

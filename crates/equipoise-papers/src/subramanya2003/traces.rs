@@ -1,0 +1,36 @@
+//! The recorded videos that the paper cites, where the machine has them.
+
+use std::path::PathBuf;
+
+use equipoise_lab::scenario::Override;
+
+/// Name of the reading.
+pub(super) const RECORDED: &str = "recorded videos";
+/// The flows, and the files of `EQUIPOISE_TEST_DATA`.
+const FILES: [(&str, &str); 3] =
+    [("star-wars", "star-wars-iv.txt.gz"), ("jurassic", "jurassic-park.txt.gz"), ("soccer", "soccer.txt.gz")];
+
+/// The changes of a scenario whose videos are recorded, at the same rates; `None` where there are none.
+pub(super) fn found() -> Option<Vec<Override>> {
+    let folder = PathBuf::from(std::env::var_os("EQUIPOISE_TEST_DATA")?).join("video");
+    let mut overrides = Vec::new();
+    for (flow, file) in FILES {
+        let file = folder.join(file);
+        if !file.is_file() {
+            return None;
+        }
+        let source = |key: &str| format!("flow.{flow}.source.{key}");
+        overrides.push(Override::set(source("trace"), file.to_str()?));
+        overrides.extend(["peak", "cv"].map(|key| Override::remove(source(key))));
+    }
+    Some(overrides)
+}
+
+/// What is said of them in a figure.
+pub(super) fn words() -> &'static str {
+    if found().is_some() {
+        "The recorded videos stand in EQUIPOISE_TEST_DATA; each run begins them at another place."
+    } else {
+        "Recorded videos were left out: EQUIPOISE_TEST_DATA does not have them."
+    }
+}
