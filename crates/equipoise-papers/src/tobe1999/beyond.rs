@@ -7,7 +7,7 @@ use super::measures::{deviations, mean_fairness, mean_rate};
 use super::setting::{
     CEILING, FIG19, FIG22, OPEN_WINDOW, PAPER_WINDOW, RIVALS, Trace, run_all, with_flow_like, with_flows, with_window,
 };
-use super::{Found, Lab, Options, drafts, mean_of, parse, parse_with, with_interval};
+use super::{Found, Lab, Options, Spec, mean_of, parse, parse_with, with_interval};
 use crate::{Figure, Table};
 use equipoise_lab::scenario::{Flow, Override, Scenario, Value};
 use equipoise_lab::sim::SimError;
@@ -19,6 +19,40 @@ const PAIRS: [usize; 4] = [1, 2, 4, 8];
 const MANY_S: f64 = 200.0;
 /// One-way delay that AP is to hold: a tenth of what the full queue has, on a path of 6 ms.
 const AP_TARGET_MS: i64 = 50;
+
+const fn ours(id: &'static str, statement: &'static str) -> Spec {
+    Spec::shown(id, "beyond", statement).unit("ratio").ours()
+}
+
+const MANY: Spec = ours(
+    "beyond.many_tpba_flows",
+    "Fairness among eight TPBA and eight TCP flows whose windows are open; rates are means over seconds.",
+)
+.unit("Jain's index");
+/// By TCP's windows and the name of flow 3.
+const SHARES: [(u64, &str, Spec); 6] = [
+    (
+        PAPER_WINDOW,
+        "RAP",
+        ours("beyond.rap_share", "Mean rate of RAP over that of two TCP flows, 50 to 200 s; TCP's windows: 16 kB."),
+    ),
+    (PAPER_WINDOW, "TFRC", ours("beyond.tfrc_share", "The same of TFRC.")),
+    (OPEN_WINDOW, "TPBA", ours("beyond.tpba_share_open", "The same of TPBA; TCP's windows: open.")),
+    (
+        OPEN_WINDOW,
+        "TPBA with the paper's improvements",
+        ours("beyond.improved_share_open", "The same of TPBA with the paper's improvements; TCP's windows: open."),
+    ),
+    (OPEN_WINDOW, "RAP", ours("beyond.rap_share_open", "The same of RAP; TCP's windows: open.")),
+    (OPEN_WINDOW, "TFRC", ours("beyond.tfrc_share_open", "The same of TFRC; TCP's windows: open.")),
+];
+const AP: Spec =
+    ours("beyond.ap_share", "Mean rate of AP over that of one TCP flow whose window is open, 50 to 200 s.");
+const AP_UNDER_CEILING: Spec =
+    ours("beyond.ap_share_under_ceiling", "The same of AP below the ceiling that TPBA's probing finds.");
+#[cfg(test)]
+pub(super) const CLAIMS: [Spec; 9] =
+    [MANY, SHARES[0].2, SHARES[1].2, SHARES[2].2, SHARES[3].2, SHARES[4].2, SHARES[5].2, AP, AP_UNDER_CEILING];
 
 pub(super) fn planned(options: &Options) -> u32 {
     let cases = 2 * PAIRS.len() + 2 * rivals().len() + ceilings().len();
@@ -126,15 +160,7 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
             last = fair;
         }
     }
-    found.claims.push(
-        drafts("beyond", runs)(
-            "beyond.many_tpba_flows",
-            "Fairness among eight TPBA and eight TCP flows whose windows are open; rates are means over seconds.",
-            None,
-            "Jain's index",
-        )
-        .beyond(last, "A smaller number, and the paper's windows, stand in the table."),
-    );
+    found.claims.push(MANY.decide(runs, last, "A smaller number, and the paper's windows, stand in the table."));
     let columns = ["TCP's windows", "flows of each kind", "fairness", "TPBA's mean rate over TCP's"];
     found.figures.push(table_of("Many flows", "Many TPBA flows beside as many TCP flows", &columns, rows));
     Ok(())
@@ -164,20 +190,8 @@ fn compare(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
                 of(|found| found.average),
                 of(|found| found.average_after),
             ]);
-            let id = match (window, name) {
-                (PAPER_WINDOW, "RAP") => "beyond.rap_share",
-                (OPEN_WINDOW, "RAP") => "beyond.rap_share_open",
-                (PAPER_WINDOW, "TFRC") => "beyond.tfrc_share",
-                (OPEN_WINDOW, "TFRC") => "beyond.tfrc_share_open",
-                (OPEN_WINDOW, "TPBA") => "beyond.tpba_share_open",
-                (OPEN_WINDOW, "TPBA with the paper's improvements") => "beyond.improved_share_open",
-                _ => continue,
-            };
-            let statement =
-                format!("Mean rate of {name} over that of two TCP flows, 50 to 200 s; TCP's windows: {words}.");
-            found
-                .claims
-                .push(drafts("beyond", runs)(id, &statement, None, "ratio").beyond(share, "1 is TCP's own share."));
+            let spec = SHARES.iter().find(|(of, flow, _)| (*of, *flow) == (window, name));
+            found.claims.extend(spec.map(|(_, _, spec)| spec.decide(runs, share, "1 is TCP's own share.")));
         }
     }
     let columns = [
@@ -214,17 +228,16 @@ fn ceiling(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
             mean_of(seen.iter().map(|seen| seen.2)),
         ];
         rows.push(vec![name.to_owned(), with_interval(rate, 0), with_interval(share, 2), with_interval(delay, 0)]);
-        let id = match name {
-            "AP" => "beyond.ap_share",
-            "AP below TPBA's ceiling" => "beyond.ap_share_under_ceiling",
+        let spec = match name {
+            "AP" => AP,
+            "AP below TPBA's ceiling" => AP_UNDER_CEILING,
             _ => continue,
         };
-        let statement = format!("Mean rate of {name} over that of one TCP flow whose window is open, 50 to 200 s.");
         let note = format!(
             "Mean one-way delay of its RTP packets {} ms, of which {AP_TARGET_MS} are its target.",
             with_interval(delay, 0)
         );
-        found.claims.push(drafts("beyond", runs)(id, &statement, None, "ratio").beyond(share, note));
+        found.claims.push(spec.decide(runs, share, note));
     }
     let columns = ["flow", "rate (kbit/s)", "rate over TCP's", "one-way delay of its RTP packets (ms)"];
     found.figures.push(table_of("AP", "AP beside TCP, with and without TPBA's ceiling", &columns, rows));

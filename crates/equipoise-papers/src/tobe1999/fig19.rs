@@ -2,8 +2,8 @@ use equipoise::units::{Size, Span};
 
 use super::fig10::{ADU1, ADU2, LONG, SHORT, with_adu};
 use super::measures::{mean_fairness, running_periods};
-use super::setting::{FIG19, Trace, over, run_all};
-use super::{Found, Lab, Options, drafts, mean_of, parse, with_interval};
+use super::setting::{FIG19, Testbed, Trace, over, run_all};
+use super::{Found, Lab, Options, Rule, Spec, mean_of, parse, read_all, whole, with_interval};
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
@@ -20,8 +20,20 @@ const CASES: [(Span, Size, &str); 4] = [
     (LONG, ADU1, "160 ms, 64 bytes"),
 ];
 
+const INDEPENDENT: Spec = Spec::new(
+    "fig19.independent_of_n",
+    "Fig. 19",
+    "Fairness after the first probing period does not depend on the number of TCP connections, over both paths and for both ADUs: \
+     over one to five of them its slope is within 0.01 a connection.",
+    Rule::within(-0.01, 0.01).in_every_cell(),
+)
+.paper(0.0)
+.unit("Jain's index a connection");
+#[cfg(test)]
+pub(super) const CLAIMS: [Spec; 1] = [INDEPENDENT];
+
 pub(super) fn planned(options: &Options) -> u32 {
-    options.runs(RUNS, 2) * (CASES.len() * MOST_CONNECTIONS) as u32
+    Testbed::runs_of_all(options, RUNS) * (CASES.len() * MOST_CONNECTIONS) as u32
 }
 
 /// Fairness from the end of the first probing period on; not a number where there was none.
@@ -31,45 +43,52 @@ fn fairness(trace: &Trace) -> f64 {
     mean_fairness(trace, &flows, (from, DURATION_S))
 }
 
+/// Runs of a case: how many TCP connections, and the fairness; those are left out that did not get through the probing period.
+type Points = Vec<(f64, f64)>;
+
 /// Fairness of TPBA among one to five TCP connections.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
-    let runs = lab.options.runs(RUNS, 2);
-    let (mut rows, mut layers) = (vec![Vec::new(); MOST_CONNECTIONS], Vec::new());
-    for (round_trip, adu, name) in CASES {
-        let scenario = with_adu(over(parse(FIG19), round_trip), adu);
-        let (mut points, mut means) = (Vec::new(), Vec::new());
-        for connections in 1..=MOST_CONNECTIONS {
-            let mut scenario = scenario.clone();
-            scenario.flows.drain(connections..MOST_CONNECTIONS);
-            let fair = run_all(lab, &scenario, runs, |trace| fairness(&trace))?;
-            let known: Vec<_> = fair.iter().copied().filter(|fair| fair.is_finite()).collect();
-            points.extend(known.iter().map(|fair| (connections as f64, *fair)));
-            let mean = mean_of(known);
-            means.extend(mean.map(|mean| (connections as f64, mean.value)));
-            rows[connections - 1].push(with_interval(mean, 3));
-        }
-        if (round_trip, adu) == (SHORT, ADU2) {
-            let slope = regression(&points).map(|line| line.slope);
-            found.claims.push(
-                drafts("Fig. 19", runs * MOST_CONNECTIONS as u32)(
-                    "fig19.independent_of_n",
-                    "Fairness after the first probing period does not depend on the number of TCP connections. Rule: \
-                                over one to five of them its slope is within 0.02 a connection.",
-                    Some(0.0),
-                    "Jain's index a connection",
-                )
-                .decide(slope, |ours| ours.ci95.iter().all(|end| end.abs() < 0.02), ""),
-            );
-        }
-        layers.push(PlotLayer { name: name.to_owned(), data: PlotData::Line(means) });
-    }
-    found.figures.push(figure(rows, layers));
+    let mut main: Option<Vec<Points>> = None;
+    read_all(found, |testbed| {
+        let runs = testbed.runs(&lab.options, RUNS);
+        let cases: Vec<_> = CASES
+            .iter()
+            .map(|&(round_trip, adu, _)| points(lab, testbed, round_trip, adu, runs))
+            .collect::<Result<_, _>>()?;
+        let slopes: Vec<_> = cases.iter().map(|points| regression(points).map(|line| line.slope)).collect();
+        let words = slopes.iter().zip(CASES).map(|(slope, case)| format!("{}: {}", case.2, with_interval(*slope, 4)));
+        let note = format!("{}.", words.collect::<Vec<_>>().join("; "));
+        main.get_or_insert(cases);
+        Ok(vec![INDEPENDENT.decide_cells(runs * MOST_CONNECTIONS as u32, &whole(slopes), note)])
+    })?;
+    found.figures.push(figure(&main.unwrap_or_default()));
     Ok(())
 }
 
-fn figure(rows: Vec<Vec<String>>, layers: Vec<PlotLayer>) -> Figure {
-    let rows =
-        rows.into_iter().enumerate().map(|(place, cells)| [(place + 1).to_string()].into_iter().chain(cells).collect());
+fn points(lab: &Lab<'_>, testbed: &Testbed, round_trip: Span, adu: Size, runs: u32) -> Result<Points, SimError> {
+    let scenario = testbed.of(with_adu(over(parse(FIG19), round_trip), adu));
+    let mut points = Vec::new();
+    for connections in 1..=MOST_CONNECTIONS {
+        let mut scenario = scenario.clone();
+        scenario.flows.drain(connections..MOST_CONNECTIONS);
+        let fair = run_all(lab, &scenario, runs, |trace| fairness(&trace))?;
+        points.extend(fair.into_iter().filter(|fair| fair.is_finite()).map(|fair| (connections as f64, fair)));
+    }
+    Ok(points)
+}
+
+fn figure(cases: &[Points]) -> Figure {
+    let mean = |points: &Points, connections: usize| {
+        mean_of(points.iter().filter(|(of, _)| *of as usize == connections).map(|(_, fair)| *fair))
+    };
+    let layers = cases.iter().zip(CASES).map(|(points, case)| {
+        let means = (1..=MOST_CONNECTIONS).filter_map(|of| Some((of as f64, mean(points, of)?.value)));
+        PlotLayer { name: case.2.to_owned(), data: PlotData::Line(means.collect()) }
+    });
+    let rows = (1..=MOST_CONNECTIONS).map(|of| {
+        let cells = cases.iter().map(|points| with_interval(mean(points, of), 3));
+        std::iter::once(of.to_string()).chain(cells).collect()
+    });
     Figure {
         name: "Fig. 19".to_owned(),
         title: "Fairness over the number of TCP connections".to_owned(),
@@ -79,7 +98,7 @@ fn figure(rows: Vec<Vec<String>>, layers: Vec<PlotLayer>) -> Figure {
             x: "TCP connections",
             y: "Jain's index",
             y_limits: Some((0.0, 1.0)),
-            layers,
+            layers: layers.collect(),
             marks: Vec::new(),
         }],
         tables: vec![Table {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use super::fig10::{Visit, fairness_after_probing};
 use super::measures::mean_rate;
 use super::setting::{FIG10, PAPER_WINDOW, Trace, seeded};
-use super::{Found, Options, drafts, parse_with, rates_chart};
+use super::{Found, Options, Rule, Spec, parse_with, rates_chart};
 use crate::experiment::Mean;
 use crate::experiment::live::{LiveLab, LiveRuns};
 use crate::{Claim, ExperimentError, Figure, Plot, Results, Table};
@@ -128,30 +128,41 @@ fn share(trace: &Trace, visit: Visit) -> f64 {
     pair / f64::midpoint(first, second)
 }
 
-const FAIR: &str = "After each probing period fairness is near 1, with the paper's windows of 16 kB. Rule: above 0.95 on average over \
-                    the running periods, as long as no flow comes or goes; rates are means over seconds.";
-const OPEN: &str = "The same with open windows, which the paper has none of.";
+const fn fair(id: &'static str, statement: &'static str) -> Spec {
+    Spec::new(id, "Fig. 11", statement, Rule::above(0.95)).paper(1.0).unit("Jain's index")
+}
+
+const fn fair_open(id: &'static str, statement: &'static str) -> Spec {
+    Spec::shown(id, "Fig. 11", statement).unit("Jain's index").ours()
+}
+
+/// By the kernel's congestion control: with the paper's windows, and with open ones.
+const SPECS: [[Spec; 2]; 2] = [
+    [
+        fair(
+            "fig11.live_fair_reno",
+            "Beside the kernel's reno: after each probing period fairness is near 1, with the paper's windows of 16 kB: above 0.95 on \
+             average over the running periods, as long as no flow comes or goes; rates are means over seconds.",
+        ),
+        fair_open("fig11.live_fair_reno_open", "The same with open windows, which the paper has none of."),
+    ],
+    [
+        fair("fig11.live_fair_cubic", "The same beside the kernel's cubic, with windows of 16 kB."),
+        fair_open(
+            "fig11.live_fair_cubic_open",
+            "Beside the kernel's cubic, with open windows, which the paper has none of.",
+        ),
+    ],
+];
 
 fn claims(outcomes: &[Outcome], runs: u32) -> Vec<Claim> {
-    let ids = [
-        ("fig11.live_fair_reno", "fig11.live_fair_reno_open"),
-        ("fig11.live_fair_cubic", "fig11.live_fair_cubic_open"),
-    ];
-    let draft = drafts("Fig. 11", runs);
     let claim = |outcome: &Outcome| {
         let fair = |trace: &Trace| fairness_after_probing(trace, outcome.visit);
         let found: Vec<_> = outcome.live.iter().map(|run| fair(&Trace::of(run))).collect();
-        let (paper, open) = if outcome.case.control == CONTROLS[0] { ids[0] } else { ids[1] };
         let note = format!("Simulated with Reno: {}.", number(fair(&outcome.simulated), 3));
         let finite: Vec<_> = found.into_iter().filter(|fair| fair.is_finite()).collect();
-        let ours = Mean::of(&finite);
-        if outcome.case.is_open {
-            let statement = format!("Beside the kernel's {}: {OPEN}", outcome.case.control);
-            draft(open, &statement, None, "Jain's index").beyond(ours, note)
-        } else {
-            let statement = format!("Beside the kernel's {}: {FAIR}", outcome.case.control);
-            draft(paper, &statement, Some(1.0), "Jain's index").decide(ours, |ours| ours.ci95[0] > 0.95, note)
-        }
+        let control = CONTROLS.iter().position(|control| *control == outcome.case.control).unwrap_or_default();
+        SPECS[control][usize::from(outcome.case.is_open)].decide(runs, Mean::of(&finite), note)
     };
     outcomes.iter().map(claim).collect()
 }

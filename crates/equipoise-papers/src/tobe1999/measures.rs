@@ -94,7 +94,7 @@ pub(super) fn deviations(rates: &[Vec<f64>], change: usize) -> Option<Deviations
 }
 
 /// The first second behind ten in which the rate hardly moved.
-fn steady(rates: &[f64], end: usize) -> Option<usize> {
+pub(super) fn steady(rates: &[f64], end: usize) -> Option<usize> {
     (STEADY_S..end).find(|&second| {
         let ten = &rates[second - STEADY_S..=second];
         let (low, high) = ten.iter().fold((f64::MAX, f64::MIN), |(low, high), rate| (low.min(*rate), high.max(*rate)));

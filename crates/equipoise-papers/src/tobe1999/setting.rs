@@ -1,13 +1,12 @@
 //! The testbed of Tobe 1999, Fig. 1 and 8, and what is read off a run on it.
 
-use equipoise::random::stream_seed;
 use equipoise::units::Span;
 use equipoise_lab::result::{PairTransport, Run};
 use equipoise_lab::scenario::{Flow, FlowKind, PairFlow, Scenario};
 use equipoise_lab::sim::{RunObserver, SimError};
 use equipoise_lab::{Event, Transport};
 
-use super::super::experiment::Lab;
+use super::super::experiment::{Lab, Options};
 
 pub(super) const FIG3: &str = include_str!("../../../../scenarios/tobe1999/fig3.toml");
 pub(super) const FIG10: &str = include_str!("../../../../scenarios/tobe1999/fig10.toml");
@@ -23,12 +22,61 @@ pub(super) const CEILING: &str = include_str!("../../../../scenarios/tobe1999/be
 pub(super) const PAPER_WINDOW: u64 = 11;
 /// A window that limits nobody, as of today's hosts.
 pub(super) const OPEN_WINDOW: u64 = 1 << 20;
-/// Flows that start together start within so many seconds of each other: otherwise all runs would be one. Ours.
-const START_SPREAD_S: f64 = 0.2;
-/// Those that start later than this start on time: from there on the response is counted.
-const FIRST_START: Span = Span::from_secs(1);
 /// RTCP's draws of run `n` follow from `n` times this, and the flow's place.
 const SEEDS_A_RUN: u64 = 1000;
+
+/// What the paper does not print of its testbed: TCP's windows, and the bottleneck's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Testbed {
+    pub(super) name: &'static str,
+    /// In segments.
+    window: u64,
+    /// In bytes of IP packets; `None` for the scenarios' 100 packets.
+    queue: Option<&'static str>,
+}
+
+const fn testbed(name: &'static str, window: u64, queue: &'static str) -> Testbed {
+    Testbed { name, window, queue: Some(queue) }
+}
+
+impl Testbed {
+    pub(super) const MAIN: Self =
+        Self { name: "windows of 16 kB, a queue of 100 packets", window: PAPER_WINDOW, queue: None };
+    /// The main reading first. A queue in bytes is that of an ATM card.
+    pub(super) const ALL: [Self; 8] = [
+        Self::MAIN,
+        testbed("windows of 16 kB, a queue of 24 kB", PAPER_WINDOW, "24 kB"),
+        testbed("windows of 16 kB, a queue of 32 kB", PAPER_WINDOW, "32 kB"),
+        testbed("windows of 16 kB, a queue of 48 kB", PAPER_WINDOW, "48 kB"),
+        Self { name: "windows of 32 kB, a queue of 100 packets", window: 2 * PAPER_WINDOW, queue: None },
+        testbed("windows of 32 kB, a queue of 24 kB", 2 * PAPER_WINDOW, "24 kB"),
+        testbed("windows of 32 kB, a queue of 32 kB", 2 * PAPER_WINDOW, "32 kB"),
+        testbed("windows of 32 kB, a queue of 48 kB", 2 * PAPER_WINDOW, "48 kB"),
+    ];
+    /// Other readings have so much fewer runs than the main one.
+    const FEWER: u32 = 2;
+
+    /// A scenario on it.
+    pub(super) fn of(&self, scenario: Scenario) -> Scenario {
+        let mut scenario = with_window(scenario, self.window);
+        let bottleneck = scenario.links.iter_mut().find(|link| link.name == "bottleneck");
+        if let Some((link, queue)) = bottleneck.zip(self.queue) {
+            // The texts are those above; a test parses them.
+            link.config.queue = queue.parse().unwrap_or(link.config.queue);
+        }
+        scenario
+    }
+
+    /// Runs of an experiment that the main reading has `paper` runs of.
+    pub(super) fn runs(&self, options: &Options, paper: u32) -> u32 {
+        options.runs(if *self == Self::MAIN { paper } else { paper / Self::FEWER }, 2)
+    }
+
+    /// Runs of such an experiment by all readings.
+    pub(super) fn runs_of_all(options: &Options, paper: u32) -> u32 {
+        Self::ALL.iter().map(|testbed| testbed.runs(options, paper)).sum()
+    }
+}
 
 /// What was seen of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -146,15 +194,11 @@ pub(super) fn run_all<T: Send>(
     lab.each_observed((0..runs).map(spread), observer, |run, watch| keep(watch.trace(run)))
 }
 
-/// The scenario of the run with this seed, from which start times and RTCP's draws follow.
+/// The scenario of the run with this seed, from which RTCP's draws follow. All else that differs is the noise.
 pub(super) fn seeded(scenario: &Scenario, seed: u64) -> Scenario {
     let mut scenario = scenario.clone();
     let flows = scenario.flows.iter_mut().filter(|flow| !matches!(flow.kind, FlowKind::Background { .. }));
     for (index, flow) in (0..).zip(flows) {
-        if flow.start <= FIRST_START {
-            let late_s = START_SPREAD_S * stream_seed(seed, index) as f64 / u64::MAX as f64;
-            flow.start = Span::from_secs_f64(flow.start.as_secs_f64() + late_s).unwrap_or(flow.start);
-        }
         flow.rtcp.seed = Some(seed.wrapping_mul(SEEDS_A_RUN).wrapping_add(index));
     }
     scenario
