@@ -46,8 +46,8 @@ const OTHERS: [(&str, Response); 3] = [
     ("Table 3: flow 3 is TCP, ε = 75 kbit/s", Response::Tcp(Rate::from_bps(75_000))),
 ];
 
-/// What was found by a reading: the response in each run, after flow 2 came and after it went.
-type Found2 = [Vec<f64>; 2];
+/// Seconds until the rate is stable in each run, after flow 2 came and after it went.
+type Responses = [Vec<f64>; 2];
 
 pub(super) fn planned(options: &Options) -> u32 {
     2 * (Testbed::runs_of_all(options, RUNS) + OTHERS.len() as u32 * options.runs(RUNS, 2))
@@ -80,7 +80,7 @@ impl Response {
         }
     }
 
-    fn measured(self, lab: &Lab<'_>, testbed: &Testbed, runs: u32) -> Result<Found2, SimError> {
+    fn measured(self, lab: &Lab<'_>, testbed: &Testbed, runs: u32) -> Result<Responses, SimError> {
         let [comes, goes] =
             self.scenarios().map(|scenario| run_all(lab, &testbed.of(scenario), runs, |trace| self.seconds(&trace)));
         Ok([comes?, goes?])
@@ -111,7 +111,7 @@ fn response_of_tcp_s(trace: &Trace, tolerance: Rate) -> f64 {
     f64::NAN
 }
 
-fn claims(found: &Found2) -> Vec<Claim> {
+fn claims(found: &Responses) -> Vec<Claim> {
     let claim = |(spec, seconds): (&Spec, &Vec<f64>)| {
         let never = seconds.iter().filter(|seconds| seconds.is_nan()).count();
         let note =
@@ -129,7 +129,7 @@ fn most(seconds: &[f64]) -> f64 {
 /// How soon the rate is stable after a flow came, and after one went.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut rows = Vec::new();
-    let mut add = |name: &str, measured: &Found2| {
+    let mut add = |name: &str, measured: &Responses| {
         let cells = measured
             .iter()
             .flat_map(|seconds| [with_interval(mean_of(seconds.iter().copied()), 2), format!("{:.1}", most(seconds))]);
