@@ -4,13 +4,45 @@ use std::collections::BTreeMap;
 use std::iter;
 
 use super::setting::{
-    AP, EQUAL, LTE_WIMAX, MIN_DELAY, Method, Outcome, RUNS, Row, TOTALS, WIMAX_ONLY, apart, delays_over_time,
+    AP, EQUAL, LTE_WIMAX, MIN_DELAY, Method, Outcome, RUNS_BEYOND, Row, TOTALS, WIMAX_ONLY, apart, delays_over_time,
     rates_over_time, ratio, session_of,
 };
-use super::{Found, Lab, Options, drafts, parse_with};
+use super::{Found, Lab, Options, Spec, parse_with};
 use crate::{Figure, Table};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
+
+const THREE_PATHS: Spec =
+    Spec::shown("beyond.three_paths", "beyond", "6.9 Mbit/s over 3 paths: mean delay of AP over that of Equal.")
+        .unit("ratio")
+        .ours();
+const FOUR_PATHS: Spec =
+    Spec::shown("beyond.four_paths", "beyond", "7.7 Mbit/s over 4 paths: mean delay of AP over that of Equal.")
+        .unit("ratio")
+        .ours();
+const SILENT: Spec = Spec::shown(
+    "beyond.silent",
+    "beyond",
+    "1.5 Mbit/s, WiMAX silent from 50 to 60 s: throughput of AP less that of WiMAX-only.",
+)
+.unit("Mbit/s more")
+.ours();
+const TAKEN_AWAY: Spec = Spec::shown(
+    "beyond.taken_away",
+    "beyond",
+    "1.5 Mbit/s, WiMAX taken away from 50 to 60 s: throughput of AP less that of WiMAX-only.",
+)
+.unit("Mbit/s more")
+.ours();
+const HALVED: Spec = Spec::shown(
+    "beyond.halved",
+    "beyond",
+    "3.0 Mbit/s, WiMAX loses half of its capacity at 50 s: throughput of AP less that of WiMAX-only.",
+)
+.unit("Mbit/s more")
+.ours();
+
+pub(super) const CLAIMS: &[Spec] = &[THREE_PATHS, FOUR_PATHS, SILENT, TAKEN_AWAY, HALVED];
 
 /// One more path of a scenario: name, rate in Mbit/s, propagation in ms. Others take a fifth of it, as of the first two.
 struct More {
@@ -48,7 +80,7 @@ pub(super) fn with_more(count: usize) -> Scenario {
 
 /// What becomes of the wide path.
 struct Failure {
-    id: &'static str,
+    spec: Spec,
     name: &'static str,
     /// The session's, in Mbit/s.
     total: &'static str,
@@ -62,19 +94,19 @@ fn failures() -> [Failure; 3] {
     let down = vec![BTreeMap::from([("at", "50 s"), ("until", "60 s")])];
     [
         Failure {
-            id: "beyond.silent",
+            spec: SILENT,
             name: "WiMAX silent, 50 to 60 s",
             total: "1.5",
             change: Override::set("link.wimax.steps", silent),
         },
         Failure {
-            id: "beyond.taken_away",
+            spec: TAKEN_AWAY,
             name: "WiMAX taken away, 50 to 60 s",
             total: "1.5",
             change: Override::set("path.WiMAX.down", down),
         },
         Failure {
-            id: "beyond.halved",
+            spec: HALVED,
             name: "WiMAX halves at 50 s",
             total: "3.0",
             change: Override::set("link.wimax.steps", vec![step("50 s", "2.55 Mbit/s")]),
@@ -86,9 +118,9 @@ fn failures() -> [Failure; 3] {
 const MANY: [(usize, &str); 2] = [(1, "6.9"), (2, "7.7")];
 const RIVALS: [Method; 4] = [AP, EQUAL, MIN_DELAY, WIMAX_ONLY];
 const VARIANTS: [Method; 6] = [
-    Method::new("b = 300", "ap"),
-    Method::new("b = 75", "ap").with("b", "75"),
-    Method::new("b = 1200", "ap").with("b", "1200"),
+    Method::new("b = 600", "ap").with("b", "600"),
+    Method::new("b = 150", "ap").with("b", "150"),
+    Method::new("b = 2400", "ap").with("b", "2400"),
     Method::new("b learned, from 300", "ap").with("learn", "adapt"),
     Method::new("steps of 5 % at the most", "ap").with("longest_step", "0.05"),
     Method::new("steps of 30 % at the most", "ap").with("longest_step", "0.3"),
@@ -96,7 +128,7 @@ const VARIANTS: [Method; 6] = [
 
 pub(super) fn planned(options: &Options) -> u32 {
     let cases = RIVALS.len() * (MANY.len() + failures().len()) + VARIANTS.len() * TOTALS.len();
-    cases as u32 * options.runs(RUNS, 2)
+    cases as u32 * options.runs(RUNS_BEYOND, 2)
 }
 
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
@@ -106,7 +138,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 }
 
 fn rows(lab: &Lab<'_>, text: &str, total: &str, methods: &[Method]) -> Result<Vec<Row>, SimError> {
-    let runs = lab.options.runs(RUNS, 2);
+    let runs = lab.options.runs(RUNS_BEYOND, 2);
     methods.iter().map(|&method| Row::run(lab, method.name, &session_of(text, total, method), runs)).collect()
 }
 
@@ -123,15 +155,14 @@ const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
 /// Three and four paths.
 fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
-    let runs = lab.options.runs(RUNS, 2);
+    let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
     for (more, total) in MANY {
         let rows = rows(lab, &with_more(more).text, total, &RIVALS)?;
         let [ap, equal, ..] = rows.as_slice() else { continue };
-        let (paths, id) = if more == 1 { (3, "beyond.three_paths") } else { (4, "beyond.four_paths") };
-        let statement = format!("{total} Mbit/s over {paths} paths: mean delay of AP over that of Equal.");
+        let (paths, spec) = if more == 1 { (3, THREE_PATHS) } else { (4, FOUR_PATHS) };
         let note = format!("AP's throughput less Equal's: {} Mbit/s.", apart(ap, equal, THROUGHPUT).words(3));
-        found.claims.push(drafts("beyond", runs)(id, &statement, None, "ratio").beyond(ratio(ap, equal, DELAY), note));
+        found.claims.push(spec.decide(runs, ratio(ap, equal, DELAY), note));
         charts.push(rates_over_time(format!("{paths} paths: AP's rates, first run"), ap));
         tables.push(table(&format!("{paths} paths, {total} Mbit/s"), &rows));
     }
@@ -148,19 +179,18 @@ fn many(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
 
 /// A path that fails, or loses half of its capacity.
 fn over_failures(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
-    let runs = lab.options.runs(RUNS, 2);
+    let runs = lab.options.runs(RUNS_BEYOND, 2);
     let (mut tables, mut charts) = (Vec::new(), Vec::new());
-    for Failure { id, name, total, change } in failures() {
+    for Failure { spec, name, total, change } in failures() {
         let rows = rows(lab, &parse_with(LTE_WIMAX, &[change]).text, total, &RIVALS)?;
         let [ap, .., single] = rows.as_slice() else { continue };
-        let statement = format!("{total} Mbit/s, {name}: throughput of AP less that of WiMAX-only.");
         let note = format!(
             "AP loses {} % of its packets; its largest mean delay of a period is {} ms.",
             ap.mean(|outcome| outcome.lost_percent).words(2),
             ap.mean(|outcome| outcome.surge_ms).words(0)
         );
         let ours = apart(ap, single, THROUGHPUT);
-        found.claims.push(drafts("beyond", runs)(id, &statement, None, "Mbit/s more").beyond(ours, note));
+        found.claims.push(spec.decide(runs, ours, note));
         charts.push(rates_over_time(format!("{name}, {total} Mbit/s: AP's rates, first run"), ap));
         charts.push(delays_over_time(format!("{name}, {total} Mbit/s: mean delay, first run"), &rows));
         tables.push(table(&format!("{name}, {total} Mbit/s"), &rows));

@@ -2,18 +2,158 @@
 
 use super::part::Part;
 use super::setting::{
-    LTE_ONLY, METHODS, Method, Outcome, RUNS, Row, SINGLES, TOTALS, apart, delays_over_time, rates_over_time, ratio,
-    session,
+    AP, AP_300, LTE_ONLY, METHODS, Method, Outcome, RUNS, Row, SINGLES, TOTALS, apart, delays_over_time,
+    rates_over_time, ratio, session,
 };
-use super::{Found, Lab, Options, drafts};
-use crate::{Claim, Figure, Table};
+use super::{Found, Lab, Mean, Options, Rule, Spec};
+use crate::{Claim, Figure, Reading, Table};
 use equipoise_lab::sim::SimError;
 
-/// How far above the best single path's delay AP may be to be close to it. Ours.
-const NEAR: f64 = 1.2;
+/// What is judged, by the panels of the figures: 1.5 Mbit/s is (a), 3.0 and 4.8 Mbit/s stand for (b) and (c).
+#[derive(Clone, Copy)]
+pub(super) struct Specs {
+    /// What the figures are called.
+    pub(super) figures: [&'static str; 2],
+    pub(super) quite_well: Spec,
+    pub(super) below_min_delay: Spec,
+    pub(super) lte_surges: Spec,
+    pub(super) min_delay_surges: Spec,
+    pub(super) near_best: Spec,
+    pub(super) below_single: Spec,
+    pub(super) keep_total: Spec,
+    pub(super) lte_drops: Spec,
+    pub(super) throughput_near_best: Spec,
+    pub(super) lte_bottleneck: Spec,
+    pub(super) beats_single: Spec,
+}
+
+/// The claims with their names, of which live ones have others.
+macro_rules! specs {
+    ($figures:expr, $fig3:literal, $fig4:literal) => {
+        Specs {
+            figures: $figures,
+            quite_well: Spec::new(
+                concat!($fig3, "ap_quite_well_low"),
+                "Fig. 3(a)",
+                "At 1.5 Mbit/s AP handles the traffic quite well: its delay is at most half above the best single path's.",
+                Rule::below(1.5),
+            )
+            .unit("ratio"),
+            below_min_delay: Spec::new(
+                concat!($fig3, "others_below_min_delay"),
+                "Fig. 3(a)",
+                "At 1.5 Mbit/s AP, Equal and WiMAX-only have lower delays than Min-delay.",
+                Rule::below(1.0).in_every_cell(),
+            )
+            .unit("ratio"),
+            lte_surges: Spec::new(
+                concat!($fig3, "lte_only_surges"),
+                "Fig. 3(a)",
+                "At 1.5 Mbit/s LTE's lower tolerance of bursts lets its delay surge. Our LTE path was made so.",
+                Rule::above(2.0),
+            )
+            .unit("ratio")
+            .fitted(),
+            min_delay_surges: Spec::new(
+                concat!($fig3, "min_delay_surges"),
+                "Fig. 3(a)",
+                "At 1.5 Mbit/s Min-delay suffers surges: what it moves to LTE congests it. Our LTE path was made so.",
+                Rule::above(2.0),
+            )
+            .unit("ratio")
+            .fitted(),
+            near_best: Spec::new(
+                concat!($fig3, "ap_near_best_single"),
+                "Fig. 3(b)",
+                "At a higher total that WiMAX carries AP, which does not know the paths, has nearly the delay of the best single path.",
+                Rule::below(1.2),
+            )
+            .unit("ratio"),
+            below_single: Spec::new(
+                concat!($fig3, "ap_below_single_above_capacity"),
+                "Fig. 3(c)",
+                "At a total above what WiMAX carries AP's delay is below that of every single path.",
+                Rule::below(1.0),
+            )
+            .unit("ratio"),
+            keep_total: Spec::new(
+                concat!($fig4, "others_keep_total"),
+                "Fig. 4(a)",
+                "At 1.5 Mbit/s AP, Equal and WiMAX-only carry the total, less one per cent at most.",
+                Rule::above(99.0).in_every_cell(),
+            )
+            .unit("% of the total"),
+            lte_drops: Spec::new(
+                concat!($fig4, "lte_only_drops"),
+                "Fig. 4(a)",
+                "At 1.5 Mbit/s the throughput of LTE-only decreases, by congestion. Our LTE path was made so.",
+                Rule::below(99.0),
+            )
+            .unit("% of the total")
+            .fitted(),
+            throughput_near_best: Spec::new(
+                concat!($fig4, "ap_near_best_single"),
+                "Fig. 4(b)",
+                "At a higher total that WiMAX carries AP has nearly the throughput of the best single path.",
+                Rule::above(0.95),
+            )
+            .unit("ratio"),
+            lte_bottleneck: Spec::new(
+                concat!($fig4, "lte_only_bottleneck"),
+                "Fig. 4(b)",
+                "At a higher total LTE is a bottleneck, whose throughput decreases drastically. Our LTE path was made so.",
+                Rule::below(80.0),
+            )
+            .unit("% of the total")
+            .fitted(),
+            beats_single: Spec::new(
+                concat!($fig4, "ap_beats_single_above_capacity"),
+                "Fig. 4(c)",
+                "At a total above what WiMAX carries AP's throughput is above that of every single path. The law was given a rule for \
+                 paths without statistics after this had failed.",
+                Rule::above(0.0),
+            )
+            .unit("Mbit/s more")
+            .fitted(),
+        }
+    };
+}
+pub(super) use specs;
+
+const SIMULATED: Specs = specs!(["Fig. 3", "Fig. 4"], "fig3.", "fig4.");
+
+pub(super) const CLAIMS_3: &[Spec] = &[
+    SIMULATED.quite_well,
+    SIMULATED.below_min_delay,
+    SIMULATED.lte_surges,
+    SIMULATED.min_delay_surges,
+    SIMULATED.near_best,
+    SIMULATED.below_single,
+];
+pub(super) const CLAIMS_4: &[Spec] = &[
+    SIMULATED.keep_total,
+    SIMULATED.lte_drops,
+    SIMULATED.throughput_near_best,
+    SIMULATED.lte_bottleneck,
+    SIMULATED.beats_single,
+];
+
+/// The totals of (a), (b) and (c), and the AP of a reading; the main one first.
+struct Setting {
+    name: &'static str,
+    totals: [&'static str; 3],
+    ap: Method,
+}
+
+const READINGS: [Setting; 4] = [
+    Setting { name: "main: 3.0 and 4.8 Mbit/s for (b) and (c), b = 600", totals: TOTALS, ap: AP },
+    Setting { name: "2.5 and 4.5 Mbit/s for (b) and (c)", totals: ["1.5", "2.5", "4.5"], ap: AP },
+    Setting { name: "3.5 and 5.2 Mbit/s for (b) and (c)", totals: ["1.5", "3.5", "5.2"], ap: AP },
+    Setting { name: "b = 300, as for packets of 1000 bytes", totals: TOTALS, ap: AP_300 },
+];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    (TOTALS.len() * METHODS.len()) as u32 * options.runs(RUNS, 2)
+    (READINGS.len() * TOTALS.len() * METHODS.len()) as u32 * options.runs(RUNS, 2)
 }
 
 /// The methods at a total, in the order of [`METHODS`].
@@ -22,29 +162,22 @@ pub(super) struct AtTotal {
     pub(super) rows: Vec<Row>,
 }
 
-/// What the figures and claims of a world are called.
-pub(super) struct Names {
-    pub(super) figures: [&'static str; 2],
-    pub(super) near_best_single: &'static str,
-    pub(super) min_delay_surges: &'static str,
-    pub(super) below_single: &'static str,
-    pub(super) beats_single: &'static str,
-    pub(super) lte_only_drops: &'static str,
-}
-
-const SIMULATED: Names = Names {
-    figures: ["Fig. 3", "Fig. 4"],
-    near_best_single: "fig3.ap_near_best_single",
-    min_delay_surges: "fig3.min_delay_surges",
-    below_single: "fig3.ap_below_single_above_capacity",
-    beats_single: "fig4.ap_beats_single_above_capacity",
-    lte_only_drops: "fig4.lte_only_drops",
-};
-
 impl AtTotal {
     /// How often each method ran.
     fn runs(&self) -> u32 {
         self.rows.first().map_or(0, |row| row.outcomes.len() as u32)
+    }
+
+    /// Throughput of a method, in % of the total.
+    fn share(&self, row: &Row) -> Mean {
+        let total: f64 = self.total.parse().unwrap_or(f64::NAN);
+        Mean::of(&row.values(THROUGHPUT).into_iter().map(|mbps| 100.0 * mbps / total).collect::<Vec<_>>())
+    }
+
+    /// A claim on what LTE alone carries of the total.
+    fn share_of_lte(&self, spec: &Spec) -> Option<Claim> {
+        let lte = self.rows.get(LTE_ONLY)?;
+        Some(spec.decide(self.runs(), self.share(lte), format!("Mean delay {} ms.", lte.mean(DELAY).words(1))))
     }
 
     /// The single path that is better by this: by the least or by the largest mean.
@@ -55,158 +188,154 @@ impl AtTotal {
     }
 }
 
-fn measure(lab: &Lab<'_>) -> Result<Vec<AtTotal>, SimError> {
+fn measure(lab: &Lab<'_>, setting: &Setting) -> Result<Vec<AtTotal>, SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let at = |total: &'static str| {
+        let methods = METHODS.map(|method| if method.name == AP.name { setting.ap } else { method });
         let row = |method: Method| Row::run(lab, method.name, &session(total, method), runs);
-        Ok(AtTotal { total, rows: METHODS.into_iter().map(row).collect::<Result<_, SimError>>()? })
+        Ok(AtTotal { total, rows: methods.into_iter().map(row).collect::<Result<_, SimError>>()? })
     };
-    TOTALS.into_iter().map(at).collect()
+    setting.totals.into_iter().map(at).collect()
 }
 
 const DELAY: fn(&Outcome) -> f64 = |outcome| outcome.delay_ms;
+const SURGE: fn(&Outcome) -> f64 = |outcome| outcome.surge_ms;
 const THROUGHPUT: fn(&Outcome) -> f64 = |outcome| outcome.throughput_mbps;
 
 /// Both figures or one of them, of the same runs.
 pub(super) fn run(lab: &Lab<'_>, parts: &[Part], found: &mut Found) -> Result<(), SimError> {
-    draw(parts, &measure(lab)?, &SIMULATED, found);
+    for (place, setting) in READINGS.iter().enumerate() {
+        let measured = measure(lab, setting)?;
+        let mut claims = Vec::new();
+        if place == 0 {
+            draw(parts, &measured, &SIMULATED, found);
+        }
+        if let [low, middle, high] = measured.as_slice() {
+            let all = (Some(low), Some(middle), Some(high));
+            if parts.contains(&Part::Fig3) {
+                claims.extend(of_delays(all, &SIMULATED));
+            }
+            if parts.contains(&Part::Fig4) {
+                claims.extend(of_throughputs(all, &SIMULATED));
+            }
+        }
+        found.readings.push(Reading { name: setting.name.to_owned(), claims });
+    }
     Ok(())
 }
 
-/// The figures that are among the parts, of what was measured at totals from the lowest to the highest.
-pub(super) fn draw(parts: &[Part], measured: &[AtTotal], names: &Names, found: &mut Found) {
+/// What was measured at the totals of (a), (b) and (c).
+type Panels<'a> = (Option<&'a AtTotal>, Option<&'a AtTotal>, Option<&'a AtTotal>);
+
+/// The figures that are among the parts, of what was measured at totals from the lowest to the highest; of two, (b) is not there.
+pub(super) fn draw(parts: &[Part], measured: &[AtTotal], specs: &Specs, found: &mut Found) {
+    let middle = if let [_, middle, _] = measured { Some(middle) } else { None };
+    let panels = (measured.first(), middle, measured.last());
     if parts.contains(&Part::Fig3) {
-        delays(measured, names, found);
+        found.claims.extend(of_delays(panels, specs));
+        found.figures.push(delays(measured, specs));
     }
     if parts.contains(&Part::Fig4) {
-        throughputs(measured, names, found);
+        found.claims.extend(of_throughputs(panels, specs));
+        found.figures.push(throughputs(measured, specs));
     }
 }
 
-/// Fig. 3: mean delays, and the claims on them.
-fn delays(measured: &[AtTotal], names: &Names, found: &mut Found) {
-    let [low, .., high] = measured else { return };
-    let claims = [near_best_single(low, names), surges(low, names), below_single(high, names)];
-    found.claims.extend(claims.into_iter().flatten());
-    // More lines than the methods and one to compare with could not be told apart.
-    let over_time = |at: &AtTotal| {
-        let shown = at.rows.iter().take(METHODS.len() + 1);
-        delays_over_time(format!("{} Mbit/s: mean delay, first run", at.total), shown)
-    };
-    found.figures.push(Figure {
-        name: names.figures[0].to_owned(),
-        title: "End-to-end delay of the five methods".to_owned(),
-        text: "All methods of a run meet the same traffic of others.".to_owned(),
-        charts: measured.iter().map(over_time).collect(),
-        tables: measured.iter().map(table).collect(),
-    });
+/// The claims of Fig. 3.
+fn of_delays((low, middle, high): Panels<'_>, specs: &Specs) -> Vec<Claim> {
+    let low = low.into_iter().flat_map(|low| low_delays(low, specs).into_iter().flatten());
+    let above = [middle.zip(Some(&specs.near_best)), high.zip(Some(&specs.below_single))];
+    low.chain(above.into_iter().flatten().filter_map(|(at, spec)| against_best(at, spec))).collect()
 }
 
-fn near_best_single(low: &AtTotal, names: &Names) -> Option<Claim> {
-    let (ap, equal, best) = (low.rows.first()?, low.rows.get(1)?, low.best_single(DELAY, 1.0)?);
-    let draft = drafts("Fig. 3", low.runs())(
-        names.near_best_single,
-        "At 1.5 Mbit/s AP, which does not know the paths, has nearly the delay of the best single path. Rule: the interval of the \
-         ratio of their mean delays ends below 1.2.",
-        None,
-        "ratio",
-    );
+/// The claims of Fig. 3(a).
+fn low_delays(low: &AtTotal, specs: &Specs) -> Option<[Claim; 4]> {
+    let [ap, equal, wimax, lte, min_delay, ..] = low.rows.as_slice() else { return None };
+    let below: Vec<_> = [ap, equal, wimax].iter().filter_map(|row| ratio(row, min_delay, DELAY).estimate).collect();
+    let means = format!("Min-delay {} ms.", min_delay.mean(DELAY).words(1));
+    let surges = |row: &Row, spec: &Spec| {
+        let note = format!("Largest mean of a period, over WiMAX-only's; {} ms in the mean.", row.mean(SURGE).words(0));
+        spec.decide(low.runs(), ratio(row, wimax, SURGE), note)
+    };
+    Some([
+        against_best(low, &specs.quite_well)?,
+        specs.below_min_delay.decide_cells(low.runs(), &below, means),
+        surges(lte, &specs.lte_surges),
+        surges(min_delay, &specs.min_delay_surges),
+    ])
+}
+
+/// A claim on AP's delay over that of the best single path.
+fn against_best(at: &AtTotal, spec: &Spec) -> Option<Claim> {
+    let (ap, equal, best) = (at.rows.first()?, at.rows.get(1)?, at.best_single(DELAY, 1.0)?);
     let note = format!(
-        "The best is {}: {} ms; AP {} ms, Equal {} ms. Between bursts LTE is the nearer path, so AP moves towards it, and in a burst \
-         back by a tenth of the total a period.",
+        "Of {} Mbit/s. The best is {}: {} ms; AP {} ms, Equal {} ms.",
+        at.total,
         best.name,
         best.mean(DELAY).words(1),
         ap.mean(DELAY).words(1),
         equal.mean(DELAY).words(1)
     );
-    Some(draft.decide(ratio(ap, best, DELAY), |ours| ours.ci95[1] < NEAR, note))
+    Some(spec.decide(at.runs(), ratio(ap, best, DELAY), note))
 }
 
-fn surges(low: &AtTotal, names: &Names) -> Option<Claim> {
-    let [ap, _, wimax, _, min_delay, ..] = low.rows.as_slice() else { return None };
-    let draft = drafts("Fig. 3", low.runs())(
-        names.min_delay_surges,
-        "At 1.5 Mbit/s Min-delay suffers surges: it moves everything to LTE when that was nearer, which congests it. Rule: the \
-         interval of the ratio of its largest mean delay of a period to WiMAX-only's lies above 2.",
-        None,
-        "ratio",
-    );
-    let note = format!("Mean delay of Min-delay over AP's: {}.", ratio(min_delay, ap, DELAY).words(2));
-    Some(draft.decide(ratio(min_delay, wimax, |outcome| outcome.surge_ms), |ours| ours.ci95[0] > 2.0, note))
-}
-
-fn below_single(high: &AtTotal, names: &Names) -> Option<Claim> {
-    let (ap, best) = (high.rows.first()?, high.best_single(DELAY, 1.0)?);
-    let draft = drafts("Fig. 3", high.runs())(
-        names.below_single,
-        "At a total above what WiMAX carries AP's delay is below that of every single path. Rule: the interval of the ratio to the \
-         best of them ends below 1.",
-        None,
-        "ratio",
-    );
-    let note =
-        format!("The best is {}: {} ms; AP {} ms.", best.name, best.mean(DELAY).words(1), ap.mean(DELAY).words(1));
-    Some(draft.decide(ratio(ap, best, DELAY), |ours| ours.ci95[1] < 1.0, note))
-}
-
-/// Fig. 4: throughputs, and the claims on them.
-fn throughputs(measured: &[AtTotal], names: &Names, found: &mut Found) {
-    let [low, .., high] = measured else { return };
-    let draft = drafts("Fig. 4", low.runs());
-    if let (Some(ap), Some(best)) = (high.rows.first(), high.best_single(THROUGHPUT, -1.0)) {
-        found.claims.push(
-            draft(
-                names.beats_single,
-                "At a total above what WiMAX carries AP's throughput is above that of every single path. Rule: the interval of the \
-                 difference to the best of them lies above zero.",
-                None,
-                "Mbit/s more",
-            )
-            .decide(
-                apart(ap, best, THROUGHPUT),
-                |ours| ours.ci95[0] > 0.0,
-                format!(
-                    "Of {} Mbit/s: AP {}, {} {}. AP begins with equal shares, of which LTE's is more than it has.",
-                    high.total,
-                    ap.mean(THROUGHPUT).words(3),
-                    best.name,
-                    best.mean(THROUGHPUT).words(3)
-                ),
-            ),
-        );
-    }
-    if let (Some(lte), Ok(total)) = (low.rows.get(LTE_ONLY), low.total.parse::<f64>()) {
-        let above = measured.iter().skip(1).filter_map(|at| {
-            let lte = at.rows.get(LTE_ONLY)?;
-            Some(format!(" Of {}: {}.", at.total, lte.mean(THROUGHPUT).words(3)))
+/// The claims of Fig. 4.
+fn of_throughputs((low, middle, high): Panels<'_>, specs: &Specs) -> Vec<Claim> {
+    let low = low.into_iter().flat_map(|low| low_throughputs(low, specs).into_iter().flatten());
+    let middle = middle.into_iter().flat_map(|middle| {
+        let best = middle.best_single(THROUGHPUT, -1.0).zip(middle.rows.first());
+        let near = best.map(|(best, ap)| {
+            let note = format!("Of {} Mbit/s: AP {}, {} {}.", middle.total, words(ap), best.name, words(best));
+            specs.throughput_near_best.decide(middle.runs(), ratio(ap, best, THROUGHPUT), note)
         });
-        found.claims.push(
-            draft(
-                names.lte_only_drops,
-                "At 1.5 Mbit/s the throughput of LTE-only decreases, by congestion. Rule: its interval ends below 99 % of the total.",
-                None,
-                "Mbit/s",
-            )
-            .decide(
-                lte.mean(THROUGHPUT),
-                |ours| ours.ci95[1] < 0.99 * total,
-                format!(
-                    "Mean delay {} ms.{}",
-                    lte.mean(DELAY).words(1),
-                    above.collect::<String>()
-                ),
-            ),
-        );
+        [near, middle.share_of_lte(&specs.lte_bottleneck)].into_iter().flatten()
+    });
+    let high = high.and_then(|high| {
+        let (ap, best) = (high.rows.first()?, high.best_single(THROUGHPUT, -1.0)?);
+        let note = format!("Of {} Mbit/s: AP {}, {} {}.", high.total, words(ap), best.name, words(best));
+        Some(specs.beats_single.decide(high.runs(), apart(ap, best, THROUGHPUT), note))
+    });
+    low.chain(middle).chain(high).collect()
+}
+
+/// The claims of Fig. 4(a).
+fn low_throughputs(low: &AtTotal, specs: &Specs) -> [Option<Claim>; 2] {
+    let shares: Vec<_> = low.rows.iter().take(LTE_ONLY).filter_map(|row| low.share(row).estimate).collect();
+    let kept = specs.keep_total.decide_cells(low.runs(), &shares, "The one that is shown is the least of the three.");
+    [Some(kept), low.share_of_lte(&specs.lte_drops)]
+}
+
+fn words(row: &Row) -> String {
+    row.mean(THROUGHPUT).words(3)
+}
+
+/// Fig. 3: mean delays.
+fn delays(measured: &[AtTotal], specs: &Specs) -> Figure {
+    // More lines than the methods and one to compare with could not be told apart.
+    let over_time = |at: &AtTotal| {
+        let shown = at.rows.iter().take(METHODS.len() + 1);
+        delays_over_time(format!("{} Mbit/s: mean delay, first run", at.total), shown)
+    };
+    Figure {
+        name: specs.figures[0].to_owned(),
+        title: "End-to-end delay of the five methods".to_owned(),
+        text: "All methods of a run meet the same traffic of others.".to_owned(),
+        charts: measured.iter().map(over_time).collect(),
+        tables: measured.iter().map(table).collect(),
     }
+}
+
+/// Fig. 4: throughputs.
+fn throughputs(measured: &[AtTotal], specs: &Specs) -> Figure {
     let of_ap =
         |at: &AtTotal| Some(rates_over_time(format!("{} Mbit/s: AP's rates, first run", at.total), at.rows.first()?));
-    found.figures.push(Figure {
-        name: names.figures[1].to_owned(),
+    Figure {
+        name: specs.figures[1].to_owned(),
         title: "Throughput of the five methods".to_owned(),
         text: "What is sent in the 100 s and arrives.".to_owned(),
         charts: measured.iter().filter_map(of_ap).collect(),
         tables: measured.iter().map(table).collect(),
-    });
+    }
 }
 
 fn table(at: &AtTotal) -> Table {

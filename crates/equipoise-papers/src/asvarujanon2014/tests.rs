@@ -32,16 +32,9 @@ fn every_scenario_of_the_program_parses_and_has_its_total_and_split() {
 fn every_claim_of_the_figures_has_a_number() {
     let results = quick(&[Part::Fig4, Part::Fig3], None);
     let ids: Vec<_> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
-    assert_eq!(
-        ids,
-        [
-            "fig3.ap_near_best_single",
-            "fig3.min_delay_surges",
-            "fig3.ap_below_single_above_capacity",
-            "fig4.ap_beats_single_above_capacity",
-            "fig4.lte_only_drops"
-        ]
-    );
+    let expected: Vec<_> =
+        [paths::CLAIMS, figures::CLAIMS_3, figures::CLAIMS_4].concat().into_iter().map(|spec| spec.id).collect();
+    assert_eq!(ids, expected);
     for claim in &results.claims {
         assert!(claim.ours.is_some_and(f64::is_finite), "{}", claim.id);
         assert_ne!(claim.verdict, Verdict::NotComparable, "{}", claim.id);
@@ -71,7 +64,7 @@ fn no_single_path_carries_more_than_it_has() {
 fn beyond_has_its_claims_and_whole_tables() {
     let results = quick(&[Part::Beyond], None);
     let ids: Vec<_> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
-    let expected = ["three_paths", "four_paths", "silent", "taken_away", "halved"].map(|id| format!("beyond.{id}"));
+    let expected: Vec<_> = beyond::CLAIMS.iter().map(|spec| spec.id).collect();
     assert_eq!(ids, expected);
     assert!(results.claims.iter().all(|claim| claim.ours.is_some_and(f64::is_finite)));
     let tables: Vec<_> = results.figures.iter().flat_map(|figure| &figure.tables).collect();

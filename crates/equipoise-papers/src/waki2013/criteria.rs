@@ -1,50 +1,64 @@
-use equipoise_lab::result::{FlowResult, Run};
+use super::ratio;
+use equipoise_lab::result::{IntervalResult, Run};
 use equipoise_lab::statistics::{Estimate, median_95, quantile, sorted};
 
 /// The target of all experiments, in seconds (Waki 2013, Sec. 6.1.2).
 pub(super) const TARGET_S: f64 = 8.2e-3;
 /// Length of an interval of the criteria, in seconds.
 const INTERVAL_S: f64 = 10.0;
-/// Intervals of the initial transient.
-const TRANSIENT: usize = 5;
-/// Intervals of the paper's run, and those before its load step.
-const ALL: usize = 40;
+/// Length of the paper's run, and when its load steps, in seconds (Waki 2013, Sec. 6.1.2).
+const LASTS_S: f64 = 400.0;
+const STEP_S: f64 = 200.0;
+/// Intervals of the initial transient, which the paper leaves open.
+pub(super) const TRANSIENT: usize = 5;
+/// Intervals that begin before the load step.
 const BEFORE: usize = 20;
 /// Intervals in a row above twice the target that make a runaway.
 const RUNAWAY: usize = 3;
 
-/// What a run of the setting of Sec. 6.1 gives: means over intervals of 10 s, the paper's 400 s alone.
+/// What a run of the setting of Sec. 6.1 gives: means over intervals of 10 s from the session's start on, the paper's 400 s alone.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     /// `T_i`, in seconds; NaN where nothing arrived.
     pub(super) delays_s: Vec<f64>,
     /// Sending rate, in Mbit/s.
     pub(super) rates_mbps: Vec<f64>,
+    /// Variance of the delay in the first report interval behind the step, in s².
+    pub(super) variance_s2: f64,
     /// Mean delay of the third report interval behind the step, in seconds.
     pub(super) third_s: f64,
+    /// Intervals that are left out as the initial transient.
+    pub(super) transient: usize,
 }
 
 impl Outcome {
     /// The outcome of the first flow, the session.
     pub(super) fn of(run: &Run) -> Self {
-        let Some(session) = run.flows.first() else {
-            return Self { delays_s: Vec::new(), rates_mbps: Vec::new(), third_s: f64::NAN };
-        };
+        let intervals = run.flows.first().map(|session| session.intervals.as_slice()).unwrap_or_default();
         // What lies before the paper's 400 s is a longer transient.
-        let start_s = run.lasted_s - ALL as f64 * INTERVAL_S;
+        let zero_s = run.lasted_s - LASTS_S;
+        let start_s = zero_s + intervals.first().map_or(0.0, |first| first.start_s);
+        let whole = ((run.lasted_s - start_s) / INTERVAL_S + 1e-6) as usize;
         let pooled: Vec<_> =
-            (0..ALL).map(|index| pooled(session, start_s + index as f64 * INTERVAL_S, INTERVAL_S)).collect();
-        let step_s = start_s + BEFORE as f64 * INTERVAL_S;
-        let own = session.intervals.first().map_or(INTERVAL_S, |interval| interval.end_s - interval.start_s);
+            (0..whole).map(|index| pooled(intervals, start_s + index as f64 * INTERVAL_S, INTERVAL_S)).collect();
+        let mut behind = intervals.iter().skip_while(|interval| interval.start_s < zero_s + STEP_S - 1e-6);
+        let variance_s2 = behind.next().and_then(|first| first.delay_variance_s2).unwrap_or(f64::NAN);
         Self {
             delays_s: pooled.iter().map(|(delay, _)| *delay).collect(),
             rates_mbps: pooled.iter().map(|(_, rate)| *rate).collect(),
-            third_s: pooled_exactly(session, step_s + 2.0 * own, own),
+            variance_s2,
+            third_s: behind.nth(1).and_then(|third| third.delay_mean_s).unwrap_or(f64::NAN),
+            transient: TRANSIENT,
         }
     }
 
+    /// The same with another number of intervals left out.
+    pub(super) fn with_transient(&self, transient: usize) -> Self {
+        Self { transient, ..self.clone() }
+    }
+
     fn counted(&self) -> impl Iterator<Item = f64> + Clone + '_ {
-        self.delays_s.iter().copied().skip(TRANSIENT).filter(|delay| !delay.is_nan())
+        self.delays_s.iter().copied().skip(self.transient).filter(|delay| !delay.is_nan())
     }
 
     fn after(&self) -> impl Iterator<Item = f64> + Clone + '_ {
@@ -54,11 +68,6 @@ impl Outcome {
     /// Mean squared error in ms² (Waki 2013, Eq. 18).
     pub(super) fn mse_ms2(&self) -> f64 {
         mean(self.counted().map(squared_error_ms2))
-    }
-
-    /// The same with a transient of 20 s instead of 50.
-    pub(super) fn mse_early_ms2(&self) -> f64 {
-        mean(self.delays_s.iter().copied().skip(2).filter(|delay| !delay.is_nan()).map(squared_error_ms2))
     }
 
     /// Coefficient of variation (Waki 2013, Eq. 19 to 21).
@@ -84,12 +93,29 @@ impl Outcome {
 
     /// Mean rate between transient and step, in Mbit/s.
     pub(super) fn rate_before_mbps(&self) -> f64 {
-        mean(self.rates_mbps.iter().copied().take(BEFORE).skip(TRANSIENT))
+        mean(self.rates_mbps.iter().copied().take(BEFORE).skip(self.transient))
     }
 
     /// Mean rate from the step on, in Mbit/s.
     pub(super) fn rate_after_mbps(&self) -> f64 {
         mean(self.rates_mbps.iter().copied().skip(BEFORE))
+    }
+
+    /// Mean of the intervals' delays between transient and step, in ms.
+    pub(super) fn settled_before_ms(&self) -> f64 {
+        mean(self.delays_s.iter().copied().take(BEFORE - 1).skip(self.transient)) * 1e3
+    }
+
+    /// By how much the rate falls at the first control behind the step, and at the second, in Mbit/s (Waki 2013, Sec. 7.1: at 201 s
+    /// and at 211 s).
+    pub(super) fn decreases_mbps(&self) -> [f64; 2] {
+        let rate = |interval: usize| self.rates_mbps.get(interval).copied().unwrap_or(f64::NAN);
+        [BEFORE, BEFORE + 1].map(|interval| rate(interval - 1) - rate(interval))
+    }
+
+    /// Mean delay of the first interval behind the step, in ms.
+    pub(super) fn first_behind_ms(&self) -> f64 {
+        self.delays_s.get(BEFORE).map_or(f64::NAN, |delay| delay * 1e3)
     }
 
     /// Mean of the intervals' delays from the fourth behind the step on, in ms.
@@ -110,10 +136,9 @@ impl Outcome {
 }
 
 /// Mean delay in seconds and rate in Mbit/s of the packets sent within `length_s` from `start_s`.
-fn pooled(session: &FlowResult, start_s: f64, length_s: f64) -> (f64, f64) {
+fn pooled(intervals: &[IntervalResult], start_s: f64, length_s: f64) -> (f64, f64) {
     let tolerance = length_s * 1e-6;
-    let within = session
-        .intervals
+    let within = intervals
         .iter()
         .filter(|interval| interval.start_s >= start_s - tolerance && interval.end_s <= start_s + length_s + tolerance);
     let (mut received, mut delays, mut bits) = (0.0, 0.0, 0.0);
@@ -126,10 +151,6 @@ fn pooled(session: &FlowResult, start_s: f64, length_s: f64) -> (f64, f64) {
         bits += interval.rate_bps * (interval.end_s - interval.start_s);
     }
     (delays / received, bits / length_s / 1e6)
-}
-
-fn pooled_exactly(session: &FlowResult, start_s: f64, length_s: f64) -> f64 {
-    pooled(session, start_s, length_s).0
 }
 
 fn squared_error_ms2(delay_s: f64) -> f64 {
@@ -155,6 +176,16 @@ pub(super) fn of_all(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> 
 /// The median of one number over many runs.
 pub(super) fn median(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Estimate> {
     median_95(&of_all(outcomes, number))
+}
+
+/// The ratio of the medians of one number over two lots of runs.
+pub(super) fn medians_ratio(over: &[Outcome], under: &[Outcome], number: fn(&Outcome) -> f64) -> Option<Estimate> {
+    median(over, number).zip(median(under, number)).and_then(|(over, under)| ratio(over, under))
+}
+
+/// The runs that do not run away: what they do before they are out of control is no achievement.
+pub(super) fn kept(outcomes: &[Outcome]) -> Vec<Outcome> {
+    outcomes.iter().filter(|outcome| outcome.runs_away_at().is_none()).cloned().collect()
 }
 
 /// The mean of one number over many runs, runaways and all.

@@ -1,10 +1,108 @@
-use super::criteria::{Outcome, TARGET_S};
+use super::criteria::{Outcome, TARGET_S, kept, median};
 use super::scenarios::{AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08};
-use super::{Found, Lab, Options, drafts, parse, parse_with};
-use crate::{Figure, Plot, PlotData, PlotLayer};
-use equipoise_lab::scenario::Override;
+use super::{AT_ZERO, Found, Lab, MAIN, Options, Rule, SEC_5_2, Spec, parse, parse_with, read, scaled, with_interval};
+use crate::{Claim, Figure, Plot, PlotData, PlotLayer};
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
-use equipoise_lab::statistics::median_95;
+use equipoise_lab::statistics::share_95;
+
+/// Within a per cent of the target, which is an eighth of the waiting that it allows.
+const AT_TARGET: Rule = Rule::within(8.118, 8.282);
+/// Where the one run that the paper prints is an ordinary one among ours.
+const ORDINARY: Rule = Rule::within(2.5, 97.5);
+
+const RATE_BEFORE: Spec = Spec::new(
+    "fig11.rate_before_step",
+    "Fig. 11",
+    "AP sends at about 3 Mbit/s before the load step.",
+    Rule::within(2.85, 3.15),
+)
+.paper(3.0)
+.unit("Mbit/s");
+const BACK: Spec =
+    Spec::new("fig10.back_at_target", "Fig. 10", "The delay of AP is back at the target after the step.", AT_TARGET)
+        .paper(8.2)
+        .unit("ms");
+const CBR3_BEFORE: Spec = Spec::new(
+    "fig10.cbr3_before",
+    "Fig. 10",
+    "CBR of 3 Mbit/s has a delay close to the target before the step.",
+    AT_TARGET,
+)
+.paper(8.2)
+.unit("ms");
+const CBR3_AFTER: Spec = Spec::new(
+    "fig10.cbr3_after",
+    "Fig. 10",
+    "The delay of CBR of 3 Mbit/s becomes larger after the step.",
+    Rule::above(8.282),
+)
+.unit("ms");
+const CBR08_BEFORE: Spec = Spec::new(
+    "fig10.cbr08_before",
+    "Fig. 10",
+    "The delay of CBR of 0.8 Mbit/s is smaller than the target before the step.",
+    Rule::below(8.118),
+)
+.unit("ms");
+const CBR08_AFTER: Spec = Spec::new(
+    "fig10.cbr08_after",
+    "Fig. 10",
+    "The delay of CBR of 0.8 Mbit/s is as low as the target after the step.",
+    AT_TARGET,
+)
+.paper(8.2)
+.unit("ms");
+const SHARE: &str = "% of our runs have less";
+const DECREASE_201: Spec = Spec::new(
+    "fig11.decrease_at_201",
+    "Fig. 11",
+    "AP's rate falls by 0.33 Mbit/s at 201 s, in the run that the paper prints.",
+    ORDINARY,
+)
+.unit(SHARE);
+const DECREASE_211: Spec = Spec::new(
+    "fig11.decrease_at_211",
+    "Fig. 11",
+    "AP's rate falls by 0.90 Mbit/s at 211 s, in the run that the paper prints.",
+    ORDINARY,
+)
+.unit(SHARE);
+const DELAY_211: Spec = Spec::new(
+    "fig11.delay_at_211",
+    "Sec. 7.1",
+    "The mean delay that is reported then is 9.07 ms, in that run.",
+    ORDINARY,
+)
+.unit(SHARE);
+const VARIANCE_211: Spec = Spec::new(
+    "fig11.variance_at_211",
+    "Sec. 7.1",
+    "The variance that is reported then is 3.23 ms², in that run.",
+    ORDINARY,
+)
+.unit(SHARE);
+const SECOND_LARGER: Spec = Spec::new(
+    "fig11.second_decrease_larger",
+    "Fig. 11",
+    "The decrease at 211 s is larger than that at 201 s, whose report is of the time before the step.",
+    Rule::above(0.0),
+)
+.unit("Mbit/s more");
+
+pub(super) const CLAIMS: &[Spec] = &[
+    RATE_BEFORE,
+    BACK,
+    DECREASE_201,
+    DECREASE_211,
+    DELAY_211,
+    VARIANCE_211,
+    SECOND_LARGER,
+    CBR3_BEFORE,
+    CBR3_AFTER,
+    CBR08_BEFORE,
+    CBR08_AFTER,
+];
 
 /// What Fig. 10 and 11 show, and the robust law with a report every second.
 pub(super) fn curves() -> [(&'static str, equipoise_lab::scenario::Scenario); 6] {
@@ -27,10 +125,10 @@ pub(super) fn every_second() -> Override {
 const RUNS: u32 = 100;
 
 pub(super) fn planned(options: &Options) -> u32 {
-    options.runs(RUNS, 8) + curves().len() as u32
+    options.runs(RUNS, 8) * 5 + curves().len() as u32
 }
 
-/// Fig. 10 and 11: delay and rate over time, one traffic pattern.
+/// Fig. 10 and 11: delay and rate over time, one traffic pattern; and many runs for the claims.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let mut drawn = Vec::new();
     for (name, scenario) in curves() {
@@ -38,38 +136,56 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         drawn.extend(outcome.into_iter().map(|outcome| (name, outcome)));
     }
     let runs = lab.options.runs(RUNS, 8);
-    let many = lab.runs(&parse(AP_300), runs, Outcome::of)?;
-    let kept: Vec<_> = many.iter().filter(|outcome| outcome.runs_away_at().is_none()).collect();
-    let ran_away = many.len() - kept.len();
-    let rates: Vec<f64> = kept.iter().map(|outcome| outcome.rate_before_mbps()).collect();
-    let settled: Vec<f64> = kept.iter().map(|outcome| outcome.settled_after_ms()).collect();
-    let note = format!("b = 300; {ran_away} of {runs} runs ran away and are left out.");
-    let draft = drafts("Fig. 10, 11", runs);
-    found.claims.push(
-        draft(
-            "fig10.rate_before_step",
-            "AP sends at about 3 Mbit/s before the load step. Rule: the median's interval lies within 5 % of that.",
-            Some(3.0),
-            "Mbit/s",
-        )
-        .decide(
-            median_95(&rates),
-            |ours| ours.ci95.iter().all(|end| (end / 3.0 - 1.0).abs() <= 0.05),
-            note.clone(),
-        ),
-    );
-    found.claims.push(
-        draft(
-            "fig10.back_at_target",
-            "The delay is back at the target after the step. Rule: the median of the runs' means from the fourth interval \
-             behind it on lies, with its interval, within 5 % of 8.2 ms.",
-            Some(8.2),
-            "ms",
-        )
-        .decide(median_95(&settled), |ours| ours.ci95.iter().all(|end| (end / 8.2 - 1.0).abs() <= 0.05), note),
-    );
+    let of = |scenario: &Scenario| lab.runs(scenario, runs, Outcome::of);
+    let main = claims(&of(&parse(AP_300))?, runs);
+    found.claims.extend(main.clone());
+    found.claims.extend(of_cbr(&of(&parse(CBR_3))?, &of(&parse(CBR_08))?, runs));
+    read(found, MAIN, main);
+    for other in [AT_ZERO, SEC_5_2] {
+        let outcomes = of(&other.scenario(AP_300))?;
+        let outcomes: Vec<_> = outcomes.iter().map(|outcome| other.outcome(outcome)).collect();
+        read(found, other.name, claims(&outcomes, runs));
+    }
     found.figures.push(figure(&drawn));
     Ok(())
+}
+
+/// The claims on AP with b = 300.
+fn claims(all: &[Outcome], runs: u32) -> [Claim; 7] {
+    let kept = kept(all);
+    let note = format!("{} of {runs} runs ran away and are left out.", all.len() - kept.len());
+    let middle = |number: fn(&Outcome) -> f64| median(&kept, number);
+    // The place of the printed run among ours.
+    let share = |spec: &Spec, printed: f64, number: fn(&Outcome) -> f64| {
+        let less = kept.iter().filter(|outcome| number(outcome) < printed).count();
+        let place = share_95(less, kept.len()).map(|share| scaled(share, 100.0));
+        spec.decide(runs, place, format!("The median of our runs is {}. {note}", with_interval(middle(number), 3)))
+    };
+    [
+        RATE_BEFORE.decide(runs, middle(Outcome::rate_before_mbps), note.clone()),
+        BACK.decide(runs, middle(Outcome::settled_after_ms), note.clone()),
+        share(&DECREASE_201, 0.33, |outcome| outcome.decreases_mbps()[0]),
+        share(&DECREASE_211, 0.90, |outcome| outcome.decreases_mbps()[1]),
+        share(&DELAY_211, 9.07, Outcome::first_behind_ms),
+        share(&VARIANCE_211, 3.23, |outcome| outcome.variance_s2 * 1e6),
+        SECOND_LARGER.decide(
+            runs,
+            middle(|outcome| outcome.decreases_mbps()[1] - outcome.decreases_mbps()[0]),
+            format!("Median of the differences. {note}"),
+        ),
+    ]
+}
+
+/// The claims on a constant rate.
+fn of_cbr(three: &[Outcome], less: &[Outcome], runs: u32) -> [Claim; 4] {
+    let before = Outcome::settled_before_ms;
+    let after = Outcome::settled_after_ms;
+    [
+        CBR3_BEFORE.decide(runs, median(three, before), ""),
+        CBR3_AFTER.decide(runs, median(three, after), ""),
+        CBR08_BEFORE.decide(runs, median(less, before), ""),
+        CBR08_AFTER.decide(runs, median(less, after), ""),
+    ]
 }
 
 fn figure(drawn: &[(&'static str, Outcome)]) -> Figure {

@@ -2,7 +2,7 @@ use equipoise::control::ap::md1;
 use equipoise::units::{Size, Span};
 
 use super::scenarios::AP_LEARN;
-use super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::{Found, Lab, Options, Rule, Spec, parse_with, ratio, with_interval};
 use crate::{Claim, Figure, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::{Override, Scenario};
@@ -29,6 +29,44 @@ const SESSIONS: [u32; 4] = [1, 2, 4, 8];
 const LOAD: f64 = 0.8;
 /// Propagation delay of the path, in seconds.
 const PROPAGATION_S: f64 = 7e-3;
+
+const UNIT: &str = "ratio of medians";
+const FOUND: Rule = Rule::within(0.5, 2.0);
+const GAINED: Rule = Rule::below(1.0);
+const FROM_BELOW: Spec = Spec::new(
+    "learned.from_below",
+    "Sec. 8",
+    "From b = 75, adapting leads to the b of an M/D/1 queue at the target's load, or half or twice of it, with a report every second.",
+    FOUND,
+)
+.unit(UNIT)
+.ours();
+const GAIN_BELOW: Spec = Spec::new(
+    "learned.gain_below",
+    "Sec. 8",
+    "From b = 75, adapting holds the delay closer than the wrong b does.",
+    GAINED,
+)
+.unit(UNIT)
+.ours();
+const FROM_ABOVE: Spec = Spec::new(
+    "learned.from_above",
+    "Sec. 8",
+    "From b = 1200, adapting leads to the b of an M/D/1 queue at the target's load, or half or twice of it, with a report every second.",
+    FOUND,
+)
+.unit(UNIT)
+.ours();
+const GAIN_ABOVE: Spec = Spec::new(
+    "learned.gain_above",
+    "Sec. 8",
+    "From b = 1200, adapting holds the delay closer than the wrong b does.",
+    GAINED,
+)
+.unit(UNIT)
+.ours();
+
+pub(super) const CLAIMS: &[Spec] = &[FROM_BELOW, GAIN_BELOW, FROM_ABOVE, GAIN_ABOVE];
 
 /// One setting of the comparison.
 #[derive(Clone, Copy)]
@@ -212,31 +250,19 @@ fn middle(outcomes: &[Outcome], number: impl Fn(&Outcome) -> f64) -> Option<Esti
 
 /// That a wrong b is put right, and what the delay gains by it.
 fn claims(given: f64, never: &[Outcome], adapt: &[Outcome]) -> [Claim; 2] {
-    let (id, gain) = if given < PAPER {
-        ("learned.from_below", "learned.gain_below")
-    } else {
-        ("learned.from_above", "learned.gain_above")
-    };
+    let [found, gain] = if given < PAPER { [FROM_BELOW, GAIN_BELOW] } else { [FROM_ABOVE, GAIN_ABOVE] };
+    let runs = adapt.len() as u32;
     let right = md1::response(LOAD, Size::from_bytes(1000));
-    let draft = |id, statement: &str| drafts("Sec. 8", adapt.len() as u32)(id, statement, None, "ratio");
-    let statement = format!(
-        "From b = {given}, adapting leads to the b of an M/D/1 queue at the target's load, {right:.0}, with a report every \
-         second. Rule: the median b of the runs lies between half and twice of it."
-    );
     let learned = middle(adapt, |outcome| outcome.response / right);
-    let found = draft(id, &statement).decide(
-        learned,
-        |ours| ours.ci95[0] > 0.5 && ours.ci95[1] < 2.0,
-        "What was given counts for as much as an answer that is known to half of itself.",
-    );
-    let statement = format!(
-        "From b = {given}, adapting holds the delay closer than the wrong b does. Rule: the ratio of the median deviations \
-         lies below 1."
-    );
     let deviation = |outcome: &Outcome| outcome.deviation;
     let gained =
         middle(adapt, deviation).zip(middle(never, deviation)).and_then(|(with, without)| ratio(with, without));
-    let note =
-        "Pushing has a price: the rate that teaches is not the rate that is right. Too large a b costs less than that.";
-    [found, draft(gain, &statement).decide(gained, |ours| ours.ci95[1] < 1.0, note)]
+    [
+        found.decide(
+            runs,
+            learned,
+            format!("The right one is {right:.0}. What was given counts for as much as an answer that is known to half of itself."),
+        ),
+        gain.decide(runs, gained, "Pushing has a price: the rate that teaches is not the rate that is right."),
+    ]
 }

@@ -40,14 +40,15 @@ fn the_parts_asked_for_are_the_parts_that_come() {
 #[ignore = "long simulations"]
 fn too_few_runs_for_an_interval_are_not_comparable() {
     let results = quick(Part::Fig14);
-    assert_eq!(results.claims.len(), 2);
+    assert_eq!(results.claims.len(), super::fig13::CLAIMS_14.len());
     assert!(results.claims.iter().all(|claim| claim.verdict == Verdict::NotComparable && claim.ci95.is_none()));
 }
 
 /// An outcome with these mean delays in ms.
 fn outcome(delays_ms: &[f64]) -> Outcome {
     let delays_s = delays_ms.iter().map(|delay| delay / 1e3).collect();
-    Outcome { delays_s, rates_mbps: vec![1.0; delays_ms.len()], third_s: 8.2e-3 }
+    let rates_mbps = vec![1.0; delays_ms.len()];
+    Outcome { delays_s, rates_mbps, variance_s2: 1e-6, third_s: 8.2e-3, transient: 5 }
 }
 
 #[test]
@@ -77,24 +78,67 @@ fn thirty_seconds_above_twice_the_target_are_a_runaway_and_twenty_are_not() {
 }
 
 #[test]
-fn a_verdict_follows_from_the_interval_alone() {
-    let draft = || drafts("", 9)("x", "", Some(1.0), "");
-    let ours = Estimate { value: 0.9, ci95: [0.8, 1.01] };
-    let below_one = |ours: &Estimate| ours.ci95[1] < 1.0;
-    assert_eq!(draft().decide(Some(ours), below_one, "").verdict, Verdict::NotReproduced);
-    let tighter = Estimate { ci95: [0.8, 0.99], ..ours };
-    assert_eq!(draft().decide(Some(tighter), below_one, "").verdict, Verdict::Reproduced);
-    assert_eq!(draft().decide(None, below_one, "").verdict, Verdict::NotComparable);
+fn every_claim_has_a_name_of_its_own_and_a_rule_or_nothing_to_compare_with() {
+    let mut ids: Vec<_> = CLAIMS.iter().copied().flatten().map(|spec| spec.id).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    let without: Vec<_> =
+        CLAIMS.iter().copied().flatten().filter(|spec| spec.rule.is_none()).map(|spec| spec.id).collect();
+    assert_eq!(without, ["fig5.flat", "fig7.md1_slope", "runaway.probability_printed"]);
+}
+
+/// The step at 200 s lies a second before the control at 201 s, whose statistics are of the time before.
+#[test]
+fn steps_and_levels_are_those_of_the_hand() {
+    let mut run = outcome(&vec![8.2; 39]);
+    run.rates_mbps = [vec![3.0; 20], vec![2.7], vec![1.8; 18]].concat();
+    run.delays_s[20] = 9.07e-3;
+    let [first, second] = run.decreases_mbps();
+    assert!((first - 0.3).abs() < 1e-9 && (second - 0.9).abs() < 1e-9);
+    assert!((run.first_behind_ms() - 9.07).abs() < 1e-9);
+    assert!((run.rate_before_mbps() - 3.0).abs() < 1e-9);
+    assert!((run.rate_after_mbps() - (2.7 + 18.0 * 1.8) / 19.0).abs() < 1e-9);
+    assert!((run.settled_before_ms() - 8.2).abs() < 1e-9);
+    // An error of 0.87 ms in one of 34 or 29 intervals.
+    assert!((run.mse_ms2() - 0.87 * 0.87 / 34.0).abs() < 1e-9);
+    assert!((run.with_transient(10).mse_ms2() - 0.87 * 0.87 / 29.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_intervals_are_the_sessions_own_and_the_step_lies_in_the_20th() {
+    let run = equipoise_lab::sim::simulate(&Scenario::parse(CBR_3).expect("right"), 1, &mut |_| {}).expect("it runs");
+    let of = Outcome::of(&run);
+    assert_eq!(of.delays_s.len(), 39);
+    assert!(of.rates_mbps.iter().all(|mbps| (mbps - 3.0).abs() < 0.01), "{:?}", of.rates_mbps);
+    assert!(
+        of.settled_before_ms() < 8.4 && of.first_behind_ms() > 8.6,
+        "{} {}",
+        of.settled_before_ms(),
+        of.first_behind_ms()
+    );
+    let (own, all) = (of.variance_s2, run.flows[0].intervals[20].delay_variance_s2);
+    assert_eq!(Some(own.to_bits()), all.map(f64::to_bits));
+    // 13 packets/s at 0.1 Mbit/s and 2048 at 15 Mbit/s.
+    let units = SEC_5_2.scenario(CBR_3);
+    let run = equipoise_lab::sim::simulate(&units, 1, &mut |_| {}).expect("it runs");
+    let packets_per_s = run.flows[0].intervals[3].packets as f64 / 10.0;
+    assert!((packets_per_s - 3.0 * 2048.0 / 15.0).abs() < 0.2, "{packets_per_s}");
+    assert!((SEC_5_2.outcome(&Outcome::of(&run)).rates_mbps[3] - 3.0).abs() < 0.01);
 }
 
 /// Few runs reproduce what many do not, and the reverse: a verdict from them would be one to quote.
 #[test]
 fn a_quick_look_says_too_few_runs_in_place_of_a_verdict() {
-    let draft = || drafts("Fig. 0", 5)("fig0.x", "below one", Some(1.0), "ms");
+    let spec = |rule| Spec::new("fig0.x", "Fig. 0", "below one", rule);
     let ours = Some(Estimate { value: 0.8, ci95: [0.7, 0.9] });
     let verdicts = |quick| {
-        let claims =
-            vec![draft().decide(ours, |_| true, ""), draft().decide(ours, |_| false, ""), draft().beyond(ours, "")];
+        let claims = vec![
+            spec(Rule::below(1.0)).decide(5, ours, ""),
+            spec(Rule::above(1.0)).decide(5, ours, ""),
+            Spec::shown("fig0.y", "Fig. 0", "a number").decide(5, ours, ""),
+        ];
         let options = Options { runs: None, quick, seed: 1, threads: None };
         let results = Found { claims, ..Found::default() }.results("Waki 2013", &options, &[]);
         (
