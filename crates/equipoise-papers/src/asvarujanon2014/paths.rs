@@ -9,7 +9,7 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::regression;
 
 const RUNS: u32 = 10;
-/// Shares in tenths of what a path leaves to the session, in Mbit/s: LTE 1.5 and WiMAX 4.1. From a tenth to nine tenths.
+/// Shares in tenths of what a path leaves to the session, in Mbit/s. From a tenth to nine tenths.
 const TENTHS: u32 = 9;
 /// In the order of [`SINGLES`].
 const LEFT: [f64; 2] = [4.1, 1.5];

@@ -28,6 +28,15 @@ fn every_scenario_of_the_program_parses_and_has_its_total_and_split() {
 }
 
 #[test]
+fn every_claim_has_a_name_of_its_own() {
+    let mut ids: Vec<_> = CLAIMS.iter().copied().flatten().map(|spec| spec.id).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+}
+
+#[test]
 #[ignore = "long simulations"]
 fn every_claim_of_the_figures_has_a_number() {
     let results = quick(&[Part::Fig4, Part::Fig3], None);

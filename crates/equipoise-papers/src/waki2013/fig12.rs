@@ -88,7 +88,9 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         }
         read(found, other.name, claims(&rows, runs));
     }
-    rows.iter_mut().for_each(|row| row.outcomes.truncate(runs as usize));
+    for row in &mut rows {
+        row.outcomes.truncate(runs as usize);
+    }
     found.figures.push(figure(&rows));
     Ok(())
 }

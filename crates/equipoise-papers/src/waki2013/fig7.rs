@@ -15,7 +15,7 @@ const PATTERNS: u32 = 10;
 /// What one rate adds to the one before, in Mbit/s.
 const STEP: f64 = 0.1;
 /// Mean of b(ρ) of M/D/1 over 0.6 to 0.9, with packets of 1000 bytes; a test integrates it.
-const MD1_SLOPE: f64 = 311.16;
+const MD1_SLOPE: f64 = 311.15;
 const UNIT: &str = "1/(s·Mbit/s)";
 
 const LINEAR: Spec = Spec::new(
