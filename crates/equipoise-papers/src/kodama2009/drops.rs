@@ -1,10 +1,12 @@
 //! A drop of the available bandwidth, over m and over the buffer: the runs of Fig. 15 and 16.
 
-use super::parse_with;
+use super::readings::Way;
 use super::scenarios::FIG15;
 use super::series::{dropped_within, mean_of_link, timeouts_within};
+use super::{Lab, parse_with};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::{Override, Scenario};
+use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// What is available behind the drop, in Mbit/s.
@@ -21,24 +23,36 @@ const BEHIND: (f64, f64) = (5.5, 9.5);
 /// What counts of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    pub(super) timed_out: bool,
-    /// Packets were lost before the drop.
-    pub(super) early: bool,
+    /// The timer ran out behind the drop.
+    timed_out: bool,
+    /// Packets were lost before the drop: it finds a small window, and a timeout behind it may be that of an older loss.
+    early: bool,
     /// No packet was lost from the beginning on, so that a longer queue would have made no difference.
-    pub(super) calm: bool,
+    calm: bool,
     utilisation: f64,
 }
 
-/// All runs of one m, drop and buffer.
-pub(super) struct Cell {
+/// What one cell of the figures is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    /// Available behind the drop, in Mbit/s of 100.
     pub(super) available_mbps: u32,
-    pub(super) strength: f64,
+    /// The thesis' m.
+    pub(super) m: f64,
+    /// In packets.
     pub(super) buffer: u32,
-    pub(super) outcomes: Vec<Outcome>,
+    /// All rates in multiples of the thesis', and with them the bandwidth-delay product.
+    pub(super) scale: u32,
+}
+
+/// All runs of one place.
+pub(super) struct Cell {
+    pub(super) place: Place,
+    outcomes: Vec<Outcome>,
 }
 
 impl Outcome {
-    pub(super) fn of(run: &Run) -> Self {
+    fn of(run: &Run) -> Self {
         let early = dropped_within(run, "E0-E1", BEFORE) > 0;
         Self {
             timed_out: timeouts_within(run, 0, BEHIND) > 0,
@@ -50,31 +64,78 @@ impl Outcome {
 }
 
 impl Cell {
-    /// Share of the runs with a timeout.
+    /// Share with a timeout, of the runs that had lost nothing before the drop: what those that had lost owe to the drop is not known.
     pub(super) fn timed_out(&self) -> Option<Estimate> {
-        share_95(self.outcomes.iter().filter(|outcome| outcome.timed_out).count(), self.outcomes.len())
+        let sound = self.outcomes.iter().filter(|outcome| !outcome.early);
+        share_95(sound.clone().filter(|outcome| outcome.timed_out).count(), sound.count())
     }
 
-    /// Mean utilisation of the runs that are like this.
-    pub(super) fn utilisation(&self, are: impl Fn(&Outcome) -> bool) -> Option<Estimate> {
-        mean_95(
-            &self.outcomes.iter().filter(|outcome| are(outcome)).map(|outcome| outcome.utilisation).collect::<Vec<_>>(),
-        )
+    /// Share of the runs that lost packets before the drop.
+    pub(super) fn early(&self) -> Option<Estimate> {
+        share_95(self.outcomes.iter().filter(|outcome| outcome.early).count(), self.outcomes.len())
+    }
+
+    /// Mean utilisation of all runs.
+    pub(super) fn utilisation(&self) -> Option<Estimate> {
+        mean_95(&self.outcomes.iter().map(|outcome| outcome.utilisation).collect::<Vec<_>>())
+    }
+
+    /// Mean utilisation of the runs with a timeout, or of those without, that had lost nothing before the drop.
+    pub(super) fn utilisation_if(&self, timed_out: bool) -> Option<Estimate> {
+        let are = self.outcomes.iter().filter(|outcome| !outcome.early && outcome.timed_out == timed_out);
+        mean_95(&are.map(|outcome| outcome.utilisation).collect::<Vec<_>>())
     }
 }
 
-/// The scenario of a drop, an m and a buffer; `phase` is where between two measurements the drop comes.
-pub(super) fn scenario(
-    (available_mbps, strength, buffer): (u32, f64, u32),
-    phase: f64,
-    overrides: &[Override],
-) -> Scenario {
+/// The cell at a place.
+pub(super) fn cell(cells: &[Cell], available_mbps: u32, m: f64, buffer: u32) -> Option<&Cell> {
+    cells.iter().find(|Cell { place, .. }| {
+        place.available_mbps == available_mbps && place.buffer == buffer && (place.m - m).abs() < 1e-9
+    })
+}
+
+/// The runs of each drop, each of `strengths` that the reading allows, and each of `buffers`, which have to grow.
+pub(super) fn cells(
+    lab: &Lab<'_>,
+    way: Way,
+    strengths: &[f64],
+    (buffers, scale): (&[u32], u32),
+    runs: u32,
+) -> Result<Vec<Cell>, SimError> {
+    let mut cells = Vec::new();
+    for available_mbps in DROPS {
+        for &m in strengths {
+            let mut outcomes: Vec<Option<Outcome>> = vec![None; runs as usize];
+            for &buffer in buffers {
+                let place = Place { available_mbps, m, buffer, scale };
+                let anew: Vec<_> =
+                    (0..runs).filter(|&run| outcomes[run as usize].is_none_or(|outcome| !outcome.calm)).collect();
+                lab.count(runs - anew.len() as u32);
+                let Some(strength) = way.strength(m) else { continue };
+                let scenario = |run| scenario(place, (way, strength), f64::from(run) / f64::from(runs));
+                let new = lab.each(anew.iter().map(|&run| (scenario(run), run)), Outcome::of)?;
+                for (run, outcome) in anew.into_iter().zip(new) {
+                    outcomes[run as usize] = Some(outcome);
+                }
+                cells.push(Cell { place, outcomes: outcomes.iter().flatten().copied().collect() });
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// The scenario of a place; `phase` is where between two measurements the drop comes.
+fn scenario(place: Place, (way, strength): (Way, f64), phase: f64) -> Scenario {
+    let Place { available_mbps, buffer, scale, .. } = place;
+    let rate = |mbps: u32| format!("{} Mbit/s", mbps * scale);
     let mut all = vec![
-        Override::set("flow.UDP.source.steps.0.rate", format!("{} Mbit/s", 100 - available_mbps)),
+        Override::set("link.E0-E1.rate", rate(100)),
+        Override::set("flow.UDP.source.rate", rate(20)),
+        Override::set("flow.UDP.source.steps.0.rate", rate(100 - available_mbps)),
         Override::set("flow.symbiosis.window.oscillation", strength),
         Override::set("link.E0-E1.queue", format!("{buffer} packets")),
         Override::set("flow.symbiosis.start", format!("{:.3} ms", 420.0 * phase)),
     ];
-    all.extend_from_slice(overrides);
+    all.extend(way.overrides("symbiosis"));
     parse_with(FIG15, &all)
 }

@@ -1,6 +1,7 @@
+use super::readings::Way;
 use super::scenarios::FIG10;
 use super::series::{dropped_within, samples, timeouts_within};
-use super::{Found, Lab, Options, drafts, parse_with};
+use super::{Found, Lab, Options, Rule, Spec, parse_with, read};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
@@ -10,6 +11,8 @@ use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// The thesis shows one run of each.
 const RUNS: u32 = 40;
+/// Runs of each by other readings.
+const RUNS_OF_READINGS: u32 = 20;
 /// Behind the drop: until a timeout that it causes is over, and no other can be taken for it. Ours.
 const BEHIND_DROP: (f64, f64) = (20.0, 24.0);
 /// When more is available again.
@@ -18,19 +21,53 @@ const RISE_S: f64 = 40.0;
 const NEARLY_BACK: f64 = 0.9 * 810.0;
 /// m where it is on (Kodama 2009, Fig. 14).
 const STRENGTH: f64 = 0.3;
+/// 3.5 round trips: one result of the measurement, in seconds.
+const ONE_RESULT_S: f64 = 0.42;
+const READINGS: [Way; 4] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips, Way::Sack];
 
-/// Names of the ways to recover from losses: the thesis' TCP as we take it, and TCP as it is today.
-const RECOVERIES: [&str; 2] = ["NewReno, least timeout 200 ms", SACK];
-/// Name of TCP as it is today.
-pub(super) const SACK: &str = "SACK, least timeout 1 s";
-
-/// The connection's TCP as it is today.
-pub(super) fn sack() -> Vec<Override> {
-    vec![Override::set("flow.symbiosis.tcp.recovery", "sack"), Override::set("flow.symbiosis.tcp.min_rto", "1 s")]
-}
+pub(super) const CLAIMS: &[Spec] = &[TIMEOUT, DELAY, NO_TIMEOUT, NO_LOSS, FASTER];
+const TIMEOUT: Spec = Spec::new(
+    "fig10.timeout_without_oscillation",
+    "Fig. 10",
+    "Without oscillation the timer runs out behind the drop at 20 s, in most runs.",
+    Rule::above(0.5),
+)
+.paper(1.0)
+.unit("share of the runs");
+const DELAY: Spec = Spec::new(
+    "fig10.delay_after_rise",
+    "Fig. 10",
+    "Without oscillation the window needs some time to fill what is available from 40 s on: longer, to 90 %, than one measurement.",
+    Rule::above(ONE_RESULT_S),
+)
+.unit("s");
+const NO_TIMEOUT: Spec = Spec::new(
+    "fig14.no_timeout_with_oscillation",
+    "Fig. 14",
+    "With m = 0.3 no timeout comes behind the drop, in most runs.",
+    Rule::below(0.5),
+)
+.paper(0.0)
+.unit("share of the runs");
+const NO_LOSS: Spec = Spec::new(
+    "fig14.no_loss_with_oscillation",
+    "Fig. 14",
+    "With m = 0.3 no packet is lost behind the drop, in most runs.",
+    Rule::below(0.5),
+)
+.paper(0.0)
+.unit("share of the runs");
+const FASTER: Spec = Spec::new(
+    "fig14.faster_recovery",
+    "Fig. 14",
+    "Behind the rise at 40 s the window grows faster with m = 0.3: the time until it is first back at 90 % of its converged value is \
+     shorter than without.",
+    Rule::below(0.0),
+)
+.unit("s longer than without");
 
 pub(super) fn planned(options: &Options) -> u32 {
-    2 * RECOVERIES.len() as u32 * options.runs(RUNS, 2)
+    2 * (options.runs(RUNS, 2) + READINGS.len() as u32 * options.runs(RUNS_OF_READINGS, 1))
 }
 
 /// What counts of a run.
@@ -44,7 +81,7 @@ struct Outcome {
 
 /// All runs of one kind.
 struct Row {
-    recovery: &'static str,
+    way: Way,
     strength: f64,
     outcomes: Vec<Outcome>,
 }
@@ -78,7 +115,7 @@ impl Row {
     fn cells(&self) -> Vec<String> {
         let dropped: Vec<_> = self.outcomes.iter().map(|outcome| outcome.dropped as f64).collect();
         vec![
-            self.recovery.to_owned(),
+            self.way.name().to_owned(),
             self.strength.to_string(),
             with_interval(self.share(|outcome| outcome.dropped > 0), 2),
             with_interval(mean_95(&dropped), 0),
@@ -91,84 +128,66 @@ impl Row {
 /// Fig. 10 and 14: 80, 20 and again 80 Mbit/s are available.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let mut rows = Vec::new();
-    for recovery in RECOVERIES {
-        for strength in [0.0, STRENGTH] {
-            let scenario = |place: f64| {
-                // Anywhere between two measurements, so that the drop does not always come as long behind one.
-                let mut overrides = if recovery == SACK { sack() } else { Vec::new() };
-                overrides.extend([
-                    Override::set("flow.symbiosis.start", format!("{:.3} ms", 420.0 * place)),
-                    Override::set("flow.symbiosis.window.oscillation", strength),
-                ]);
-                parse_with(FIG10, &overrides)
-            };
-            rows.push(Row { recovery, strength, outcomes: lab.spread(runs, scenario, Outcome::of)? });
-        }
-    }
+    let mut rows = rows(lab, Way::Main, runs)?;
     found.claims.extend(claims(&rows, runs));
+    let runs = lab.options.runs(RUNS_OF_READINGS, 1);
+    for way in READINGS {
+        let of_way = self::rows(lab, way, runs)?;
+        read(found, way.name(), claims(&of_way, runs));
+        rows.extend(of_way);
+    }
     found.figures.push(figure(&rows));
     Ok(())
 }
 
+/// The runs without and with oscillation.
+fn rows(lab: &Lab<'_>, way: Way, runs: u32) -> Result<Vec<Row>, SimError> {
+    let strengths = [0.0, STRENGTH].into_iter().filter_map(|m| Some((m, way.strength(m)?)));
+    let row = |(m, strength): (f64, f64)| {
+        let scenario = |place: f64| {
+            // Anywhere between two measurements, so that the drop does not always come as long behind one.
+            let mut overrides = way.overrides("symbiosis");
+            overrides.extend([
+                Override::set("flow.symbiosis.start", format!("{:.3} ms", 1e3 * ONE_RESULT_S * place)),
+                Override::set("flow.symbiosis.window.oscillation", strength),
+            ]);
+            parse_with(FIG10, &overrides)
+        };
+        Ok(Row { way, strength: m, outcomes: lab.spread(runs, scenario, Outcome::of)? })
+    };
+    strengths.map(row).collect()
+}
+
 fn claims(rows: &[Row], runs: u32) -> Vec<Claim> {
-    let [without, with, sack_without, sack_with] = rows else { return Vec::new() };
-    let beside = |row: &Row| format!("With SACK: {}.", with_interval(row.timed_out(), 2));
+    let [without, with] = rows else { return Vec::new() };
     let faster = with.back_s().zip(without.back_s()).map(|(with, without)| difference(with, without));
+    let both = format!(
+        "{} s with m = 0.3, {} s without. {FROM_BELOW}",
+        with_interval(with.back_s(), 2),
+        with_interval(without.back_s(), 2)
+    );
     vec![
-        drafts("Fig. 10", runs)(
-            "fig10.timeout_without_oscillation",
-            "Without oscillation the timer runs out behind the drop at 20 s. Rule: in more than half of the runs, within 4 s.",
-            Some(1.0),
-            "share of the runs",
-        )
-        .decide(without.timed_out(), |ours| ours.ci95[0] > 0.5, beside(sack_without)),
-        drafts("Fig. 14", runs)(
-            "fig14.no_timeout_with_oscillation",
-            "With m = 0.3 no timeout comes behind the drop. Rule: in more than half of the runs.",
-            Some(0.0),
-            "share of the runs",
-        )
-        .decide(
-            with.timed_out(),
-            |ours| ours.ci95[1] < 0.5,
-            format!(
-                "{} No packet was lost in {} of the runs. {NO_WAY_OUT}",
-                beside(sack_with),
-                with_interval(with.share(|outcome| outcome.dropped == 0), 2)
-            ),
-        ),
-        drafts("Fig. 14", runs)(
-            "fig14.faster_recovery",
-            "Behind the rise at 40 s the window grows faster with m = 0.3. Rule: the time until it is first back at 90 % of its \
-             converged value is shorter than without, by the interval of the difference.",
-            None,
-            "s longer than without",
-        )
-        .decide(
-            faster,
-            |ours| ours.ci95[1] < 0.0,
-            format!(
-                "{} s with m = 0.3, {} s without. {FROM_BELOW}",
-                with_interval(with.back_s(), 2),
-                with_interval(without.back_s(), 2)
-            ),
-        ),
+        TIMEOUT.decide(runs, without.timed_out(), ""),
+        DELAY.decide(runs, without.back_s(), ""),
+        NO_TIMEOUT.decide(runs, with.timed_out(), NO_WAY_OUT),
+        NO_LOSS.decide(runs, with.share(|outcome| outcome.dropped > 0), ""),
+        FASTER.decide(runs, faster, both),
     ]
 }
 
-/// Why the window cannot be saved from the drop to 20 Mbit/s.
+/// What a window would have to be to outlive the drop to 20 Mbit/s.
 const NO_WAY_OUT: &str = "A full queue of 1000 packets takes 114 ms; with 20 Mbit/s left, a window above 20 Mbit/s · 234 ms = 390 packets overfills \
-     it, and does so within 0.3 s, before a measurement tells of the drop. The window lies at 810 then, and with m = 0.3 strays \
-     from there by m / √(2 ε w* / (K τ)) = 17 % (Eq. 17 made linear): 390 packets are four such deviations away.";
+     it, and does so within 0.3 s, before a measurement tells of the drop. By Eq. 9 the window is 810 without oscillation, and with \
+     m = 0.3 strays from there by m / √(2 ε w* / (K τ)) = 17 % (Eq. 17 made linear, time in seconds): 390 packets are three such \
+     deviations away.";
 
-/// Why it is not sooner back.
-const FROM_BELOW: &str = "At 40 s the window lies anywhere about 240 packets, by m / √(2 ε w* / (K τ)) = 31 %, and often is not back yet from the \
-     timeout at 20 s; from below it takes longer.";
+/// From where the window comes back.
+const FROM_BELOW: &str =
+    "At 40 s the window with m = 0.3 lies anywhere about 240 packets, by m / √(2 ε w* / (K τ)) = 31 %.";
 
 fn figure(rows: &[Row]) -> Figure {
     let charts = rows.chunks(2).map(|pair| Plot {
-        title: format!("Congestion window, {}", pair[0].recovery),
+        title: format!("Congestion window, {}", pair[0].way.name()),
         x: "time (s)",
         y: "window (packets)",
         y_limits: Some((0.0, 1400.0)),
@@ -182,7 +201,7 @@ fn figure(rows: &[Row]) -> Figure {
         marks: vec![(810.0, "converged window for 80 Mbit/s".to_owned()), (240.0, "for 20 Mbit/s".to_owned())],
     });
     let columns = [
-        "recovery",
+        "reading",
         "m",
         "runs with losses behind the drop",
         "packets lost behind it",

@@ -1,15 +1,18 @@
+use super::readings::Way;
 use super::scenarios::FIG11;
-use super::series::{mean_of, samples, tcp};
-use super::{Found, Lab, Options, drafts, parse_with};
+use super::series::{jain_of_means, jain_of_moments, samples, tcp};
+use super::{Found, Lab, Options, Rule, Spec, parse_with, read};
 use crate::experiment::{difference, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
-use equipoise_lab::result::Run;
+use equipoise_lab::result::{Run, TcpSample};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
-use equipoise_lab::statistics::{Estimate, jain, mean_95};
+use equipoise_lab::statistics::{Estimate, mean_95};
 
 /// The thesis shows one run of each.
 const RUNS: u32 = 5;
+/// Runs by other readings.
+const RUNS_OF_READINGS: u32 = 3;
 const CONNECTIONS: usize = 10;
 /// From one connection to the next.
 const EVERY_S: f64 = 200.0;
@@ -17,17 +20,87 @@ const EVERY_S: f64 = 200.0;
 const SETTLED_S: f64 = 100.0;
 /// The connections that the thesis finds to be treated unfairly.
 const LATE: std::ops::Range<usize> = 3..CONNECTIONS;
+/// The beginning of a connection, by whose end its minimum has to be right: a tenth of the time until the next joins. Ours.
+const BEGINNING_S: f64 = 20.0;
 /// The round trip without a queue, in ms.
 const ROUND_TRIP_MS: f64 = 120.0;
 /// A minimum that exceeds it by more is wrong: it moves a window by 0.8 %, against the (1 - γ) = 5 % that hold it. Ours.
 const WRONG_MS: f64 = 1.0;
-/// m where it is on (Kodama 2009, Fig. 17).
+/// m where it is on: that of Fig. 14. The thesis does not print that of Fig. 17.
 const STRENGTH: f64 = 0.3;
+/// Another m that the thesis has, as a reading.
+const OTHER_STRENGTH: f64 = 0.1;
+/// Other readings, with both m or the one.
+const READINGS: [Way; 3] = [Way::Known, Way::RoundTrips, Way::KnownRoundTrips];
 /// Connections drawn: more lines could not be told apart.
 const DRAWN: [usize; 5] = [0, 2, 4, 6, 9];
 
+pub(super) const CLAIMS: &[Spec] = &[WRONG, FIRST_THREE, UNFAIR, UNFAIR_LEAVING, RIGHT, FAIR, FAIR_LEAVING, FAIRER];
+const WRONG: Spec = Spec::new(
+    "fig11.wrong_minimum",
+    "Fig. 11",
+    "Without oscillation late connections take a queue that never empties for part of the path: of the fourth to the tenth, those \
+     whose minimum round trip is more than 1 ms above 120 ms 20 s after they began.",
+    Rule::above(0.5),
+)
+.unit("share of late connections");
+const FIRST_THREE: Spec = Spec::new(
+    "fig11.first_three_fair",
+    "Fig. 11",
+    "Without oscillation the first three connections remain fair to each other: Jain's index of their mean windows over the last \
+     100 s of each number of connections, in the mean over four to ten.",
+    Rule::above(0.95),
+)
+.unit("Jain's index");
+const UNFAIR: Spec = Spec::new(
+    "fig11.unfair_without",
+    "Fig. 11",
+    "Without oscillation the windows are unfair once the fourth connection has joined: the same index of all windows.",
+    Rule::below(0.95),
+)
+.unit("Jain's index");
+const UNFAIR_LEAVING: Spec = Spec::new(
+    "fig11.unfair_leaving",
+    "Fig. 11",
+    "They are still unfair while connections leave, from nine to four: the same index.",
+    Rule::below(0.95),
+)
+.unit("Jain's index");
+const RIGHT: Spec = Spec::new(
+    "fig17.right_minimum",
+    "Fig. 17",
+    "With oscillation every connection finds the right minimum at its beginning: the same share as in Fig. 11.",
+    Rule::below(0.05),
+)
+.paper(0.0)
+.unit("share of late connections");
+const FAIR: Spec = Spec::new(
+    "fig17.fair_with",
+    "Fig. 17",
+    "With oscillation the windows are fair, whatever the number of connections: Jain's index of all mean windows, in the mean over \
+     four to ten.",
+    Rule::above(0.95),
+)
+.paper(1.0)
+.unit("Jain's index");
+const FAIR_LEAVING: Spec = Spec::new(
+    "fig17.fair_leaving",
+    "Fig. 17",
+    "They are fair as well while connections leave, from nine to four: the same index.",
+    Rule::above(0.95),
+)
+.paper(1.0)
+.unit("Jain's index");
+const FAIRER: Spec = Spec::new(
+    "fig17.fairer_with",
+    "Fig. 17",
+    "With oscillation the windows are fairer than without: the same index, with less without.",
+    Rule::above(0.0),
+)
+.unit("difference of Jain's indices");
+
 pub(super) fn planned(options: &Options) -> u32 {
-    2 * options.runs(RUNS, 2)
+    2 * options.runs(RUNS, 2) + (2 * READINGS.len() as u32 + 1) * options.runs(RUNS_OF_READINGS, 1)
 }
 
 /// A line of points (x, y) for each connection.
@@ -35,154 +108,160 @@ type Lines = Vec<Vec<(f64, f64)>>;
 
 /// What counts of a run.
 struct Outcome {
-    /// Fairness while one to ten connections are there.
+    /// Fairness of the mean windows while one to ten connections are there, and moment by moment.
     jain: Vec<f64>,
-    /// How much the minimum round trip of each connection exceeds the path's, in ms.
+    jain_of_moments: Vec<f64>,
+    /// That of the first three connections.
+    first_three: Vec<f64>,
+    /// Fairness while one to nine are left.
+    leaving: Vec<f64>,
+    /// How much the minimum round trip of each connection exceeds the path's after its beginning, in ms, and at the end.
     excess_ms: Vec<f64>,
+    last_excess_ms: Vec<f64>,
     timeouts: u64,
     /// Window and minimum round trip of each connection over time.
     windows: Lines,
     round_trips: Lines,
 }
 
+/// The last part of the time in which so many connections are there, more and more of them, and fewer and fewer.
+fn joining(count: usize) -> (f64, f64) {
+    let end = EVERY_S * count as f64;
+    (end - SETTLED_S, end)
+}
+
+fn leaving(count: usize) -> (f64, f64) {
+    joining(2 * CONNECTIONS - count)
+}
+
 impl Outcome {
     fn of(run: &Run) -> Self {
-        let fairness = |count: usize| {
-            let end = EVERY_S * count as f64;
-            let window = |flow| mean_of(run, flow, (end - SETTLED_S, end), |sample| Some(sample.window_segments));
-            jain(&(0..count).map(window).collect::<Vec<_>>())
-        };
         let there = |flow: usize| {
             let last = 2.0 * CONNECTIONS as f64 - 1.0 - flow as f64;
             let stretch = EVERY_S * flow as f64..EVERY_S * last;
             samples(run, flow).iter().filter(move |sample| stretch.contains(&sample.at_s))
         };
-        let minimum =
-            |flow: usize| tcp(run, flow).and_then(|tcp| tcp.min_round_trip_s).map_or(f64::NAN, |least| least * 1e3);
+        let excess = |least: Option<f64>| least.map_or(f64::NAN, |least| least * 1e3) - ROUND_TRIP_MS;
+        let at_first = |flow: usize| {
+            let by = EVERY_S * flow as f64 + BEGINNING_S;
+            let sample = samples(run, flow).iter().take_while(|sample| sample.at_s <= by + 1e-6).last();
+            excess(sample.and_then(|sample| sample.min_round_trip_s))
+        };
+        let at_last = |flow: usize| excess(tcp(run, flow).and_then(|tcp| tcp.min_round_trip_s));
+        let line = |of: fn(&TcpSample) -> Option<f64>| {
+            let line = |flow| there(flow).filter_map(|sample| Some((sample.at_s, of(sample)?))).collect();
+            (0..CONNECTIONS).map(line).collect()
+        };
+        let all = || 1..=CONNECTIONS;
         Self {
-            jain: (1..=CONNECTIONS).map(fairness).collect(),
-            excess_ms: (0..CONNECTIONS).map(|flow| minimum(flow) - ROUND_TRIP_MS).collect(),
+            jain: all().map(|count| jain_of_means(run, 0..count, joining(count))).collect(),
+            jain_of_moments: all().map(|count| jain_of_moments(run, 0..count, joining(count))).collect(),
+            first_three: all().map(|count| jain_of_means(run, 0..count.min(3), joining(count))).collect(),
+            leaving: (1..CONNECTIONS).map(|count| jain_of_means(run, 0..count, leaving(count))).collect(),
+            excess_ms: (0..CONNECTIONS).map(at_first).collect(),
+            last_excess_ms: (0..CONNECTIONS).map(at_last).collect(),
             timeouts: (0..CONNECTIONS).filter_map(|flow| tcp(run, flow)?.timeouts).sum(),
-            windows: (0..CONNECTIONS)
-                .map(|flow| there(flow).map(|sample| (sample.at_s, sample.window_segments)).collect())
-                .collect(),
-            round_trips: (0..CONNECTIONS)
-                .map(|flow| there(flow).filter_map(|at| Some((at.at_s, at.min_round_trip_s? * 1e3))).collect())
-                .collect(),
+            windows: line(|sample| Some(sample.window_segments)),
+            round_trips: line(|sample| sample.min_round_trip_s.map(|least| least * 1e3)),
         }
     }
 
-    /// Mean fairness since the fourth joined.
-    fn late_jain(&self) -> f64 {
-        self.jain[LATE].iter().sum::<f64>() / LATE.len() as f64
-    }
-
-    /// Mean excess of the late connections' minimum.
-    fn late_excess_ms(&self) -> f64 {
-        self.excess_ms[LATE].iter().sum::<f64>() / LATE.len() as f64
-    }
-
     /// Share of the late connections whose minimum is wrong.
-    fn late_wrong(&self) -> f64 {
-        self.excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
+    fn late_wrong(&self, excess_ms: &[f64]) -> f64 {
+        excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
     }
+}
+
+/// The mean of the numbers from the fourth connection on.
+fn late(numbers: &[f64]) -> f64 {
+    let numbers = numbers.get(LATE.start..).unwrap_or_default();
+    numbers.iter().sum::<f64>() / numbers.len() as f64
 }
 
 fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Option<Estimate> {
     mean_95(&outcomes.iter().map(of).collect::<Vec<_>>())
 }
 
+/// The runs with m as the thesis has it; none where the reading does not allow it.
+fn outcomes(lab: &Lab<'_>, way: Way, m: f64, runs: u32) -> Result<Vec<Outcome>, SimError> {
+    let Some(strength) = way.strength(m) else { return Ok(Vec::new()) };
+    let scenario = |place: f64| {
+        // Without oscillation nothing is drawn: runs differ in when the second connection joins.
+        let mut overrides = way.overrides("*");
+        overrides.extend([
+            Override::set("flow.*.window.oscillation", strength),
+            Override::set("flow.connection 2.start", format!("{:.3} s", EVERY_S + 0.42 * place)),
+        ]);
+        parse_with(FIG11, &overrides)
+    };
+    lab.spread(runs, scenario, Outcome::of)
+}
+
 /// Fig. 11 and 17: one to ten to one connections.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
-    let of = |strength: f64| {
-        let scenario = |place: f64| {
-            // Without oscillation nothing is drawn: runs differ in when the second connection joins.
-            let overrides = [
-                Override::set("flow.*.window.oscillation", strength),
-                Override::set("flow.connection 2.start", format!("{:.3} s", EVERY_S + 0.42 * place)),
-            ];
-            parse_with(FIG11, &overrides)
-        };
-        lab.spread(runs, scenario, Outcome::of)
-    };
-    let (without, with) = (of(0.0)?, of(STRENGTH)?);
+    let (without, with) = (outcomes(lab, Way::Main, 0.0, runs)?, outcomes(lab, Way::Main, STRENGTH, runs)?);
     found.claims.extend(of_fig11(&without, runs));
     found.claims.extend(of_fig17(&without, &with, runs));
     found.figures.push(figure(&without, &with));
+    let runs = lab.options.runs(RUNS_OF_READINGS, 1);
+    let less = outcomes(lab, Way::Main, OTHER_STRENGTH, runs)?;
+    read(found, &format!("Fig. 17: m = {OTHER_STRENGTH}"), of_fig17(&without, &less, runs));
+    for way in READINGS {
+        let (without, with) = (outcomes(lab, way, 0.0, runs)?, outcomes(lab, way, STRENGTH, runs)?);
+        read(found, way.name(), of_fig11(&without, runs));
+        read(found, way.name(), of_fig17(&without, &with, runs));
+    }
     Ok(())
 }
 
 fn fairness(outcomes: &[Outcome]) -> Option<Estimate> {
-    mean(outcomes, Outcome::late_jain)
+    mean(outcomes, |outcome| late(&outcome.jain))
 }
 
 fn wrong(outcomes: &[Outcome]) -> Option<Estimate> {
-    mean(outcomes, Outcome::late_wrong)
+    mean(outcomes, |outcome| outcome.late_wrong(&outcome.excess_ms))
+}
+
+fn moments(outcomes: &[Outcome]) -> String {
+    format!("Moment by moment {}.", with_interval(mean(outcomes, |outcome| late(&outcome.jain_of_moments)), 3))
 }
 
 fn excess(outcomes: &[Outcome]) -> String {
-    format!("Above 120 ms by {} ms in the mean.", with_interval(mean(outcomes, Outcome::late_excess_ms), 2))
+    format!(
+        "Above 120 ms by {} ms in the mean after 20 s. At their end {} of them are still wrong.",
+        with_interval(mean(outcomes, |outcome| late(&outcome.excess_ms)), 2),
+        with_interval(mean(outcomes, |outcome| outcome.late_wrong(&outcome.last_excess_ms)), 2)
+    )
 }
 
-fn of_fig11(without: &[Outcome], runs: u32) -> [Claim; 2] {
-    let draft = drafts("Fig. 11", runs);
-    [
-        draft(
-            "fig11.wrong_minimum",
-            "Without oscillation late connections take a queue that never empties for part of the path. Rule: more than half of \
-             the fourth to the tenth have a minimum round trip more than 1 ms above 120 ms, in the mean of the runs.",
-            None,
-            "share of late connections",
-        )
-        .decide(wrong(without), |ours| ours.ci95[0] > 0.5, excess(without)),
-        draft(
-            "fig11.unfair_without",
-            "Without oscillation the windows are unfair once the fourth connection has joined. Rule: Jain's index of the mean \
-             windows over the last 100 s of each number of connections, in the mean over four to ten, is below 0.95.",
-            None,
-            "Jain's index",
-        )
-        .decide(fairness(without), |ours| ours.ci95[1] < 0.95, ""),
+fn of_fig11(without: &[Outcome], runs: u32) -> Vec<Claim> {
+    vec![
+        WRONG.decide(runs, wrong(without), excess(without)),
+        FIRST_THREE.decide(runs, mean(without, |outcome| late(&outcome.first_three)), ""),
+        UNFAIR.decide(runs, fairness(without), moments(without)),
+        UNFAIR_LEAVING.decide(runs, mean(without, |outcome| late(&outcome.leaving)), ""),
     ]
 }
 
-fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> [Claim; 3] {
-    let draft = drafts("Fig. 17", runs);
+fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
     let better = fairness(with).zip(fairness(without)).map(|(with, without)| difference(with, without));
-    [
-        draft(
-            "fig17.right_minimum",
-            "With m = 0.3 every connection finds the right minimum. Rule: the same share is below 5 %.",
-            Some(0.0),
-            "share of late connections",
-        )
-        .decide(wrong(with), |ours| ours.ci95[1] < 0.05, excess(with)),
-        draft(
-            "fig17.fair_with",
-            "With m = 0.3 the windows are fair, whatever the number of connections. Rule: the same index is above 0.95.",
-            Some(1.0),
-            "Jain's index",
-        )
-        .decide(
-            fairness(with),
-            |ours| ours.ci95[0] > 0.95,
-            WANDER,
-        ),
-        draft(
-            "fig17.fairer_with",
-            "With m = 0.3 the windows are fairer than without. Rule: by the interval of the difference of the two indices.",
-            None,
-            "difference of Jain's indices",
-        )
-        .decide(better, |ours| ours.ci95[0] > 0.0, ""),
+    let note = format!("{} {WANDER}", moments(with));
+    let both = format!("With: {} Without: {}", moments(with), moments(without));
+    vec![
+        RIGHT.decide(runs, wrong(with), excess(with)),
+        FAIR.decide(runs, fairness(with), note),
+        FAIR_LEAVING.decide(runs, mean(with, |outcome| late(&outcome.leaving)), ""),
+        FAIRER.decide(runs, better, both),
     ]
 }
 
-/// Why oscillation makes windows unequal.
-const WANDER: &str = "What is unfair is no longer the order of joining, it is chance. By Eq. 7 the difference of two of n windows dies out at a \
-     rate of ε (1 - γ) / (1 + γ (n - 1)), 1 / 20 s for two and 1 / 98 s for ten; noise of strength m keeps it at about \
-     m / √(2 · rate) of a window, which is as much as the window itself for two, and twice that for ten.";
+/// How unequal oscillation makes windows.
+const WANDER: &str = "n equal connections that fill the link rest at a queue of (n - 1) (1 - γ) K τ packets, as A_i is what the others' rates \
+     leave (Eq. 8 with rates of w / (τ + queueing delay)). There a difference of two windows dies out at a rate of ε (1 - γ), 1 / 10 s \
+     with ε = 1.95 / s, whatever n is; noise of strength m keeps windows apart by m / √(2 ε (1 - γ)) = 0.68 of their mean. Of a \
+     moment's windows Jain's index is then about 1 / (1 + 0.68²) = 0.68, and the means over 100 s are fairer the more often the noise \
+     changes its mind in them.";
 
 fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
     let plot = |title: String, y, limits, of: fn(&Outcome) -> &Lines, outcomes: &[Outcome]| Plot {
@@ -207,22 +286,28 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
     });
     let row = |flow: usize| {
         let cells = [without, with].map(|outcomes| {
+            let left = mean(outcomes, |outcome| outcome.leaving.get(flow).copied().unwrap_or(f64::NAN));
             [
                 with_interval(mean(outcomes, |outcome| outcome.jain[flow]), 3),
+                with_interval(mean(outcomes, |outcome| outcome.jain_of_moments[flow]), 3),
+                with_interval(left.filter(|left| left.value.is_finite()), 3),
                 with_interval(mean(outcomes, |outcome| outcome.excess_ms[flow]), 2),
+                with_interval(mean(outcomes, |outcome| outcome.last_excess_ms[flow]), 2),
             ]
         });
         let mut row = vec![(flow + 1).to_string()];
         row.extend(cells.into_iter().flatten());
         row
     };
-    let columns = [
-        "connection",
-        "Jain's index with so many, m = 0",
-        "its minimum above 120 ms (ms), m = 0",
-        "Jain's index with so many, m = 0.3",
-        "its minimum above 120 ms (ms), m = 0.3",
-    ];
+    let heads = ["m = 0", "m = 0.3"].map(|m| {
+        [
+            format!("Jain's index with so many, {m}"),
+            format!("moment by moment, {m}"),
+            format!("with so many left, {m}"),
+            format!("its minimum above 120 ms after 20 s (ms), {m}"),
+            format!("and at its end (ms), {m}"),
+        ]
+    });
     let timeouts = |outcomes: &[Outcome]| with_interval(mean(outcomes, |outcome| outcome.timeouts as f64), 0);
     Figure {
         name: "Fig. 11, 17".to_owned(),
@@ -237,7 +322,7 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
         tables: vec![Table {
             caption: "Fairness of the mean windows over the last 100 s of each number of connections, and minimum round trips"
                 .to_owned(),
-            columns: columns.map(str::to_owned).to_vec(),
+            columns: std::iter::once("connection".to_owned()).chain(heads.into_iter().flatten()).collect(),
             rows: (0..CONNECTIONS).map(row).collect(),
         }],
     }

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::scenarios::FIG5;
-use super::series::{goodput_mbps, samples};
-use super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::series::{goodput_mbps, resent_within, samples};
+use super::{Found, Lab, Options, Rule, Spec, parse_with, ratio, read, scaled, with_interval};
+use crate::experiment::difference;
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::scenario::{Override, Scenario};
@@ -13,25 +14,77 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 const RUNS: u32 = 10;
 /// The whole run, as the thesis draws it.
 pub(super) const WHOLE: (f64, f64) = (0.0, 120.0);
+/// While 30 Mbit/s are available, and while 50 are.
+const AT_30: (f64, f64) = (40.0, 80.0);
+const AT_50: (f64, f64) = (80.0, 120.0);
+/// 90 % of the data in 50 Mbit/s, in Mbit/s.
+const NEARLY_50: f64 = 0.9 * 50.0 * 1448.0 / 1500.0;
 /// What is left on average: 70, 30 and 50 Mbit/s, 40 s each.
 pub(super) const AVAILABLE_MBPS: f64 = 50.0;
 /// The least that Reno uses of a path whose buffer holds nothing: its window swings between a half and the whole.
-pub(super) const RENO_WITHOUT_BUFFER: f64 = 0.75;
-/// The bottleneck's queue, in packets: Dummynet's default first, then more, up to that of the thesis' simulations.
-const QUEUES: [u32; 4] = [50, 100, 250, 1000];
+const RENO_WITHOUT_BUFFER: f64 = 0.75;
+/// What the thesis does not print: how the background's packets are spaced (the `kind` of a scenario's source), the bottleneck's
+/// queue in packets, and how the connection knows the bandwidth. Dummynet's default queue first, which is the main reading.
+const ROWS: [Row; 9] = [
+    Row { background: "constant", queue: 50, inline: false },
+    Row { background: "constant", queue: 100, inline: false },
+    Row { background: "constant", queue: 250, inline: false },
+    Row { background: "constant", queue: 1000, inline: false },
+    Row { background: "poisson", queue: 50, inline: false },
+    Row { background: "poisson", queue: 100, inline: false },
+    Row { background: "poisson", queue: 250, inline: false },
+    Row { background: "poisson", queue: 1000, inline: false },
+    Row { background: "constant", queue: 50, inline: true },
+];
+
+pub(super) const CLAIMS: &[Spec] = &[BOTH_USE_IT, MORE_THAN_RENO, NO_LESS_FAR_AWAY, LOSSES, LATE];
+const FIG: &str = "Fig. 5";
+pub(super) const BOTH_USE_IT: Spec = Spec::new(
+    "fig5.rtt30_both",
+    FIG,
+    "Over 30 ms both laws use the available bandwidth: the lesser goodput, which has to be above what Reno uses of a path without \
+     any buffer.",
+    Rule::above(RENO_WITHOUT_BUFFER),
+)
+.unit("share of what is available");
+pub(super) const MORE_THAN_RENO: Spec =
+    Spec::new("fig5.rtt150_gain_over_reno", FIG, "Over 150 ms Symbiosis has more goodput than Reno.", Rule::above(1.0))
+        .unit("ratio");
+pub(super) const NO_LESS_FAR_AWAY: Spec = Spec::new(
+    "fig5.rtt_independent",
+    FIG,
+    "Symbiosis has almost the same goodput over 150 ms as over 30 ms.",
+    Rule::within(0.9, 1.1),
+)
+.unit("ratio");
+pub(super) const LOSSES: Spec = Spec::new(
+    "fig5.rtt150_losses",
+    FIG,
+    "Over 150 ms Symbiosis loses packets while 30 Mbit/s are available.",
+    Rule::above(0.0),
+)
+.unit("segments sent again");
+const LATE: Spec = Spec::new(
+    "fig5.rtt150_late",
+    FIG,
+    "Over 150 ms the increase after 80 s is delayed: until 90 % of 50 Mbit/s are used it takes longer than over 30 ms.",
+    Rule::above(0.0),
+)
+.unit("s longer");
+
+#[derive(Clone, Copy)]
+struct Row {
+    background: &'static str,
+    queue: u32,
+    inline: bool,
+}
 
 #[derive(Clone, Copy)]
 struct Case {
     round_trip_ms: u32,
     law: Law,
-    queue: u32,
-    background: Background,
+    row: Row,
 }
-
-/// How the background's packets are spaced: the `kind` of a scenario's source.
-type Background = &'static str;
-/// Evenly, as in the scenario, and at random.
-const BACKGROUNDS: [Background; 2] = ["constant", "poisson"];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Law {
@@ -57,64 +110,93 @@ pub(super) fn interval(round_trip_ms: u32) -> Override {
 /// The laws and round-trip times of the figure, in the order of the columns.
 const CASES: [(Law, u32); 4] = [(Law::Symbiosis, 30), (Law::Reno, 30), (Law::Symbiosis, 150), (Law::Reno, 150)];
 
+/// What counts of a run.
+struct Outcome {
+    goodput_mbps: f64,
+    /// Segments sent again while 30 Mbit/s were available.
+    again: f64,
+    /// From 80 s until 90 % of what is then available is used, in seconds.
+    late_s: f64,
+}
+
+impl Outcome {
+    fn of(run: &Run) -> Self {
+        let full = samples(run, 1).iter().find(|sample| {
+            sample.at_s > AT_50.0 + 1e-6 && sample.goodput_bps.is_some_and(|goodput| goodput >= NEARLY_50 * 1e6)
+        });
+        Self {
+            goodput_mbps: goodput_mbps(run, 1, WHOLE),
+            again: resent_within(run, 1, AT_30) as f64,
+            late_s: full.map_or(AT_50.1, |sample| sample.at_s) - AT_50.0,
+        }
+    }
+}
+
+impl Row {
+    fn name(self) -> String {
+        let background = if self.background == "constant" { "even" } else { "Poisson" };
+        let inline = if self.inline { ", measured inline" } else { "" };
+        format!("Fig. 5: {background} background, queue of {} packets{inline}", self.queue)
+    }
+}
+
 impl Case {
     /// The run that begins `start_ms` after the background.
     fn scenario(self, start_ms: f64) -> Scenario {
         let mut overrides = vec![
             delay(self.round_trip_ms),
-            Override::set("link.E0-E1.queue", format!("{} packets", self.queue)),
-            Override::set("flow.background.source.kind", self.background),
+            Override::set("link.E0-E1.queue", format!("{} packets", self.row.queue)),
+            Override::set("flow.background.source.kind", self.row.background),
             Override::set("flow.tcp.start", format!("{start_ms:.3} ms")),
         ];
         match self.law {
+            Law::Symbiosis if self.row.inline => {
+                overrides.push(Override::set("flow.tcp.bandwidth", BTreeMap::from([("kind", "inline")])));
+            }
             Law::Symbiosis => overrides.push(interval(self.round_trip_ms)),
             Law::Reno => overrides.extend(other_law("reno")),
         }
         parse_with(FIG5, &overrides)
     }
 
-    fn goodputs(self, lab: &Lab<'_>, runs: u32) -> Result<Vec<f64>, SimError> {
+    fn outcomes(self, lab: &Lab<'_>, runs: u32) -> Result<Vec<Outcome>, SimError> {
         let begins = |place: f64| self.scenario(10.0 + f64::from(self.round_trip_ms) * place);
-        lab.spread(runs, begins, |run| goodput_mbps(run, 1, WHOLE))
+        lab.spread(runs, begins, Outcome::of)
     }
 }
 
-/// What the thesis reads off the figure, with our rules.
-pub(super) const BOTH_USE_IT: &str = "Over 30 ms both laws use the available bandwidth. Rule: the lesser goodput is above \
-     75 % of it, which is what Reno uses of a path without any buffer.";
-pub(super) const MORE_THAN_RENO: &str =
-    "Over 150 ms Symbiosis has more goodput than Reno. Rule: the ratio of the means is above 1.";
-pub(super) const NO_LESS_FAR_AWAY: &str =
-    "Symbiosis has about the same goodput over 150 ms as over 30 ms. Rule: within 10 %.";
-
 pub(super) fn planned(options: &Options) -> u32 {
-    options.runs(RUNS, 2) * (BACKGROUNDS.len() * QUEUES.len() * CASES.len()) as u32 + CASES.len() as u32
+    options.runs(RUNS, 2) * (ROWS.len() * CASES.len()) as u32 + CASES.len() as u32
+}
+
+fn mean(outcomes: &[Outcome], of: fn(&Outcome) -> f64) -> Option<Estimate> {
+    mean_95(&outcomes.iter().map(of).collect::<Vec<_>>())
+}
+
+fn goodput(outcomes: &[Outcome]) -> Option<Estimate> {
+    mean(outcomes, |outcome| outcome.goodput_mbps)
 }
 
 /// Fig. 5: Symbiosis and Reno where the available bandwidth changes, over a short and a long path.
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
-    for background in BACKGROUNDS {
-        for queue in QUEUES {
-            let mut row = Vec::new();
-            for (law, round_trip_ms) in CASES {
-                row.push(mean_95(&Case { round_trip_ms, law, queue, background }.goodputs(lab, runs)?));
-            }
-            rows.push(row);
+    for row in ROWS {
+        let of = |(law, round_trip_ms)| Case { round_trip_ms, law, row }.outcomes(lab, runs);
+        let outcomes = CASES.into_iter().map(of).collect::<Result<Vec<_>, _>>()?;
+        let claims = claims(&outcomes, runs);
+        if rows.is_empty() {
+            found.claims.extend(claims);
+        } else {
+            read(found, &row.name(), claims);
         }
-    }
-    let random = rows.get(QUEUES.len()).cloned().unwrap_or_default();
-    if let [symbiosis_30, reno_30, symbiosis_150, reno_150] = rows[0][..] {
-        found.claims.push(short(runs, [symbiosis_30, reno_30]));
-        found.claims.push(gain(runs, [symbiosis_150, reno_150], &random));
-        found.claims.push(independent(runs, symbiosis_150, symbiosis_30));
+        rows.push(outcomes.iter().map(|outcomes| goodput(outcomes)).collect::<Vec<_>>());
     }
     let mut charts = Vec::new();
     for round_trip_ms in [30, 150] {
         let mut layers = vec![PlotLayer { name: "available".to_owned(), data: PlotData::Line(available()) }];
         for (law, name) in [(Law::Symbiosis, "Symbiosis"), (Law::Reno, "Reno")] {
-            let scenario = Case { round_trip_ms, law, queue: QUEUES[0], background: BACKGROUNDS[0] }.scenario(10.0);
+            let scenario = Case { round_trip_ms, law, row: ROWS[0] }.scenario(10.0);
             layers.extend(lab.runs(&scenario, 1, |run| line(run, name))?);
         }
         charts.push(chart(round_trip_ms, layers));
@@ -123,52 +205,39 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     Ok(())
 }
 
-fn short(runs: u32, [symbiosis, reno]: [Option<Estimate>; 2]) -> Claim {
-    let least = symbiosis.zip(reno).map(|(a, b)| if a.value < b.value { a } else { b });
-    let share = least.map(|least| super::scaled(least, 1.0 / AVAILABLE_MBPS));
-    let note = format!("Symbiosis {}, Reno {} Mbit/s.", with_interval(symbiosis, 1), with_interval(reno, 1));
-    drafts("Fig. 5", runs)("fig5.rtt30_both", BOTH_USE_IT, None, "share").decide(
-        share,
-        |ours| ours.ci95[0] > RENO_WITHOUT_BUFFER,
-        note,
-    )
+/// The claims of the figure, of the outcomes of [`CASES`].
+fn claims(outcomes: &[Vec<Outcome>], runs: u32) -> Vec<Claim> {
+    let [near, reno_near, far, reno_far] = outcomes else { return Vec::new() };
+    let beside =
+        |symbiosis, reno| format!("Symbiosis {}, Reno {} Mbit/s.", with_interval(symbiosis, 1), with_interval(reno, 1));
+    let least =
+        goodput(near).zip(goodput(reno_near)).map(|(own, reno)| if own.value < reno.value { own } else { reno });
+    let over = |over: &[Outcome], under: &[Outcome]| {
+        goodput(over).zip(goodput(under)).and_then(|(over, under)| ratio(over, under))
+    };
+    let late = |outcomes: &[Outcome]| mean(outcomes, |outcome| outcome.late_s);
+    let later = late(far).zip(late(near)).map(|(far, near)| difference(far, near));
+    vec![
+        BOTH_USE_IT.decide(
+            runs,
+            least.map(|least| scaled(least, 1.0 / AVAILABLE_MBPS)),
+            beside(goodput(near), goodput(reno_near)),
+        ),
+        MORE_THAN_RENO.decide(runs, over(far, reno_far), beside(goodput(far), goodput(reno_far))),
+        NO_LESS_FAR_AWAY.decide(runs, over(far, near), QUEUE_DECIDES),
+        LOSSES.decide(runs, mean(far, |outcome| outcome.again), ""),
+        LATE.decide(
+            runs,
+            later,
+            format!("{} s over 150 ms, {} s over 30 ms.", with_interval(late(far), 1), with_interval(late(near), 1)),
+        ),
+    ]
 }
 
-fn gain(runs: u32, [symbiosis, reno]: [Option<Estimate>; 2], random: &[Option<Estimate>]) -> Claim {
-    let at = |place: usize| with_interval(random.get(place).copied().flatten(), 1);
-    let note = format!(
-        "Symbiosis {}, Reno {} Mbit/s. It hangs on an even background: with Poisson background and so short a queue it is {} \
-         and {} Mbit/s.",
-        with_interval(symbiosis, 1),
-        with_interval(reno, 1),
-        at(2),
-        at(3),
-    );
-    drafts("Fig. 5", runs)("fig5.rtt150_gain_over_reno", MORE_THAN_RENO, None, "ratio").decide(
-        symbiosis.zip(reno).and_then(|(over, under)| ratio(over, under)),
-        |ours| ours.ci95[0] > 1.0,
-        note,
-    )
-}
-
-fn independent(runs: u32, long: Option<Estimate>, short: Option<Estimate>) -> Claim {
-    drafts("Fig. 5", runs)(
-        "fig5.rtt_independent",
-        NO_LESS_FAR_AWAY,
-        None,
-        "ratio",
-    )
-    .decide(
-        long.zip(short).and_then(|(over, under)| ratio(over, under)),
-        |ours| ours.ci95[0] > 0.9,
-        "The queue decides. Slow start leaves the window in one clump, with silence for the rest of the round trip; t of Eq. 10 is \
-         the time between two acknowledgements, so that the first one behind the silence brings the growth of a whole round \
-         trip, 15 % in 150 ms, at once. At 250 packets Dummynet's default queue of 50 overflows, long before the clump fills \
-         the path, time and again. It is the burst of a large ε of which Sec. 2.2.2 warns. Losses of Symbiosis are in the \
-         thesis' figure, too, but fewer. From 100 packets of queue on the path fills; the table shows it. The thesis does not \
-         print its queue.",
-    )
-}
+/// What the long path hangs on.
+const QUEUE_DECIDES: &str = "The queue, which the thesis does not print, decides: the readings have others. Slow start leaves the window in \
+     one clump, with silence for the rest of the round trip; t of Eq. 10 is the time between two acknowledgements, so that the first \
+     one behind the silence brings the growth of a whole round trip at once. It is the burst of a large ε of which Sec. 2.2.2 warns.";
 
 /// The available bandwidth over time.
 pub(super) fn available() -> Vec<(f64, f64)> {
@@ -192,12 +261,19 @@ fn chart(round_trip_ms: u32, layers: Vec<PlotLayer>) -> Plot {
 }
 
 fn figure(charts: Vec<Plot>, rows: &[Vec<Option<Estimate>>]) -> Figure {
-    let columns =
-        ["background", "queue (packets)", "Symbiosis, 30 ms", "Reno, 30 ms", "Symbiosis, 150 ms", "Reno, 150 ms"];
-    let cases = BACKGROUNDS.iter().flat_map(|background| QUEUES.iter().map(move |queue| (background, queue)));
-    let row = |((background, queue), row): ((&Background, &u32), &Vec<Option<Estimate>>)| {
-        let cells = row.iter().map(|mean| with_interval(*mean, 1));
-        [(*background).to_owned(), queue.to_string()].into_iter().chain(cells).collect()
+    let columns = [
+        "background",
+        "queue (packets)",
+        "bandwidth",
+        "Symbiosis, 30 ms",
+        "Reno, 30 ms",
+        "Symbiosis, 150 ms",
+        "Reno, 150 ms",
+    ];
+    let row = |(row, means): (&Row, &Vec<Option<Estimate>>)| {
+        let cells = means.iter().map(|mean| with_interval(*mean, 1));
+        let inline = if row.inline { "inline" } else { "known" };
+        [row.background.to_owned(), row.queue.to_string(), inline.to_owned()].into_iter().chain(cells).collect()
     };
     Figure {
         name: "Fig. 5".to_owned(),
@@ -210,7 +286,7 @@ fn figure(charts: Vec<Plot>, rows: &[Vec<Option<Estimate>>]) -> Figure {
         tables: vec![Table {
             caption: "Mean goodput in Mbit/s, with its 95 % interval, by the bottleneck's queue".to_owned(),
             columns: columns.iter().map(|&head| head.to_owned()).collect(),
-            rows: cases.zip(rows).map(row).collect(),
+            rows: ROWS.iter().zip(rows).map(row).collect(),
         }],
     }
 }

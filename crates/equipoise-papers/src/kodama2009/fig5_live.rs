@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use super::fig5::{
-    AVAILABLE_MBPS, BOTH_USE_IT, MORE_THAN_RENO, NO_LESS_FAR_AWAY, RENO_WITHOUT_BUFFER, available, delay, interval,
-    line, other_law,
+    AVAILABLE_MBPS, BOTH_USE_IT, LOSSES, MORE_THAN_RENO, NO_LESS_FAR_AWAY, available, delay, interval, line, other_law,
 };
 use super::scenarios::FIG5;
 use super::series::{Stretch, goodput_mbps, resent_within, samples, tcp};
-use super::{Found, Options, drafts, parse_with, ratio, scaled};
+use super::{Found, Options, Spec, parse_with, ratio, scaled};
 use crate::experiment::Mean;
 use crate::experiment::live::{LiveLab, LiveRuns};
 use crate::{Claim, ExperimentError, Figure, Plot, PlotData, PlotLayer, Results, Table};
@@ -176,33 +175,25 @@ fn claims(outcomes: &[Outcome], runs: u32) -> Vec<Claim> {
         estimate: lesser.estimate.map(|estimate| scaled(estimate, 1.0 / AVAILABLE_MBPS)),
     };
     let losses = in_runs(outcomes, ("symbiosis", 150), |case, run| resent_within(run, 1, case.stage(1)) as f64);
-    let draft = drafts("Fig. 5", runs);
+    let live = |mut spec: Spec, id| {
+        spec.id = id;
+        spec
+    };
     vec![
-        draft("fig5.live_rtt30_both", BOTH_USE_IT, None, "share").decide(
-            least,
-            |ours| ours.ci95[0] > RENO_WITHOUT_BUFFER,
-            note(near),
-        ),
-        draft("fig5.live_rtt150_gain_over_reno", MORE_THAN_RENO, None, "ratio").decide(
-            quotient(far[0], far[1]),
-            |ours| ours.ci95[0] > 1.0,
-            note(far),
-        ),
-        draft("fig5.live_rtt_independent", NO_LESS_FAR_AWAY, None, "ratio").decide(
+        live(BOTH_USE_IT, "fig5.live_rtt30_both").decide(runs, least, note(near)),
+        live(MORE_THAN_RENO, "fig5.live_rtt150_gain_over_reno").decide(runs, quotient(far[0], far[1]), note(far)),
+        live(NO_LESS_FAR_AWAY, "fig5.live_rtt_independent").decide(
+            runs,
             quotient(far[0], near[0]),
-            |ours| ours.ci95[0] > 0.9,
             format!("{} and {} Mbit/s.", far[0].words(1), near[0].words(1)),
         ),
-        draft("fig5.live_rtt150_losses", LOSSES, None, "segments").decide(
+        live(LOSSES, "fig5.live_rtt150_losses").decide(
+            runs,
             losses,
-            |ours| ours.ci95[0] > 0.0,
             "The thesis blames the long time between two measurements.",
         ),
     ]
 }
-
-const LOSSES: &str =
-    "Over 150 ms Symbiosis loses packets while 30 Mbit/s are available. Rule: more than none are sent again.";
 
 fn figure(outcomes: &[Outcome]) -> Figure {
     let missing = outcomes.iter().filter_map(|outcome| {

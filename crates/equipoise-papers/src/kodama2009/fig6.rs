@@ -1,11 +1,12 @@
 use super::scenarios::FIG6;
-use super::series::{mean_of, mean_of_link, samples};
-use super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::series::{jain_of_means, jain_of_moments, mean_of, mean_of_link, samples, variation};
+use super::{Found, Lab, Options, Rule, Spec, parse_with, ratio, read, with_interval};
+use crate::experiment::difference;
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::{Run, TcpSample};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
-use equipoise_lab::statistics::{Estimate, jain, mean_95};
+use equipoise_lab::statistics::{Estimate, mean_95};
 
 /// The thesis shows one run.
 const RUNS: u32 = 20;
@@ -16,6 +17,111 @@ const NOISE: [&str; 5] = ["2.5", "5", "10", "20", "40"];
 /// Stages of which the thesis says that the noise is small.
 const SMALL: usize = 2;
 const BOTTLENECK: &str = "E0-E1";
+/// What the thesis does not print: where the noise ends. The main reading's last stage, and earlier ones.
+const LAST: usize = NOISE.len() - 1;
+const EARLIER_ENDS: [usize; 2] = [LAST - 2, LAST - 1];
+
+pub(super) const CLAIMS: &[Spec] = &[
+    UNSTABLE,
+    UNFAIR,
+    QUEUE_UNSTABLE,
+    UTILISATION_95,
+    STABLE_50,
+    UTILISATION_50,
+    QUEUE_50,
+    STABLE,
+    UTILISATION,
+    GAMMA_FALLS,
+    QUEUE_SMALL,
+    QUEUE_LARGE,
+];
+const UNSTABLE: Spec = Spec::new(
+    "fig6.gamma95_unstable",
+    "Fig. 6",
+    "With γ = 0.95 the windows become unstable in large noise: in the last stage a window varies at least twice as much, relative \
+     to its mean, as with γ = 0.5.",
+    Rule::above(2.0),
+)
+.unit("ratio of variations");
+const UNFAIR: Spec = Spec::new(
+    "fig6.gamma95_unfair",
+    "Fig. 6",
+    "With γ = 0.95 large noise makes the connections unfair to each other: Jain's index of the mean windows of the last stage.",
+    Rule::below(0.95),
+)
+.unit("Jain's index");
+const QUEUE_UNSTABLE: Spec = Spec::new(
+    "fig6.gamma95_queue_unstable",
+    "Fig. 6(c)",
+    "With γ = 0.95 the queue becomes unstable in large noise: in the last stage it varies at least twice as much, in packets, as in \
+     the first.",
+    Rule::above(2.0),
+)
+.unit("ratio of deviations");
+const UTILISATION_95: Spec = Spec::new(
+    "fig6.gamma95_utilisation",
+    "Fig. 6",
+    "With γ = 0.95 large noise leaves part of the link unused in the last stage.",
+    Rule::below(0.99),
+)
+.unit("share of the capacity");
+const STABLE_50: Spec = Spec::new(
+    "fig7.gamma50_stable",
+    "Fig. 7",
+    "With γ = 0.5 the windows are steady whatever the noise: a window's standard deviation over its mean in the last stage.",
+    Rule::below(0.1),
+)
+.unit("deviation over mean");
+const UTILISATION_50: Spec = Spec::new(
+    "fig7.gamma50_utilisation",
+    "Fig. 7",
+    "With γ = 0.5 the link stays full in the last stage.",
+    Rule::above(0.99),
+)
+.unit("share of the capacity");
+const QUEUE_50: Spec = Spec::new(
+    "fig7.gamma50_queue",
+    "Fig. 7",
+    "With γ = 0.5 the queue is longer than with γ = 0.95, at least twice as long while the noise is least.",
+    Rule::above(2.0),
+)
+.unit("ratio of mean queues");
+const STABLE: Spec = Spec::new(
+    "fig8.stable",
+    "Fig. 8",
+    "With a γ that heeds noise the windows are steady whatever the noise: in the last stage a window varies at most half as much, \
+     relative to its mean, as with γ = 0.95.",
+    Rule::below(0.5),
+)
+.unit("ratio of variations");
+const UTILISATION: Spec = Spec::new(
+    "fig8.utilisation",
+    "Fig. 8, abstract",
+    "With a γ that heeds noise the link stays full, close to 100 % whatever the noise: the least of all stages.",
+    Rule::above(0.99),
+)
+.unit("share of the capacity");
+const GAMMA_FALLS: Spec = Spec::new(
+    "fig8.gamma_falls",
+    "Fig. 8(e)",
+    "γ follows the noise: its mean falls from each stage to the next.",
+    Rule::below(0.0).in_every_cell(),
+)
+.unit("difference of γ");
+const QUEUE_SMALL: Spec = Spec::new(
+    "fig8.queue_below_fig7",
+    "Fig. 8",
+    "While the noise is small, in the first two stages, the queue is shorter than with γ = 0.5.",
+    Rule::below(1.0),
+)
+.unit("ratio of mean queues");
+const QUEUE_LARGE: Spec = Spec::new(
+    "fig8.queue_below_fig7_large",
+    "Fig. 8",
+    "The queue is shorter than with γ = 0.5 whatever the noise, in the last stage, too.",
+    Rule::below(1.0),
+)
+.unit("ratio of mean queues");
 
 /// One of the three figures.
 struct Setting {
@@ -40,8 +146,9 @@ fn settings() -> [Setting; 3] {
 struct Stage {
     /// Standard deviation over mean of a window, averaged over both connections.
     variation: f64,
-    /// Jain's index of both windows, averaged over time.
+    /// Jain's index of both mean windows, which is judged, and that of each moment, averaged over time.
     jain: f64,
+    jain_of_moments: f64,
     queue: f64,
     /// Standard deviation of the queue, in packets.
     queue_deviation: f64,
@@ -55,20 +162,13 @@ fn outcome(run: &Run) -> Outcome {
     std::array::from_fn(|stage| {
         let begin = 100.0 * stage as f64;
         let stretch = (begin + SETTLE_S, begin + 100.0);
-        let window = |flow| mean_of(run, flow, stretch, |sample| Some(sample.window_segments));
-        let squares = |flow| mean_of(run, flow, stretch, |sample| Some(sample.window_segments.powi(2)));
-        let variation = |flow| deviation(window(flow), squares(flow)) / window(flow);
-        let pairs = samples(run, 0).iter().zip(samples(run, 1));
-        let (count, sum) = pairs
-            .filter(|(sample, _)| sample.at_s > stretch.0 && sample.at_s <= stretch.1)
-            .map(|(first, second)| jain(&[first.window_segments, second.window_segments]))
-            .fold((0u32, 0.0), |(count, sum), index| (count + 1, sum + index));
         let queue = mean_of_link(run, BOTTLENECK, stretch, |sample| sample.queue_packets);
         let queue_squares =
             mean_of_link(run, BOTTLENECK, stretch, |sample| sample.queue_packets.map(|queue| queue * queue));
         Stage {
-            variation: f64::midpoint(variation(0), variation(1)),
-            jain: sum / f64::from(count),
+            variation: f64::midpoint(variation(run, 0, stretch), variation(run, 1, stretch)),
+            jain: jain_of_means(run, 0..2, stretch),
+            jain_of_moments: jain_of_moments(run, 0..2, stretch),
             queue,
             queue_deviation: deviation(queue, queue_squares),
             utilisation: mean_of_link(run, BOTTLENECK, stretch, |sample| sample.utilisation),
@@ -94,20 +194,14 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         outcomes.push(lab.runs(&scenario, runs, outcome)?);
         found.figures.extend(lab.runs(&scenario, 1, |run| figure(run, name, title))?);
     }
-    if let [gamma95, gamma50, aware] = &outcomes[..] {
-        found.claims.extend(of_gamma95(gamma95, gamma50));
-        found.claims.extend(of_gamma50(gamma95, gamma50));
-        found.claims.extend(of_aware(gamma95, gamma50, aware));
+    found.claims.extend(claims(&outcomes, LAST));
+    for end in EARLIER_ENDS {
+        read(found, &format!("Fig. 6 to 8: the noise ends at {} %", NOISE[end]), claims(&outcomes, end));
     }
     if let Some(figure) = found.figures.last_mut() {
         figure.tables.push(table(&outcomes));
     }
     Ok(())
-}
-
-/// The mean over all runs of a number of the last stage.
-fn last(outcomes: &[Outcome], number: fn(&Stage) -> f64) -> Option<Estimate> {
-    at(outcomes, NOISE.len() - 1, number)
 }
 
 fn at(outcomes: &[Outcome], stage: usize, number: fn(&Stage) -> f64) -> Option<Estimate> {
@@ -118,122 +212,66 @@ fn over(first: Option<Estimate>, second: Option<Estimate>) -> Option<Estimate> {
     first.zip(second).and_then(|(first, second)| ratio(first, second))
 }
 
-fn of_gamma95(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
-    let draft = drafts("Fig. 6", gamma95.len() as u32);
-    let variation = |outcomes| last(outcomes, |stage| stage.variation);
-    [
-        draft(
-            "fig6.gamma95_unstable",
-            "With γ = 0.95 the windows become unstable in large noise. Rule: in the last 100 s a window varies at least \
-             twice as much, relative to its mean, as with γ = 0.5.",
-            None,
-            "ratio",
-        )
-        .decide(over(variation(gamma95), variation(gamma50)), |ours| ours.ci95[0] > 2.0, ""),
-        draft(
-            "fig6.gamma95_unfair",
-            "With γ = 0.95 large noise makes the connections unfair to each other. Rule: Jain's index of both windows, moment \
-             by moment, is below 0.99 in the last 100 s.",
-            None,
-            "Jain's index",
-        )
-        .decide(
-            last(gamma95, |stage| stage.jain),
-            |ours| ours.ci95[1] < 0.99,
-            "Neither connection stays ahead: what one is ahead dies out within some ten seconds.",
-        ),
-        draft(
-            "fig6.gamma95_utilisation",
-            "With γ = 0.95 large noise leaves part of the link unused. Rule: below 99 % used in the last 100 s.",
-            None,
-            "share",
-        )
-        .decide(last(gamma95, |stage| stage.utilisation), |ours| ours.ci95[1] < 0.99, ""),
+/// The claims of all three figures, where the noise ends with the stage `last`.
+fn claims(outcomes: &[Vec<Outcome>], last: usize) -> Vec<Claim> {
+    let [gamma95, gamma50, aware] = outcomes else { return Vec::new() };
+    let mut claims = of_gamma95(gamma95, gamma50, last);
+    claims.extend(of_gamma50(gamma95, gamma50, last));
+    claims.extend(of_aware([gamma95, gamma50, aware], last));
+    claims
+}
+
+fn of_gamma95(gamma95: &[Outcome], gamma50: &[Outcome], last: usize) -> Vec<Claim> {
+    let runs = gamma95.len() as u32;
+    let variation = |outcomes| at(outcomes, last, |stage| stage.variation);
+    let queue = |stage| at(gamma95, stage, |stage| stage.queue_deviation);
+    let moments = with_interval(at(gamma95, last, |stage| stage.jain_of_moments), 3);
+    vec![
+        UNSTABLE.decide(runs, over(variation(gamma95), variation(gamma50)), ""),
+        UNFAIR.decide(runs, at(gamma95, last, |stage| stage.jain), format!("Moment by moment the index is {moments}.")),
+        QUEUE_UNSTABLE.decide(runs, over(queue(last), queue(0)), ""),
+        UTILISATION_95.decide(runs, at(gamma95, last, |stage| stage.utilisation), ""),
     ]
 }
 
-fn of_gamma50(gamma95: &[Outcome], gamma50: &[Outcome]) -> [Claim; 3] {
-    let draft = drafts("Fig. 7", gamma50.len() as u32);
+fn of_gamma50(gamma95: &[Outcome], gamma50: &[Outcome], last: usize) -> Vec<Claim> {
+    let runs = gamma50.len() as u32;
     let queue = |outcomes| at(outcomes, 0, |stage| stage.queue);
     let note = format!(
-        "{} packets, and {} with γ = 0.95.",
+        "{} packets, and {} with γ = 0.95. Two connections that share a full link rest at (1 - γ) K τ packets in the queue, which \
+         follows from Eq. 9: 250 and 25.",
         with_interval(queue(gamma50), 0),
         with_interval(queue(gamma95), 0)
     );
-    [
-        draft(
-            "fig7.gamma50_stable",
-            "With γ = 0.5 the windows are steady whatever the noise. Rule: in the last 100 s a window's standard deviation is \
-             below 10 % of its mean.",
-            None,
-            "deviation over mean",
-        )
-        .decide(last(gamma50, |stage| stage.variation), |ours| ours.ci95[1] < 0.1, ""),
-        draft(
-            "fig7.gamma50_utilisation",
-            "With γ = 0.5 the link stays full. Rule: above 99 % used in the last 100 s.",
-            None,
-            "share",
-        )
-        .decide(last(gamma50, |stage| stage.utilisation), |ours| ours.ci95[0] > 0.99, ""),
-        draft(
-            "fig7.gamma50_queue",
-            "With γ = 0.5 the queue is longer than with γ = 0.95. Rule: at least twice as long while the noise is least.",
-            None,
-            "ratio",
-        )
-        .decide(
-            over(queue(gamma50), queue(gamma95)),
-            |ours| ours.ci95[0] > 2.0,
-            format!("{note} Two connections that share a full link rest at (1 - γ) K τ packets in the queue, which follows from Eq. 9: 250 and 25."),
-        ),
+    vec![
+        STABLE_50.decide(runs, at(gamma50, last, |stage| stage.variation), ""),
+        UTILISATION_50.decide(runs, at(gamma50, last, |stage| stage.utilisation), ""),
+        QUEUE_50.decide(runs, over(queue(gamma50), queue(gamma95)), note),
     ]
 }
 
-fn of_aware(gamma95: &[Outcome], gamma50: &[Outcome], aware: &[Outcome]) -> [Claim; 4] {
-    let draft = drafts("Fig. 8", aware.len() as u32);
-    let variation = |outcomes| last(outcomes, |stage| stage.variation);
-    let least = aware.iter().map(|stages| stages.iter().map(|stage| stage.utilisation).fold(1.0, f64::min));
+fn of_aware([gamma95, gamma50, aware]: [&[Outcome]; 3], last: usize) -> Vec<Claim> {
+    let runs = aware.len() as u32;
+    let variation = |outcomes| at(outcomes, last, |stage| stage.variation);
+    let least = aware.iter().map(|stages| stages[..=last].iter().map(|stage| stage.utilisation).fold(1.0, f64::min));
     let queue = |outcomes: &[Outcome]| {
         let mean = |stages: &Outcome| stages[..SMALL].iter().map(|stage| stage.queue).sum::<f64>() / SMALL as f64;
         mean_95(&outcomes.iter().map(mean).collect::<Vec<_>>())
     };
-    let queue_last = |outcomes| last(outcomes, |stage| stage.queue);
-    [
-        draft(
-            "fig8.stable",
-            "With a γ that heeds noise the windows are steady whatever the noise. Rule: in the last 100 s a window varies at \
-             most half as much, relative to its mean, as with γ = 0.95.",
-            None,
-            "ratio",
-        )
-        .decide(over(variation(aware), variation(gamma95)), |ours| ours.ci95[1] < 0.5, ""),
-        drafts("Fig. 8, abstract", aware.len() as u32)(
-            "fig8.utilisation",
-            "With a γ that heeds noise the link stays full, close to 100 % whatever the noise. Rule: above 99 % used in each \
-             stage; ours is the least of the five.",
-            None,
-            "share",
-        )
-        .decide(mean_95(&least.collect::<Vec<_>>()), |ours| ours.ci95[0] > 0.99, ""),
-        draft(
-            "fig8.queue_below_fig7",
-            "While the noise is small the queue is shorter than with γ = 0.5. Rule: in the first 200 s, 2.5 and 5 % of noise.",
-            None,
-            "ratio",
-        )
-        .decide(over(queue(aware), queue(gamma50)), |ours| ours.ci95[1] < 1.0, ""),
-        draft(
-            "fig8.queue_below_fig7_large",
-            "The queue is shorter than with γ = 0.5 whatever the noise. Rule: in the last 100 s, too.",
-            None,
-            "ratio",
-        )
-        .decide(
+    let queue_last = |outcomes| at(outcomes, last, |stage| stage.queue);
+    let gamma = |stage| at(aware, stage, |stage| stage.gamma);
+    let falls = (0..last).filter_map(|stage| Some(difference(gamma(stage + 1)?, gamma(stage)?)));
+    vec![
+        STABLE.decide(runs, over(variation(aware), variation(gamma95)), ""),
+        UTILISATION.decide(runs, mean_95(&least.collect::<Vec<_>>()), ""),
+        GAMMA_FALLS.decide_cells(runs, &falls.collect::<Vec<_>>(), "The step that falls least is shown."),
+        QUEUE_SMALL.decide(runs, over(queue(aware), queue(gamma50)), ""),
+        QUEUE_LARGE.decide(
+            runs,
             over(queue_last(aware), queue_last(gamma50)),
-            |ours| ours.ci95[1] < 1.0,
             "By Eq. 15 γ falls below 0.5 where C_v is above 0.225, a normal noise of 28 %; the queue of (1 - γ) K τ packets is \
-             then longer than with γ = 0.5. Our noise ends at 40 %; the thesis does not print its sizes and may end below.",
+             then longer than with γ = 0.5. The thesis does not print the sizes of its noise, and says that the queue is shorter \
+             especially when the noise is small.",
         ),
     ]
 }
@@ -277,9 +315,10 @@ fn figure(run: &Run, name: &str, title: &str) -> Figure {
 
 fn table(settings: &[Vec<Outcome>]) -> Table {
     type Column = (&'static str, fn(&Stage) -> f64, usize);
-    let columns: [Column; 6] = [
+    let columns: [Column; 7] = [
         ("window's deviation over mean", |stage| stage.variation, 3),
-        ("Jain's index of the windows", |stage| stage.jain, 3),
+        ("Jain's index of the mean windows", |stage| stage.jain, 3),
+        ("moment by moment", |stage| stage.jain_of_moments, 3),
         ("queue (packets)", |stage| stage.queue, 0),
         ("queue's deviation (packets)", |stage| stage.queue_deviation, 0),
         ("utilisation (%)", |stage| stage.utilisation * 100.0, 2),

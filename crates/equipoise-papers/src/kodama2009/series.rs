@@ -1,6 +1,7 @@
 //! What the thesis reads off a run: means over a stretch of time, and what was dropped.
 
 use equipoise_lab::result::{LinkSample, Run, TcpResult, TcpSample};
+use equipoise_lab::statistics::jain;
 
 /// A stretch of a run, in seconds: behind the first moment and up to the second.
 pub(super) type Stretch = (f64, f64);
@@ -23,6 +24,36 @@ pub(super) fn mean_of(run: &Run, flow: usize, stretch: Stretch, of: impl Fn(&Tcp
 /// Mean rate of new data at the receiver, in Mbit/s.
 pub(super) fn goodput_mbps(run: &Run, flow: usize, stretch: Stretch) -> f64 {
     mean_of(run, flow, stretch, |sample| sample.goodput_bps) / 1e6
+}
+
+/// Mean window of a connection, in segments.
+pub(super) fn mean_window(run: &Run, flow: usize, stretch: Stretch) -> f64 {
+    mean_of(run, flow, stretch, |sample| Some(sample.window_segments))
+}
+
+/// Jain's index of the connections' mean windows: of the shares that they had over the stretch. It is the one that is judged: what
+/// the thesis calls unfair is a connection with a low throughput (Kodama 2009, Sec. 3.1).
+pub(super) fn jain_of_means(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
+    jain(&flows.map(|flow| mean_window(run, flow, stretch)).collect::<Vec<_>>())
+}
+
+/// Jain's index of the windows moment by moment, averaged over the stretch; shown beside [`jain_of_means`].
+pub(super) fn jain_of_moments(run: &Run, flows: impl Iterator<Item = usize>, stretch: Stretch) -> f64 {
+    let windows: Vec<Vec<f64>> = flows.map(|flow| windows_within(run, flow, stretch)).collect();
+    let moments = windows.iter().map(Vec::len).min().unwrap_or(0);
+    mean((0..moments).map(|moment| jain(&windows.iter().map(|of| of[moment]).collect::<Vec<_>>())))
+}
+
+/// Standard deviation of a connection's window over its mean.
+pub(super) fn variation(run: &Run, flow: usize, stretch: Stretch) -> f64 {
+    let windows = windows_within(run, flow, stretch);
+    let center = mean(windows.iter().copied());
+    mean(windows.iter().map(|window| (window - center).powi(2))).sqrt() / center
+}
+
+fn windows_within(run: &Run, flow: usize, stretch: Stretch) -> Vec<f64> {
+    let of = samples(run, flow).iter().filter(|sample| within(sample.at_s, stretch));
+    of.map(|sample| sample.window_segments).collect()
 }
 
 /// Mean of a quantity of the samples of the link called `name`; not a number without any.

@@ -400,6 +400,9 @@ impl Sender {
         self.board.mark_all_lost();
         self.report(now, None, under_way);
         self.departures.on_timeout();
+        if let Some(known) = &self.config.bandwidth {
+            known.discard();
+        }
         let end = self.board.next();
         (self.phase, self.recover) = (Phase::Loss { end }, Some(end));
         (self.duplicates, self.pressing) = (0, true);

@@ -66,6 +66,8 @@ pub(super) struct FlowState {
     pub(super) wakes: [Option<Time>; 2],
     /// Its load oracle's number, if it has one.
     pub(super) oracle: Option<usize>,
+    /// Its bandwidth oracle's number, if it has one.
+    pub(super) bandwidth: Option<usize>,
 }
 
 impl World {
@@ -101,7 +103,7 @@ impl World {
                 self.events.set(event, Some(*at));
             }
         }
-        self.flows.push(Some(FlowState { near, far, routes, timers, wakes: [None; 2], oracle: None }));
+        self.flows.push(Some(FlowState { near, far, routes, timers, wakes: [None; 2], oracle: None, bandwidth: None }));
         self.arrange()?;
         Ok(FlowId(flow))
     }
@@ -164,7 +166,11 @@ impl World {
             Side::Far => turn(state.far.as_mut(), now, input, take),
         };
         let oracle = state.oracle.filter(|_| side == Side::Near);
+        let bandwidth = state.bandwidth.filter(|_| side == Side::Near);
         self.set_timer(flow, side, wake);
+        if let Some(bandwidth) = bandwidth {
+            self.restart_measuring(bandwidth, observer);
+        }
         if let Some(oracle) = oracle {
             if requested {
                 self.write_load(oracle, observer);

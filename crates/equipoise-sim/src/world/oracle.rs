@@ -15,7 +15,8 @@ use crate::tcp::KnownBandwidth;
 /// packets left of it there.
 #[derive(Debug)]
 pub struct BandwidthOracle {
-    /// When measuring begins; the first result comes an interval later.
+    /// When measuring begins; the first result comes an interval later. It begins again with each timeout of the near end, which
+    /// discards what was measured (Kodama 2009, Sec. 2.2.2).
     pub start: Time,
     /// Time between two measurements, which is also what each looks back on; above zero.
     pub interval: Span,
@@ -81,6 +82,9 @@ impl World {
         let route = self.forward_route(flow)?;
         let oracle = self.oracles.len();
         let (event, next) = (self.add_event(EventKind::Measurement { oracle }), config.start);
+        if let Some(Some(state)) = self.flows.get_mut(flow.0) {
+            state.bandwidth = Some(oracle);
+        }
         self.network.count_own(route);
         self.events.set(event, Some(next));
         let offered = vec![(Size::ZERO, Size::ZERO); self.network.offered(route).count()];
@@ -127,6 +131,18 @@ impl World {
         if let Some(load) = largest {
             cell.set(load);
         }
+    }
+
+    /// Measuring begins again if the near end has discarded what was measured.
+    pub(super) fn restart_measuring(&mut self, oracle: usize, observer: &mut impl Observer) {
+        let Some(Oracle::Bandwidth(bandwidth)) = self.oracles.get_mut(oracle) else { return };
+        if !bandwidth.config.told.take_discarded() {
+            return;
+        }
+        // The links may be computed some way ahead of the sessions: their counters can be read where that ends, not before.
+        (bandwidth.since, bandwidth.next) = (None, self.network.known().max(self.now));
+        self.events.set(bandwidth.event, Some(bandwidth.next));
+        self.set_horizon(observer);
     }
 
     /// Tells a flow's near end the bandwidth of its path.

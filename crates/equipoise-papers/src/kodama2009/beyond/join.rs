@@ -1,6 +1,6 @@
 use super::super::fig3::joins;
 use super::super::series::{dropped, goodput_mbps, mean_of_link, tcp};
-use super::super::{Found, Lab, Options, drafts, with_interval};
+use super::super::{Found, Lab, Options, Rule, Spec, with_interval};
 use super::laws::{BOTTLENECK, LAWS, OURS};
 use crate::{Figure, Table};
 use equipoise_lab::result::{LinkSample, Run};
@@ -11,8 +11,20 @@ use equipoise_lab::statistics::{Estimate, jain, mean_95};
 const RUNS: u32 = 10;
 /// Both connections, the second for 50 s already.
 const BOTH: (f64, f64) = (100.0, 200.0);
-/// Names of the claims, in the order of the laws.
-const CLAIMS: [&str; 4] = ["beyond.join_symbiosis", "beyond.join_reno", "beyond.join_cubic", "beyond.join_vegas"];
+/// One of each law, in their order.
+pub(in super::super) const CLAIMS: &[Spec] = &[
+    fair(
+        "beyond.join_symbiosis",
+        "Two connections of Symbiosis share fairly in the scenario of Fig. 3, from 100 s on.",
+    ),
+    fair("beyond.join_reno", "Two connections of Reno share fairly in the scenario of Fig. 3, from 100 s on."),
+    fair("beyond.join_cubic", "Two connections of CUBIC share fairly in the scenario of Fig. 3, from 100 s on."),
+    fair("beyond.join_vegas", "Two connections of Vegas share fairly in the scenario of Fig. 3, from 100 s on."),
+];
+
+const fn fair(id: &'static str, statement: &'static str) -> Spec {
+    Spec::new(id, OURS, statement, Rule::above(0.95)).unit("Jain's index of goodputs").ours()
+}
 
 /// What counts of a run.
 struct Outcome {
@@ -48,7 +60,7 @@ pub(super) fn planned(options: &Options) -> u32 {
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let mut rows = Vec::new();
-    for (law, id) in LAWS.into_iter().zip(CLAIMS) {
+    for (law, claim) in LAWS.into_iter().zip(CLAIMS) {
         let name = law.name;
         let outcomes = joins(lab, runs, law.of_flow("*").as_slice(), Outcome::of)?;
         let mean = |number: fn(&Outcome) -> f64| -> Option<Estimate> {
@@ -60,11 +72,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
             with_interval(mean(|outcome| outcome.queue), 0),
             with_interval(mean(|outcome| outcome.dropped), 0),
         );
-        let statement =
-            format!("How fair two connections of {name} are to each other in the scenario of Fig. 3, from 100 s on.");
-        found
-            .claims
-            .push(drafts(OURS, runs)(id, &statement, None, "Jain's index").beyond(mean(|outcome| outcome.jain), note));
+        found.claims.push(claim.decide(runs, mean(|outcome| outcome.jain), note));
         rows.push(vec![
             name.to_owned(),
             with_interval(mean(|outcome| outcome.goodput_mbps), 1),

@@ -6,8 +6,10 @@ mod noise;
 mod rivals;
 mod step;
 
-use super::{Found, Lab, Options};
+use super::{Found, Lab, Options, Spec};
 use equipoise_lab::sim::SimError;
+
+pub(super) const CLAIMS: [&[Spec]; 4] = [join::CLAIMS, step::CLAIMS, noise::CLAIMS, rivals::CLAIMS];
 
 pub(super) fn planned(options: &Options) -> u32 {
     step::planned(options) + join::planned(options) + noise::planned(options) + rivals::planned(options)

@@ -1,6 +1,6 @@
 use super::super::scenarios::BEYOND_NOISE;
 use super::super::series::{goodput_mbps, mean_of_link};
-use super::super::{Found, Lab, Options, drafts, parse_with, ratio, with_interval};
+use super::super::{Found, Lab, Options, Rule, Spec, parse_with, ratio, with_interval};
 use super::laws::{BOTTLENECK, OURS};
 use crate::{Figure, Table};
 use equipoise_lab::result::Run;
@@ -12,6 +12,16 @@ const RUNS: u32 = 20;
 const SETTLED: (f64, f64) = (100.0, 300.0);
 /// Rate of the bursts, in Mbit/s; half of it on average.
 const BURSTS: [u32; 4] = [5, 10, 20, 40];
+
+pub(in super::super) const CLAIMS: &[Spec] = &[NOISE_AWARE];
+const NOISE_AWARE: Spec = Spec::new(
+    "beyond.noise_aware_vegas",
+    OURS,
+    "Noise awareness raises the goodput of two Vegas connections in bursts of 40 Mbit/s, on 50 Mbit/s: with over without.",
+    Rule::above(1.0),
+)
+.unit("ratio")
+.ours();
 
 /// What counts of a run.
 struct Outcome {
@@ -74,10 +84,8 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         with_interval(queue_on, 0),
         with_interval(queue_off, 0),
     );
-    let statement = "What noise awareness does to the goodput of two Vegas connections in bursts of 40 Mbit/s, on 50 Mbit/s: with \
-                     over without.";
     let ours = on.zip(off).and_then(|(on, off)| ratio(on, off));
-    found.claims.push(drafts(OURS, runs)("beyond.noise_aware_vegas", statement, None, "ratio").beyond(ours, note));
+    found.claims.push(NOISE_AWARE.decide(runs, ours, note));
     found.figures.push(figure(rows));
     Ok(())
 }

@@ -1,6 +1,6 @@
 use super::super::scenarios::BEYOND_RIVALS;
 use super::super::series::goodput_mbps;
-use super::super::{Found, Lab, Options, drafts, parse_with, with_interval};
+use super::super::{Found, Lab, Options, Rule, Spec, parse_with, with_interval};
 use super::laws::OURS;
 use crate::{Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::Run;
@@ -11,9 +11,27 @@ use equipoise_lab::statistics::{Estimate, mean_95};
 /// Runs differ in the moment at which the rival joins.
 const RUNS: u32 = 10;
 const SETTLED: (f64, f64) = (50.0, 200.0);
-/// Rival and the name of its claim.
-const RIVALS: [(&str, &str, &str); 2] =
-    [("reno", "Reno", "beyond.share_against_reno"), ("cubic", "CUBIC", "beyond.share_against_cubic")];
+/// The laws beside which Symbiosis is set, and their names.
+const RIVALS: [(&str, &str); 2] = [("reno", "Reno"), ("cubic", "CUBIC")];
+/// One of each rival, in their order.
+pub(in super::super) const CLAIMS: &[Spec] = &[
+    share_of(
+        "beyond.share_against_reno",
+        "Symbiosis with γ = 0.95 keeps about half of 100 Mbit/s beside one connection of Reno: 120 ms, a buffer of one bandwidth-delay \
+         product.",
+    ),
+    share_of(
+        "beyond.share_against_cubic",
+        "Symbiosis with γ = 0.95 keeps about half of 100 Mbit/s beside one connection of CUBIC: 120 ms, a buffer of one bandwidth-delay \
+         product.",
+    ),
+];
+
+/// Equal shares are 50 %.
+const fn share_of(id: &'static str, statement: &'static str) -> Spec {
+    Spec::new(id, OURS, statement, Rule::within(40.0, 60.0)).unit("%").ours()
+}
+
 const ROUND_TRIPS_MS: [u32; 2] = [40, 120];
 /// Buffer, as a part of the bandwidth-delay product.
 const BUFFERS: [f64; 3] = [0.25, 1.0, 4.0];
@@ -64,7 +82,7 @@ pub(super) fn planned(options: &Options) -> u32 {
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut charts) = (Vec::new(), Vec::new());
-    for (rival, name, id) in RIVALS {
+    for ((rival, name), claim) in RIVALS.into_iter().zip(CLAIMS) {
         let (mut layers, mut middle) = (Vec::new(), [None; 2]);
         for round_trip_ms in ROUND_TRIPS_MS {
             let mut points = [Vec::new(), Vec::new()];
@@ -84,12 +102,8 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
                 layers.push(PlotLayer { name: format!("{round_trip_ms} ms, {heeds}"), data: PlotData::Line(points) });
             }
         }
-        let statement = format!(
-            "What Symbiosis with γ = 0.95 keeps of 100 Mbit/s beside one connection of {name}: 120 ms, a buffer of one \
-             bandwidth-delay product."
-        );
         let note = format!("With a γ that heeds noise {} %. An equal share is 50 %.", with_interval(middle[1], 1));
-        found.claims.push(drafts(OURS, runs)(id, &statement, None, "%").beyond(middle[0], note));
+        found.claims.push(claim.decide(runs, middle[0], note));
         charts.push(chart(name, layers));
     }
     found.figures.push(figure(charts, rows));

@@ -1,6 +1,6 @@
 use super::super::scenarios::BEYOND_STEP;
 use super::super::series::{goodput_mbps, mean_of_link, samples, tcp};
-use super::super::{Found, Lab, Options, drafts, parse_with, ratio, scaled, with_interval};
+use super::super::{Found, Lab, Options, Rule, Spec, parse_with, ratio, scaled, with_interval};
 use super::laws::{BOTTLENECK, LAWS, Law, OURS};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::result::{LinkSample, Run};
@@ -13,9 +13,29 @@ const RUNS: u32 = 100;
 const WHOLE: (f64, f64) = (0.0, 60.0);
 /// The thesis' strength of the oscillation (Sec. 4.3), beside none.
 const STRENGTHS: [&str; 2] = ["0", "0.3"];
-/// Names of the claims, in the order of the laws.
-const CLAIMS: [&str; 4] =
-    ["beyond.oscillation_symbiosis", "beyond.oscillation_reno", "beyond.oscillation_cubic", "beyond.oscillation_vegas"];
+/// One of each law, in their order.
+pub(in super::super) const CLAIMS: &[Spec] = &[
+    gains(
+        "beyond.oscillation_symbiosis",
+        "Oscillation of m = 0.3 raises the goodput of Symbiosis through the load step of Fig. 10: with over without.",
+    ),
+    gains(
+        "beyond.oscillation_reno",
+        "Oscillation of m = 0.3 raises the goodput of Reno through the load step of Fig. 10: with over without.",
+    ),
+    gains(
+        "beyond.oscillation_cubic",
+        "Oscillation of m = 0.3 raises the goodput of CUBIC through the load step of Fig. 10: with over without.",
+    ),
+    gains(
+        "beyond.oscillation_vegas",
+        "Oscillation of m = 0.3 raises the goodput of Vegas through the load step of Fig. 10: with over without.",
+    ),
+];
+
+const fn gains(id: &'static str, statement: &'static str) -> Spec {
+    Spec::new(id, OURS, statement, Rule::above(1.0)).unit("ratio").ours()
+}
 
 /// What counts of a run.
 struct Outcome {
@@ -48,7 +68,7 @@ pub(super) fn planned(options: &Options) -> u32 {
 pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 2);
     let (mut rows, mut charts) = (Vec::new(), Vec::new());
-    for (law, id) in LAWS.iter().zip(CLAIMS) {
+    for (law, spec) in LAWS.iter().zip(CLAIMS) {
         let (mut goodputs, mut timeouts, mut layers) = (Vec::new(), Vec::new(), Vec::new());
         for strength in STRENGTHS {
             let mut overrides: Vec<_> = law.of_flow("tcp").into_iter().collect();
@@ -61,7 +81,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
             layers.extend(lab.runs(&scenario, 1, |run| line(run, strength))?);
         }
         if let ([without, with], [few, many]) = (&goodputs[..], &timeouts[..]) {
-            found.claims.push(claim(id, law, runs, [*without, *with], [*few, *many]));
+            found.claims.push(claim(spec, runs, [*without, *with], [*few, *many]));
         }
         charts.push(Plot {
             title: format!("Congestion window of {}", law.name),
@@ -86,13 +106,7 @@ fn with_a_timeout(outcomes: &[Outcome]) -> Option<Estimate> {
     share_95(hit, outcomes.len()).map(|share| scaled(share, 100.0))
 }
 
-fn claim(
-    id: &'static str,
-    law: &Law,
-    runs: u32,
-    [without, with]: [Option<Estimate>; 2],
-    [few, many]: [Option<Estimate>; 2],
-) -> Claim {
+fn claim(spec: &Spec, runs: u32, [without, with]: [Option<Estimate>; 2], [few, many]: [Option<Estimate>; 2]) -> Claim {
     let note = format!(
         "{} Mbit/s with, {} without; a timeout in {} % of the runs with, {} % without.",
         with_interval(with, 2),
@@ -100,12 +114,7 @@ fn claim(
         with_interval(many, 0),
         with_interval(few, 0),
     );
-    let statement = format!(
-        "What oscillation of m = 0.3 does to the goodput of {} through the load step of Fig. 10: with over without.",
-        law.name
-    );
-    drafts(OURS, runs)(id, &statement, None, "ratio")
-        .beyond(with.zip(without).and_then(|(with, without)| ratio(with, without)), note)
+    spec.decide(runs, with.zip(without).and_then(|(with, without)| ratio(with, without)), note)
 }
 
 fn row(law: &Law, strength: &str, outcomes: &[Outcome]) -> Vec<String> {

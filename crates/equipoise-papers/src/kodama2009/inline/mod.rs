@@ -1,16 +1,43 @@
-mod fig3;
 mod setting;
 mod step;
 mod transfer;
 
-use super::{Found, Lab, Options, drafts};
+use super::{Found, Lab, Options, Rule, Spec};
 use crate::{Figure, Table};
 use equipoise_lab::result::Run;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 use setting::{ACKS, Outcome, Own, RUNS, SECTION, Setting, runs};
-use step::{is_stepped, steps};
-use transfer::{extra_packets, transfers};
+use step::{STEP, is_stepped, steps};
+use transfer::{EXTRA, extra_packets, transfers};
+
+pub(super) const CLAIMS: &[Spec] = &[BIAS, INTERVAL, MEAN_RATE, STEP, EXTRA];
+const BIAS: Spec = Spec::new(
+    "inline.bias",
+    SECTION,
+    "The results are right on the mean: the bias of A, averaged over the settings without its sign.",
+    Rule::below(3.0),
+)
+.unit("% of the capacity")
+.ours();
+const INTERVAL: Spec = Spec::new(
+    "inline.interval",
+    SECTION,
+    "A result comes every three to four round trips, on the mean over the settings of 100 and 1000 Mbit/s in which the connection \
+     takes what is available.",
+    Rule::below(4.5),
+)
+.paper(3.5)
+.unit("round trips");
+const MEAN_RATE: Spec = Spec::new(
+    "inline.mean_rate",
+    SECTION,
+    "Measuring has little effect on congestion control: a window-limited connection loses less than 2 % of its goodput on the mean \
+     over the settings.",
+    Rule::below(2.0),
+)
+.paper(0.0)
+.unit("% of the goodput lost");
 
 /// What the runs of a setting found on the mean.
 struct Row {
@@ -27,7 +54,7 @@ pub(super) fn planned(options: &Options) -> u32 {
     let limited = Setting::all().filter(|setting| setting.own != Own::Symbiosis).count() as u32;
     let steps = Setting::all().filter(is_stepped).count() as u32;
     let runs = options.runs(RUNS, 1);
-    runs * (Setting::all().count() as u32 + limited + steps) + transfers().count() as u32 + fig3::planned(options)
+    runs * (Setting::all().count() as u32 + limited + steps) + transfers().count() as u32
 }
 
 /// The measurement alone, and Fig. 3 with it.
@@ -37,7 +64,6 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     costs(lab, &rows, found);
     found.claims.push(steps(lab)?);
     found.claims.push(extra_packets(lab)?);
-    found.claims.push(fig3::run(lab)?);
     found.figures.push(Figure {
         name: SECTION.to_owned(),
         title: "Inline measurement".to_owned(),
@@ -78,13 +104,6 @@ fn mean_of_rows(values: impl Iterator<Item = f64>) -> Option<Estimate> {
 }
 
 fn errors(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
-    let bias = drafts(SECTION, runs(lab))(
-        "inline.bias",
-        "The results are right on the mean. Rule: the bias of A, averaged over the settings without its sign, is below 3 % of \
-         the capacity.",
-        None,
-        "% of the capacity",
-    );
     let worst = |of: fn(&Row) -> f64| rows.iter().map(of).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let note = format!(
         "The largest of one setting is {:.1} %; of K, {:.1} %.",
@@ -92,35 +111,21 @@ fn errors(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
         worst(|row| row.capacity_bias.abs())
     );
     let ours = mean_of_rows(rows.iter().map(|row| row.available_bias.abs()));
-    found.claims.push(bias.decide(ours, |ours| ours.ci95[1] < 3.0, note));
-    let interval = drafts(SECTION, runs(lab))(
-        "inline.interval",
-        "A result comes every three to four round trips. Rule: below 4.5 on the mean over the settings of 100 and 1000 Mbit/s \
-         in which the connection takes what is available.",
-        Some(3.5),
-        "round trips",
-    );
+    found.claims.push(BIAS.decide(runs(lab), ours, note));
     let large = |row: &&Row| row.setting.path.capacity >= 100 && row.setting.own != Own::Limited(50);
     let ours = mean_of_rows(rows.iter().filter(large).map(|row| row.round_trips));
-    found.claims.push(interval.decide(
+    found.claims.push(INTERVAL.decide(
+        runs(lab),
         ours,
-        |ours| ours.ci95[1] < 4.5,
         "Smaller windows wait longer: a stream is a larger part of them, and no more than a hundredth is held on the mean.",
     ));
 }
 
 fn costs(lab: &Lab<'_>, rows: &[Row], found: &mut Found) {
-    let cost = drafts(SECTION, runs(lab))(
-        "inline.mean_rate",
-        "Measuring does not change the connection's mean rate. Rule: a window-limited connection loses less than 2 % on the \
-         mean over the settings.",
-        Some(0.0),
-        "% of the goodput lost",
-    );
     let worst = rows.iter().filter_map(|row| row.cost).fold(0.0, f64::max);
-    found.claims.push(cost.decide(
+    found.claims.push(MEAN_RATE.decide(
+        runs(lab),
         mean_of_rows(rows.iter().filter_map(|row| row.cost)),
-        |ours| ours.ci95[1] < 2.0,
         format!("It costs the wait of the segments that are held, and is most in small windows: {worst:.1} %."),
     ));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::series::samples;
-use super::super::{Lab, drafts};
+use super::super::{Lab, Rule, Spec};
 use super::setting::{OWN, Own, SECTION, Setting, runs};
 use crate::Claim;
 use equipoise_lab::result::TcpSample;
@@ -13,6 +13,15 @@ use equipoise_lab::statistics::mean_95;
 
 /// A step is found when the result is so near to the new truth, in per cent of the capacity (ours).
 const NEAR: f64 = 15.0;
+
+pub(super) const STEP: Spec = Spec::new(
+    "inline.step_rtts",
+    SECTION,
+    "A step of the others from 70 to 30 % is found in a few measurements: within 15 % of the capacity after less than six of four round \
+     trips each, on the mean.",
+    Rule::below(24.0),
+)
+.unit("round trips");
 
 /// Where a step of the others is looked for: in a window that is within the smaller of both available bandwidths.
 pub(super) fn is_stepped(setting: &Setting) -> bool {
@@ -31,18 +40,15 @@ pub(super) fn steps(lab: &Lab<'_>) -> Result<Claim, SimError> {
             let near = |sample: &&TcpSample| {
                 sample.at_s > middle && setting.result(sample).is_some_and(|result| (result.1 - 70.0).abs() < NEAR)
             };
-            let at = samples(run, OWN).iter().find(near)?.at_s;
-            Some((at - middle) * 1e3 / setting.path.round_trip_ms as f64)
+            let found = samples(run, OWN).iter().find(near);
+            // A run that does not find it counts with all the time that it had.
+            let at = found.map_or(run.lasted_s, |sample| sample.at_s);
+            (found.is_none(), (at - middle) * 1e3 / setting.path.round_trip_ms as f64)
         })?;
-        missed += found.iter().filter(|time| time.is_none()).count();
-        times.extend(found.into_iter().flatten());
+        missed += found.iter().filter(|(missed, _)| *missed).count();
+        times.extend(found.into_iter().map(|(_, time)| time));
     }
-    let statement = "A step of the others from 70 to 30 % is found in a few measurements. Rule: within 15 % of the capacity \
-                     after less than 24 round trips on the mean, six measurements of four each, and in every run.";
     let most = times.iter().copied().fold(0.0, f64::max);
-    Ok(drafts(SECTION, runs(lab))("inline.step_rtts", statement, None, "round trips").decide(
-        mean_95(&times),
-        |ours| ours.ci95[1] < 24.0 && missed == 0,
-        format!("The longest took {most:.0} round trips; {missed} runs did not find it."),
-    ))
+    let note = format!("The longest took {most:.0} round trips; {missed} runs did not find it.");
+    Ok(STEP.decide(runs(lab), mean_95(&times), note))
 }
