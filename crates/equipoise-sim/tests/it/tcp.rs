@@ -1,6 +1,6 @@
 //! TCP over links: packets conserved, links filled, shares even, nothing left to chance.
 
-use equipoise::control::window::Reno;
+use equipoise::control::window::{Reno, Symbiosis, SymbiosisConfig};
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 use equipoise_path::source::Traffic;
@@ -228,6 +228,43 @@ fn a_short_transfer_takes_the_round_trips_of_slow_start() {
     // The handshake and four bursts, and some time on the links.
     assert!((0.5..0.502).contains(&took), "{took} s");
     assert_eq!(far.delivered(), Size::from_bytes(100 * PAYLOAD));
+}
+
+/// Were the oracle's clock not to heed timeouts, what it had measured before one could end slow start at once.
+#[test]
+fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
+    let mut world = World::new();
+    // Half a second without a link: the timer runs out once.
+    let rates =
+        Schedule::new(mbps(10.0), vec![(Span::from_secs(3), Rate::ZERO), (Span::from_millis(3500), mbps(10.0))]);
+    let (there, back) =
+        (world.add_link(link(rates, 1000)).expect("valid"), world.add_link(link(constant(10.0), 1000)).expect("valid"));
+    let told = KnownBandwidth::default();
+    let config =
+        SenderConfig { bandwidth: Some(told.clone()), min_rto: Span::from_millis(200), ..bulk(LossRecovery::Sack) };
+    let law =
+        SymbiosisConfig { gamma: 0.95, epsilon_per_s: 1.95, noise_weight: 0.0, initial_window: 10.0, packet: SEGMENT };
+    let near = Sender::new(config, Law::Window(Box::new(Symbiosis::new(law)))).expect("a valid configuration");
+    let far = Receiver::new(ReceiverConfig::new()).expect("a valid configuration");
+    let flow = world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
+    let noise = WhiteNoise::new(Schedule::constant(0.0), 1);
+    let interval = Span::from_millis(420);
+    let oracle = BandwidthOracle { start: Time::ZERO, interval, noise, told };
+    world.share_bandwidth(flow, oracle).expect("a flow of this world");
+    let (mut out, mut back_at) = (None, None);
+    for step in 300..500 {
+        let now = f64::from(step) / 100.0;
+        world.run(at(now), &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
+        let stats = ends(&world, flow).0.stats();
+        if stats.timeouts > 0 {
+            assert_eq!(stats.timeouts, 1, "the test wants one");
+            out = out.or(Some(now));
+            back_at = back_at.or(stats.law.bandwidth.map(|_| now));
+        }
+    }
+    let took = back_at.expect("a result") - out.expect("a timeout");
+    // The links may be computed up to 50 ms ahead, and both times lie on steps of 10 ms.
+    assert!((0.41..0.49).contains(&took), "{took} s");
 }
 
 #[test]
