@@ -272,9 +272,9 @@ fn of_fig17(without: &[Outcome], with: &[Outcome], runs: u32) -> Vec<Claim> {
 /// How unequal oscillation makes windows.
 const WANDER: &str = "n equal connections that fill the link rest at a queue of (n - 1) (1 - γ) K τ packets, as A_i is what the others' rates \
      leave (Eq. 8 with rates of w / (τ + queueing delay)). There a difference of two windows dies out at a rate of ε (1 - γ), 1 / 10 s \
-     with ε = 1.95 / s, whatever n is; noise of strength m keeps windows apart by m / √(2 ε (1 - γ)) = 0.68 of their mean. Of a \
-     moment's windows Jain's index is then about 1 / (1 + 0.68²) = 0.68, and the means over 100 s are fairer the more often the noise \
-     changes its mind in them.";
+     with ε = 1.95 / s, whatever n is; noise of strength m keeps windows apart by m / √(2 ε (1 - γ)) = 0.68 of their mean. Where \
+     A is known, Jain's index of a moment's windows is then about 1 / (1 + 0.68²) = 0.68; the means over 100 s are fairer, the more so \
+     the sooner differences die out.";
 
 fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
     let plot = |title: String, y, limits, of: fn(&Outcome) -> &Lines, outcomes: &[Outcome]| Plot {
