@@ -340,3 +340,16 @@ fn figure(without: &[Outcome], with: &[Outcome]) -> Figure {
         }],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The third joins at 400 s, the tenth at 1800 s; the first leaves at 2000 s, and from 2200 s on eight are left.
+    #[test]
+    fn the_last_half_of_each_number_of_connections_counts() {
+        assert_eq!([joining(3), joining(10)], [(500.0, 600.0), (1900.0, 2000.0)]);
+        assert_eq!([leaving(9), leaving(8), leaving(1)], [(2100.0, 2200.0), (2300.0, 2400.0), (3700.0, 3800.0)]);
+        assert!((late(&[0.0, 0.0, 0.0, 1.0, 0.5, 0.9, 0.0]) - 0.6).abs() < 1e-12);
+    }
+}

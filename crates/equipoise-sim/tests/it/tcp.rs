@@ -237,8 +237,10 @@ fn after_a_timeout_the_oracle_measures_for_a_whole_interval_before_it_tells() {
     // Half a second without a link: the timer runs out once.
     let rates =
         Schedule::new(mbps(10.0), vec![(Span::from_secs(3), Rate::ZERO), (Span::from_millis(3500), mbps(10.0))]);
-    let (there, back) =
-        (world.add_link(link(rates, 1000)).expect("valid"), world.add_link(link(constant(10.0), 1000)).expect("valid"));
+    let (there, back) = (
+        world.add_link(link(rates, 1000)).expect("valid"),
+        world.add_link(link(Schedule::constant(mbps(10.0)), 1000)).expect("valid"),
+    );
     let told = KnownBandwidth::default();
     let config =
         SenderConfig { bandwidth: Some(told.clone()), min_rto: Span::from_millis(200), ..bulk(LossRecovery::Sack) };
