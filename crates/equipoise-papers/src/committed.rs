@@ -1,7 +1,7 @@
 //! The results that the chapters are made from, held against the program that made them.
 
 use crate::experiment::Spec;
-use crate::{Options, Results, asvarujanon2014, kodama2009, subramanya2003, tobe1999, waki2013};
+use crate::{Results, asvarujanon2014, kodama2009, subramanya2003, tobe1999, waki2013};
 
 /// A paper's name, its results, and its claims as they stand before any run.
 const PAPERS: [(&str, &str, &[&[Spec]]); 5] = [

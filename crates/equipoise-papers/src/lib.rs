@@ -11,6 +11,8 @@
 
 pub mod asvarujanon2014;
 pub mod capture;
+#[cfg(test)]
+mod committed;
 mod experiment;
 pub mod kodama2009;
 pub mod page;

@@ -192,65 +192,6 @@ fn expect_parsed(parsed: Result<Scenario, ScenarioError>) -> Scenario {
     }
 }
 
-/// A claim without its verdict.
-pub(crate) struct Draft {
-    id: &'static str,
-    figure: &'static str,
-    statement: String,
-    paper: Option<f64>,
-    unit: &'static str,
-    runs: u32,
-}
-
-/// Makes the claims of a figure that are judged by so many runs: of a name, a statement with its rule, the paper's number
-/// and the unit.
-pub(crate) fn drafts(
-    figure: &'static str,
-    runs: u32,
-) -> impl Fn(&'static str, &str, Option<f64>, &'static str) -> Draft {
-    move |id, statement, paper, unit| Draft { id, figure, statement: statement.to_owned(), paper, unit, runs }
-}
-
-impl Draft {
-    /// The claim, decided by `rule` on the interval; not comparable where there is no interval, as with a single run.
-    pub(crate) fn decide(
-        self,
-        ours: impl Into<Mean>,
-        rule: impl Fn(&Estimate) -> bool,
-        note: impl Into<String>,
-    ) -> Claim {
-        let ours = ours.into();
-        let verdict = match &ours.estimate {
-            None => Verdict::NotComparable,
-            Some(estimate) if rule(estimate) => Verdict::Reproduced,
-            Some(_) => Verdict::NotReproduced,
-        };
-        self.with(ours, verdict, note)
-    }
-
-    /// The claim where the paper has nothing to compare with.
-    pub(crate) fn beyond(self, ours: impl Into<Mean>, note: impl Into<String>) -> Claim {
-        self.with(ours.into(), Verdict::NotComparable, note)
-    }
-
-    fn with(self, ours: Mean, verdict: Verdict, note: impl Into<String>) -> Claim {
-        Claim {
-            id: self.id.to_owned(),
-            figure: self.figure.to_owned(),
-            statement: self.statement,
-            rule: String::new(),
-            paper: self.paper,
-            ours: ours.value,
-            ci95: ours.estimate.map(|ours| ours.ci95),
-            unit: self.unit.to_owned(),
-            runs: self.runs,
-            holds: None,
-            verdict,
-            note: note.into(),
-        }
-    }
-}
-
 /// A mean over runs, or a number that was made of such.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mean {

@@ -52,6 +52,27 @@ enum Cells {
     Some,
 }
 
+/// Whether a rule holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    /// Of the whole interval.
+    Holds,
+    /// Of nothing of it.
+    Fails,
+    /// The interval leaves it open.
+    Open,
+}
+
+impl Judgement {
+    const fn holds(self) -> Option<bool> {
+        match self {
+            Self::Holds => Some(true),
+            Self::Fails => Some(false),
+            Self::Open => None,
+        }
+    }
+}
+
 impl Rule {
     /// Above a bound.
     pub(crate) const fn above(low: f64) -> Self {
@@ -81,7 +102,7 @@ impl Rule {
     /// The rule in words.
     pub(crate) fn words(&self) -> String {
         let bound = match (self.low.is_finite(), self.high.is_finite()) {
-            (true, true) if self.low == self.high => format!("is {}", self.low),
+            (true, true) if self.low >= self.high => format!("is {}", self.low),
             (true, true) => format!("lies from {} to {}", self.low, self.high),
             (true, false) => format!("lies above {}", self.low),
             (false, true) => format!("lies below {}", self.high),
@@ -95,24 +116,24 @@ impl Rule {
         format!("The whole interval {bound}{cells}.")
     }
 
-    /// Whether the rule holds of a number, or does not; `None` where its interval leaves that open.
-    fn judge(&self, ours: &Estimate) -> Option<bool> {
+    /// Whether the rule holds of a number.
+    fn judge(&self, ours: &Estimate) -> Judgement {
         let [low, high] = ours.ci95;
         // What cannot scatter lies on a bound, or does not; what can lies beyond it.
-        let is_exact = low == high;
+        let is_exact = low >= high;
         if low > self.low && high < self.high || is_exact && low >= self.low && high <= self.high {
-            Some(true)
+            Judgement::Holds
         } else if high < self.low || low > self.high {
-            Some(false)
+            Judgement::Fails
         } else {
-            None
+            Judgement::Open
         }
     }
 
     /// The same of all cells together.
-    fn judge_cells(&self, cells: &[Estimate]) -> Option<bool> {
-        let holds = holm(cells.iter().map(|cell| self.doubt(cell)).collect());
-        let fails = holm(cells.iter().map(|cell| self.doubt_of_failure(cell)).collect());
+    fn judge_cells(&self, cells: &[Estimate]) -> Judgement {
+        let holds = holm(&cells.iter().map(|cell| self.doubt(cell)).collect::<Vec<_>>());
+        let fails = holm(&cells.iter().map(|cell| self.doubt_of_failure(cell)).collect::<Vec<_>>());
         let (all, any) =
             (|of: &[bool]| !of.is_empty() && of.iter().all(|it| *it), |of: &[bool]| of.iter().any(|it| *it));
         let (yes, no) = match self.cells {
@@ -120,9 +141,9 @@ impl Rule {
             Cells::One | Cells::Every => (all(&holds), any(&fails)),
         };
         match (yes, no) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => None,
+            (true, _) => Judgement::Holds,
+            (false, true) => Judgement::Fails,
+            (false, false) => Judgement::Open,
         }
     }
 
@@ -153,7 +174,7 @@ fn tail(distance: f64, half: f64) -> f64 {
 }
 
 /// Which of several hypotheses are rejected, at 2.5 % in all, as the ends of a 95 % interval are (Holm 1979).
-fn holm(doubts: Vec<f64>) -> Vec<bool> {
+fn holm(doubts: &[f64]) -> Vec<bool> {
     let mut order: Vec<_> = (0..doubts.len()).collect();
     order.sort_by(|a, b| doubts[*a].total_cmp(&doubts[*b]));
     let mut rejected = vec![false; doubts.len()];
@@ -216,14 +237,14 @@ impl Spec {
         self.claim(runs, shown.copied().into(), holds, note)
     }
 
-    fn claim(&self, runs: u32, ours: Mean, holds: Option<Option<bool>>, note: impl Into<String>) -> Claim {
-        let verdict = match (self.basis, holds) {
+    fn claim(&self, runs: u32, ours: Mean, judgement: Option<Judgement>, note: impl Into<String>) -> Claim {
+        let verdict = match (self.basis, judgement) {
             (_, None) => Verdict::NotComparable,
             (Basis::Ours, _) => Verdict::Ours,
             (Basis::Fitted, _) => Verdict::Fitted,
-            (Basis::Paper, Some(Some(true))) => Verdict::Reproduced,
-            (Basis::Paper, Some(Some(false))) => Verdict::NotReproduced,
-            (Basis::Paper, Some(None)) => Verdict::Undecided,
+            (Basis::Paper, Some(Judgement::Holds)) => Verdict::Reproduced,
+            (Basis::Paper, Some(Judgement::Fails)) => Verdict::NotReproduced,
+            (Basis::Paper, Some(Judgement::Open)) => Verdict::Undecided,
         };
         Claim {
             id: self.id.to_owned(),
@@ -235,7 +256,7 @@ impl Spec {
             ci95: ours.estimate.map(|ours| ours.ci95),
             unit: self.unit.to_owned(),
             runs,
-            holds: holds.flatten(),
+            holds: judgement.and_then(Judgement::holds),
             verdict,
             note: note.into(),
         }
@@ -309,8 +330,8 @@ mod tests {
 
     #[test]
     fn holms_procedure_is_that_of_the_hand() {
-        assert_eq!(holm(vec![0.001, 0.02, 0.011, 0.5]), [true, false, false, false]);
-        assert_eq!(holm(vec![0.006, 0.008, 0.012, 0.025]), [true, true, true, true]);
+        assert_eq!(holm(&[0.001, 0.02, 0.011, 0.5]), [true, false, false, false]);
+        assert_eq!(holm(&[0.006, 0.008, 0.012, 0.025]), [true, true, true, true]);
         assert!((tail(1.959_964, 1.959_964) - 0.025).abs() < 1e-6);
         assert_eq!([tail(1.0, 0.0), tail(-1.0, 0.0), tail(0.0, 0.0)], [0.0, 1.0, 0.0]);
     }

@@ -165,11 +165,11 @@ impl Outcome {
             round_trips: line(|sample| sample.min_round_trip_s.map(|least| least * 1e3)),
         }
     }
+}
 
-    /// Share of the late connections whose minimum is wrong.
-    fn late_wrong(&self, excess_ms: &[f64]) -> f64 {
-        excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
-    }
+/// Share of the late connections whose minimum is wrong.
+fn late_wrong(excess_ms: &[f64]) -> f64 {
+    excess_ms[LATE].iter().filter(|&&excess| excess > WRONG_MS).count() as f64 / LATE.len() as f64
 }
 
 /// The mean of the numbers from the fourth connection on.
@@ -235,7 +235,7 @@ fn fairness(outcomes: &[Outcome]) -> Option<Estimate> {
 }
 
 fn wrong(outcomes: &[Outcome]) -> Option<Estimate> {
-    mean(outcomes, |outcome| outcome.late_wrong(&outcome.excess_ms))
+    mean(outcomes, |outcome| late_wrong(&outcome.excess_ms))
 }
 
 fn moments(outcomes: &[Outcome]) -> String {
@@ -246,7 +246,7 @@ fn excess(outcomes: &[Outcome]) -> String {
     format!(
         "Above 120 ms by {} ms in the mean after 20 s. At their end {} of them are still wrong.",
         with_interval(mean(outcomes, |outcome| late(&outcome.excess_ms)), 2),
-        with_interval(mean(outcomes, |outcome| outcome.late_wrong(&outcome.last_excess_ms)), 2)
+        with_interval(mean(outcomes, |outcome| late_wrong(&outcome.last_excess_ms)), 2)
     )
 }
 

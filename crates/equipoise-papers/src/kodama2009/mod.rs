@@ -101,7 +101,7 @@ pub(crate) const CLAIMS: &[&[Spec]] = &[
     beyond::CLAIMS[3],
 ];
 
-/// Name of the main reading, which was fixed from the thesis' words before any run.
+/// Name of the main reading, which follows the thesis' words.
 const MAIN: &str = "main";
 
 /// Runs parts of the thesis. `progress` is told the share that is done.

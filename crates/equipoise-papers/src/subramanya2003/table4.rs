@@ -35,8 +35,8 @@ pub(super) const CLAIMS: [Spec; 2] = [PEAK_TQ, PEAK_NEWRENO];
 /// Packets of 1000 bytes that Link0 serves in a second.
 fn packets_a_second(at_s: f64) -> f64 {
     match at_s {
-        at if at < 3.0 || at >= 27.0 => 1250.0,
-        at if at < 6.0 || at >= 24.0 => 250.0,
+        at if !(3.0..27.0).contains(&at) => 1250.0,
+        at if !(6.0..24.0).contains(&at) => 250.0,
         _ => 125.0,
     }
 }

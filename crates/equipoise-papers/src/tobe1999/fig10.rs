@@ -162,7 +162,7 @@ pub(super) fn fairness(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError>
         title: "Rates and fairness with TPBA".to_owned(),
         text: "Flow 2 is there from 10 to 25 s.".to_owned(),
         charts: both()
-            .flat_map(|(case, traces)| traces.first().map(|trace| rates_chart(case.name, trace, 1.0, &names)))
+            .filter_map(|(case, traces)| traces.first().map(|trace| rates_chart(case.name, trace, 1.0, &names)))
             .collect(),
         tables: vec![Table {
             caption: "Jain's index in running periods, means over the runs with their 95 % intervals".to_owned(),
@@ -222,7 +222,7 @@ pub(super) fn gaps(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     })?;
     let main = main.unwrap_or_default();
     let charts =
-        CASES.iter().zip(&main).flat_map(|(case, traces)| traces.first().map(|trace| gaps_chart(case.name, trace)));
+        CASES.iter().zip(&main).filter_map(|(case, traces)| traces.first().map(|trace| gaps_chart(case.name, trace)));
     found.figures.push(Figure {
         name: "Fig. 12 and 16".to_owned(),
         title: "Inter-arrival times of ADUs with TPBA".to_owned(),

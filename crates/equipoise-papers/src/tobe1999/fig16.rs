@@ -17,7 +17,7 @@ const DURATION_S: f64 = 40.0;
 const BURST_S: f64 = 9.0;
 const BURST_END_S: f64 = 10.0;
 /// Gaps before the burst, and in it and a second behind.
-const BEFORE: Stretch = (6.0, BURST_S);
+const BEFORE: Stretch = (7.0, BURST_S);
 const BURST: Stretch = (BURST_S, BURST_END_S + 1.0);
 
 const LOSS_JUMP: Spec = Spec::new(

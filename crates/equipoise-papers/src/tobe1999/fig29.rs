@@ -249,7 +249,7 @@ const METRICS: [Metric; 3] = [
     (AVERAGE_AFTER, "difference of the flows' mean rates after the change", |found| found.average_after),
 ];
 
-/// Cases that differ in nothing but R_f: 3, and 6.
+/// Cases that differ in nothing but `R_f`: 3, and 6.
 const FACTORS: [[usize; 2]; 4] = [[0, 1], [5, 6], [10, 11], [12, 13]];
 
 /// The runs of all cases of Table 4.
@@ -359,7 +359,7 @@ fn snapshots(outcomes: &Outcomes) -> [Claim; 5] {
     ]
 }
 
-/// Cases that differ in R_f only.
+/// Cases that differ in `R_f` only.
 fn reduction(outcomes: &Outcomes) -> Claim {
     let is_lossy = |pair: &[usize; 2]| pair.iter().any(|&place| outcomes[place].iter().any(|outcome| outcome.is_lossy));
     let pairs: Vec<_> = FACTORS.into_iter().filter(is_lossy).collect();

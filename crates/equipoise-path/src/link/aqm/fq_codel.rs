@@ -68,7 +68,7 @@ impl<C, P: Queued> FlowQueues<C, P> {
         Self { fq, salt: chance.number(), flows, new, old, len: 0, bytes: Size::ZERO }
     }
 
-    /// Which queue a flow is in: its number, mixed with the salt so that nobody outside can aim at another's (SplitMix64).
+    /// Which queue a flow is in: its number, mixed with the salt so that nobody outside can aim at another's (`SplitMix64`).
     fn place(&self, flow: u64) -> usize {
         let mut mixed = flow.wrapping_add(self.salt).wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

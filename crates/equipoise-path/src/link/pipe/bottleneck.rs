@@ -48,13 +48,13 @@ impl<C, P: Queued> Bottleneck<C, P> {
     ) -> Option<Served<C, P>> {
         match self {
             Self::Open => Some((now, parcel)),
-            Self::DropTail(queue) => match queue.offer(now, parcel.size) {
-                Some(end) => Some((end, parcel)),
-                None => {
-                    told.dropped(parcel, Drop::Full);
-                    None
+            Self::DropTail(queue) => {
+                if let Some(end) = queue.offer(now, parcel.size) {
+                    return Some((end, parcel));
                 }
-            },
+                told.dropped(parcel, Drop::Full);
+                None
+            }
             Self::Managed(queue) => {
                 queue.offer(now, parcel.size, parcel, told);
                 None
