@@ -38,10 +38,6 @@ fn places() -> [SocketAddr; 6] {
     ]
 }
 
-/// A message of an opening, before what it carries, and the code behind that.
-const MESSAGE: usize = 80;
-const CODE: usize = 16;
-
 /// A peer that lies as it likes.
 struct Peer {
     bench: ServerBench,
@@ -99,16 +95,15 @@ impl Peer {
             216..=223 => {
                 // Somebody has the key, and no sense.
                 let mut senseless = self.last.clone();
-                if operation & 1 == 0 {
-                    senseless.truncate(MESSAGE);
-                    senseless.extend_from_slice(noise);
-                    senseless.extend_from_slice(&[0; CODE]);
-                } else if let (Some(byte), Some(change)) = (senseless.get_mut(usize::from(argument)), after.first()) {
+                let has_records = operation & 1 == 0;
+                if let (false, Some(byte), Some(change)) =
+                    (has_records, senseless.get_mut(usize::from(argument)), after.first())
+                {
                     *byte ^= change;
                 }
-                self.bench.sign(&mut senseless);
+                self.bench.sign(&mut senseless, has_records.then_some(noise));
                 self.say(senseless);
-                return if operation & 1 == 0 { left } else { after };
+                return if has_records { left } else { after };
             }
             _ => self.from = places()[usize::from(argument) % places().len()],
         }

@@ -48,6 +48,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
         "E. N. Gilbert, *Capacity of a burst-noise channel*, Bell System Technical Journal, vol. 39, no. 5",
     ),
     (
+        "Holm 1979",
+        "S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics, vol. 6, \
+         no. 2",
+    ),
+    (
         "Hyndman 1996",
         "R. J. Hyndman and Y. Fan, *Sample quantiles in statistical packages*, The American Statistician, vol. 50, no. 4",
     ),
@@ -158,6 +163,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (894, "A Standard for the Transmission of IP Datagrams over Ethernet Networks"),
     (1071, "Computing the Internet Checksum"),
     (1122, "Requirements for Internet Hosts - Communication Layers"),
+    (1624, "Computation of the Internet Checksum via Incremental Update"),
     (2018, "TCP Selective Acknowledgment Options"),
     (2544, "Benchmarking Methodology for Network Interconnect Devices"),
     (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit"),
@@ -207,6 +213,10 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
     (7905, "ChaCha20-Poly1305 Cipher Suites for Transport Layer Security (TLS)"),
     (7983, "Multiplexing Scheme Updates for Secure Real-time Transport Protocol (SRTP) Extension for DTLS"),
+    (
+        8033,
+        "Proportional Integral Controller Enhanced (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem",
+    ),
     (8083, "Multimedia Congestion Control: Circuit Breakers for Unicast RTP Sessions"),
     (
         8122,
@@ -215,18 +225,26 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8200, "Internet Protocol, Version 6 (IPv6) Specification"),
     (8285, "A General Mechanism for RTP Header Extensions"),
     (8289, "Controlled Delay Active Queue Management"),
+    (8290, "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm"),
     (8298, "Self-Clocked Rate Adaptation for Multimedia"),
     (8446, "The Transport Layer Security (TLS) Protocol Version 1.3"),
     (
         8842,
         "Session Description Protocol (SDP) Offer/Answer Considerations for Datagram Transport Layer Security (DTLS) and Transport Layer Security (TLS)",
     ),
+    (8593, "Video Traffic Models for RTP Congestion Control Evaluations"),
     (8866, "SDP: Session Description Protocol"),
     (8867, "Test Cases for Evaluating Congestion Control for Interactive Real-Time Media"),
+    (8868, "Evaluating Congestion Control for Interactive Real-Time Media"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
     (9002, "QUIC Loss Detection and Congestion Control"),
     (9147, "The Datagram Transport Layer Security (DTLS) Protocol Version 1.3"),
     (9293, "Transmission Control Protocol (TCP)"),
+    (
+        9331,
+        "The Explicit Congestion Notification (ECN) Protocol for Low Latency, Low Loss, and Scalable Throughput (L4S)",
+    ),
+    (9332, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)"),
     (9438, "CUBIC for Fast and Long-Distance Networks"),
 ];
 

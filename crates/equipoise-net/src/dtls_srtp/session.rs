@@ -113,7 +113,7 @@ pub enum Arrival {
     Ignored(DropReason),
 }
 
-/// Handshakes of who has not sent back the cookie, and of who has. Ours: each takes 8 kB.
+/// The most handshakes whose peer has not sent back the cookie, and the most whose peer has. Ours: each takes 8 kB.
 const MOST_ASKED: usize = 32;
 const MOST_PROVED: usize = 8;
 /// Between two tries, and how long it is tried at all.

@@ -182,11 +182,7 @@ impl Association {
                     (Some(records.len()), None)
                 }
                 Output::BufferTooSmall { needed } => {
-                    // Nothing that is sent here is larger than a datagram.
-                    self.buffer.resize(needed.min(usize::from(u16::MAX)), 0);
-                    if needed > self.buffer.len() {
-                        self.failure = Some(Failure::NoKeys);
-                    }
+                    self.buffer.resize(needed, 0);
                     continue;
                 }
                 Output::Timeout(at) => {

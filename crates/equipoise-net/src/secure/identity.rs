@@ -9,6 +9,7 @@ use ring::digest::{SHA256, digest};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
+use zeroize::Zeroize as _;
 
 /// SHA-256 of a certificate. Its text is that of SDP: `sha-256 12:AB:...`, 32 bytes in all (RFC 8122, Sec. 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,5 +138,11 @@ impl Identity {
 
     pub(super) fn certificate(&self) -> DtlsCertificate {
         self.certificate.clone()
+    }
+}
+
+impl Drop for Identity {
+    fn drop(&mut self) {
+        self.certificate.private_key.zeroize();
     }
 }

@@ -224,10 +224,11 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Puts the code of a key in the place of the one that a message has.
+/// Puts the code of a key in the place of the one that a message has, and other records in the place of its own, where there are such.
 #[cfg(feature = "fuzz")]
-pub(crate) fn sign(message: &mut Vec<u8>, key: &hmac::Key) {
-    message.truncate(message.len().saturating_sub(CODE));
+pub(crate) fn sign(message: &mut Vec<u8>, records: Option<&[u8]>, key: &hmac::Key) {
+    message.truncate(if records.is_some() { HEAD } else { message.len().saturating_sub(CODE) });
+    message.extend_from_slice(records.unwrap_or_default());
     message.extend_from_slice(&hmac::sign(key, message).as_ref()[..CODE]);
 }
 

@@ -103,10 +103,10 @@ impl ServerBench {
         caller.protection.protect(plain, &mut wire).then_some(wire)
     }
 
-    /// Gives a message the code of who has the key.
-    pub fn sign(&self, message: &mut Vec<u8>) {
+    /// Gives a message the code of who has the key, and other records, where there are such.
+    pub fn sign(&self, message: &mut Vec<u8>, records: Option<&[u8]>) {
         if let Some(key) = &self.state.config.key {
-            sign(message, key.handshake());
+            sign(message, records, key.handshake());
         }
     }
 

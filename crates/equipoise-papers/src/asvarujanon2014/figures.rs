@@ -118,6 +118,7 @@ macro_rules! specs {
         }
     };
 }
+#[cfg(feature = "live")]
 pub(super) use specs;
 
 const SIMULATED: Specs = specs!(["Fig. 3", "Fig. 4"], "fig3.", "fig4.");

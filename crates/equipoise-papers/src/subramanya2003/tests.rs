@@ -1,5 +1,6 @@
 use super::scenarios::*;
 use super::*;
+use crate::committed::ids;
 use equipoise_lab::scenario::{Override, Scenario};
 
 #[test]
@@ -55,19 +56,8 @@ fn no_method_is_faster_than_the_cut_allows() {
     }
 }
 
-fn ids(specs: &[&[Spec]]) -> Vec<&'static str> {
-    specs.iter().flat_map(|specs| specs.iter()).map(|spec| spec.id).collect()
-}
-
 fn found(results: &Results) -> Vec<&str> {
     results.claims.iter().map(|claim| claim.id.as_str()).collect()
-}
-
-#[test]
-fn every_claim_has_a_name_of_its_own() {
-    let all = ids(CLAIMS);
-    let different: std::collections::BTreeSet<_> = all.iter().collect();
-    assert_eq!(different.len(), all.len());
 }
 
 #[test]

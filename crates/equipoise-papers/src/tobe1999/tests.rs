@@ -1,5 +1,6 @@
 use super::*;
 use crate::Verdict;
+use crate::committed::ids;
 
 fn few(parts: &[Part], threads: usize) -> Results {
     let options = Options { runs: Some(2), quick: true, seed: 1, threads: Some(threads) };
@@ -9,17 +10,6 @@ fn few(parts: &[Part], threads: usize) -> Results {
 #[test]
 fn the_results_do_not_depend_on_the_number_of_threads() {
     assert_eq!(few(&[Part::Table3, Part::Fig3], 1), few(&[Part::Table3, Part::Fig3], 2));
-}
-
-fn ids(specs: &[&[Spec]]) -> Vec<&'static str> {
-    specs.iter().flat_map(|specs| specs.iter()).map(|spec| spec.id).collect()
-}
-
-#[test]
-fn every_claim_has_a_name_of_its_own() {
-    let all = ids(CLAIMS);
-    let different: std::collections::BTreeSet<_> = all.iter().collect();
-    assert_eq!(different.len(), all.len());
 }
 
 /// A queue whose text is wrong would silently be the scenario's.

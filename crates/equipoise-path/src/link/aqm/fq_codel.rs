@@ -16,9 +16,9 @@ use crate::link::impairment::Chance;
 pub struct FqCodel {
     /// What each queue is under.
     pub codel: Codel,
-    /// How many queues there are.
+    /// How many queues there are: 1 to 65 536.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send in its turn, 64 at the least.
     pub quantum: Size,
 }
 

@@ -1,3 +1,5 @@
+use alloc::borrow::ToOwned as _;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -5,7 +7,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 use crate::link::{Codel, DeliveryTrace, DualPi2, FqCodel, Jitter, LinkError, Loss, Pie, QueueLimit, Reordering};
-use equipoise::units::{Rate, Schedule, Share, Span};
+use equipoise::units::{Rate, Schedule, Share, Size, Span};
 
 /// How much the bottleneck carries. All counts are of IP packets: header included, link-layer framing left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,20 +49,59 @@ impl Discipline {
         }
     }
 
-    /// Its times, none of which can be zero or negative, by their names.
-    fn times(&self) -> Vec<(&'static str, Span)> {
+    /// Refuses parameters by which no queue could work, or which would cost more than the queue is worth.
+    fn check(&self) -> Result<(), PipeError> {
+        let discipline = self.name();
+        let refuse = |what, found: String, least| Err(PipeError::Discipline { discipline, what, found, least });
+        for (what, found, least) in self.times() {
+            if found < least {
+                return refuse(what, found.to_string(), least.to_string());
+            }
+        }
+        match self {
+            Self::FqCodel(fq) if !(1..=MOST_FLOWS).contains(&fq.flows) => {
+                refuse("number of queues", fq.flows.to_string(), format!("1, and at most {MOST_FLOWS}"))
+            }
+            Self::FqCodel(fq) if fq.quantum < LEAST_QUANTUM => {
+                refuse("quantum", fq.quantum.to_string(), LEAST_QUANTUM.to_string())
+            }
+            Self::DualPi2(dual) if !(dual.coupling >= 1.0 && dual.coupling.is_finite()) => {
+                refuse("coupling", dual.coupling.to_string(), "1".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Its times by their names, and the least that each may be.
+    fn times(&self) -> Vec<(&'static str, Span, Span)> {
         match self {
             Self::DropTail => Vec::new(),
             Self::Codel(codel) | Self::FqCodel(FqCodel { codel, .. }) => {
-                vec![("target", codel.target), ("interval", codel.interval)]
+                vec![("target", codel.target, LEAST_TIME), ("interval", codel.interval, LEAST_TIME)]
             }
-            Self::Pie(pie) => vec![("target", pie.target), ("update time", pie.update)],
-            Self::DualPi2(dual) => {
-                vec![("target", dual.target), ("longest round trip", dual.longest_round_trip), ("range", dual.range)]
+            Self::Pie(Pie { target, update, burst }) => {
+                vec![
+                    ("target", *target, LEAST_TIME),
+                    ("update time", *update, LEAST_TIME),
+                    ("burst", *burst, Span::ZERO),
+                ]
             }
+            Self::DualPi2(dual) => vec![
+                ("target", dual.target, LEAST_TIME),
+                ("longest round trip", dual.longest_round_trip, LEAST_TIME),
+                ("threshold", dual.min_threshold, Span::ZERO),
+                ("range", dual.range, Span::ZERO),
+            ],
         }
     }
 }
+
+/// The least time that a queue may hold, or between two looks at it. Ours: each look costs time, too.
+const LEAST_TIME: Span = Span::from_micros(100);
+/// Queues of flows, at most: Linux's bound.
+const MOST_FLOWS: u32 = 65_536;
+/// A queue that may send less in its turn would be asked again and again for one packet. Ours.
+const LEAST_QUANTUM: Size = Size::from_bytes(64);
 
 /// One direction of a path: what happens to packets, in this order.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,8 +158,8 @@ pub enum PipeError {
         /// What was asked for.
         found: String,
     },
-    /// A parameter of a discipline is zero or negative.
-    #[error("the {what} {found} of {discipline} is not above zero")]
+    /// A parameter of a discipline is too small, or so large that nobody needs it.
+    #[error("the {what} {found} of {discipline} cannot be; it must be at least {least}")]
     Discipline {
         /// Its name.
         discipline: &'static str,
@@ -126,6 +167,8 @@ pub enum PipeError {
         what: &'static str,
         /// What was asked for.
         found: String,
+        /// What is possible.
+        least: String,
     },
     /// In a queue that manages itself nobody can say on arrival how long a packet will wait.
     #[error("the queue's limit of {found} is a time, which {discipline} cannot keep; give packets or bytes")]
@@ -165,16 +208,7 @@ impl PipeConfig {
             }
         }
         let (discipline, found) = (self.discipline.name(), self.queue.to_string());
-        for (what, span) in self.discipline.times() {
-            if span <= Span::ZERO {
-                return Err(PipeError::Discipline { discipline, what, found: span.to_string() });
-            }
-        }
-        if let Discipline::DualPi2(DualPi2 { coupling, .. }) = self.discipline
-            && !(coupling > 0.0 && coupling.is_finite())
-        {
-            return Err(PipeError::Discipline { discipline, what: "coupling", found: coupling.to_string() });
-        }
+        self.discipline.check()?;
         match (self.discipline, self.queue) {
             (Discipline::DropTail, _) | (_, QueueLimit::Packets(_) | QueueLimit::Bytes(_)) => Ok(()),
             (_, QueueLimit::Time(_)) => Err(PipeError::TimeLimit { discipline, found }),

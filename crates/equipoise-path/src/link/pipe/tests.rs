@@ -194,6 +194,20 @@ fn impossible_paths_are_refused_by_name() {
         refused(PipeConfig { discipline: zero, ..base() }),
         PipeError::Discipline { what: "interval", .. }
     ));
+    let fq = FqCodel::default();
+    let pie = Pie::default();
+    for (discipline, named) in [
+        // None of these would ever give out a packet, or only after long thought.
+        (Discipline::FqCodel(FqCodel { quantum: Size::ZERO, ..fq }), "quantum"),
+        (Discipline::FqCodel(FqCodel { flows: 0, ..fq }), "number of queues"),
+        (Discipline::FqCodel(FqCodel { flows: u32::MAX, ..fq }), "number of queues"),
+        (Discipline::Pie(Pie { update: Span::from_nanos(1), ..pie }), "update time"),
+        (Discipline::DualPi2(DualPi2 { coupling: f64::NAN, ..DualPi2::default() }), "coupling"),
+        (Discipline::DualPi2(DualPi2 { target: Span::from_nanos(1), ..DualPi2::default() }), "target"),
+    ] {
+        let error = refused(PipeConfig { discipline, ..base() });
+        assert!(matches!(error, PipeError::Discipline { what, .. } if what == named), "{error}");
+    }
     assert_eq!(refused(PipeConfig { capacity: rate(0), ..base() }), PipeError::Link(LinkError::RateEndsAtZero));
 }
 
