@@ -20,7 +20,9 @@ impl SharedPlayout {
             if !is_playout(number) {
                 return Ok(None);
             }
-            let fifo = FifoLink::new(link.config.clone(), origin)?;
+            // A scenario's playout is a link on which nothing happens by chance.
+            let Some(config) = link.forward.as_link() else { return Ok(None) };
+            let fifo = FifoLink::new(config, origin)?;
             Ok(Some(Self(Arc::new(Mutex::new(fifo)))))
         };
         scenario.links.iter().enumerate().map(buffer).collect()

@@ -7,8 +7,8 @@ mod pair;
 
 use std::collections::BTreeMap;
 
-use equipoise::units::Span;
-use equipoise_path::link::LinkStats;
+use equipoise::units::{Rate, Schedule, Span};
+use equipoise_path::link::{Capacity, LinkStats};
 use serde::{Deserialize, Serialize};
 
 pub use pair::{PairHost, PairPeriod, PairResult, PairTransport};
@@ -392,6 +392,18 @@ pub struct LinkResult {
     pub packets_dropped: u64,
     /// Packets accepted.
     pub packets_forwarded: u64,
+    /// Packets lost by chance.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_lost: u64,
+    /// Packets that its queue marked (ECN).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_marked: u64,
+    /// Copies that it made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_duplicated: u64,
+    /// Packets that came out behind one that had come in later.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_reordered: u64,
     /// Waiting packets, averaged over time.
     pub mean_queue_packets: Option<f64>,
     /// The most packets that ever waited at once.
@@ -445,9 +457,12 @@ impl Report {
 
 /// Initial values and steps of every link's capacity and every background flow's load.
 fn steps(scenario: &Scenario) -> Vec<Step> {
-    let capacities = scenario.links.iter().map(|link| (&link.name, StepKind::Capacity, Span::ZERO, &link.config.rate));
+    let capacities = scenario.links.iter().filter_map(|link| {
+        let capacity = capacity_over(&link.forward.capacity, scenario.duration)?;
+        Some((&link.name, StepKind::Capacity, Span::ZERO, capacity))
+    });
     let loads = scenario.flows.iter().filter_map(|flow| match &flow.kind {
-        FlowKind::Background { rate, .. } => Some((&flow.name, StepKind::Load, flow.start, rate)),
+        FlowKind::Background { rate, .. } => Some((&flow.name, StepKind::Load, flow.start, rate.clone())),
         FlowKind::Session { .. } | FlowKind::Tcp(_) | FlowKind::Multipath(_) | FlowKind::Pair(_) => None,
     });
     let mut steps = Vec::new();
@@ -461,6 +476,28 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
         }));
     }
     steps
+}
+
+/// What is left out of JSON: counts of what most links do not do.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Parts of a run in which a recorded capacity is drawn by its mean.
+const PARTS: i64 = 200;
+
+/// A capacity over a run, as a reader can see it; `None` where all is carried.
+fn capacity_over(capacity: &Capacity, duration: Span) -> Option<Schedule<Rate>> {
+    let Capacity::Trace(_) = capacity else { return capacity.rate() };
+    let part = Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_millis(100));
+    let parts = (duration / part).unwrap_or(0).max(1);
+    let mean = |number: i64| {
+        let (from, to) = (part * number, part * (number + 1));
+        let bps = capacity.bits(from, to).unwrap_or(0.0) / part.as_secs_f64();
+        (from, Rate::from_bps_f64(bps).unwrap_or(Rate::ZERO))
+    };
+    Some(Schedule::new(mean(0).1, (1..parts).map(mean).collect()))
 }
 
 fn outages(scenario: &Scenario) -> Vec<OutageResult> {
@@ -478,11 +515,15 @@ impl LinkResult {
     pub fn new(name: &str, stats: &LinkStats) -> Self {
         Self {
             name: name.to_owned(),
-            utilisation: stats.utilisation,
-            packets_dropped: stats.dropped,
-            packets_forwarded: stats.forwarded,
-            mean_queue_packets: stats.mean_queue,
-            max_queue_packets: stats.longest_queue as u64,
+            utilisation: stats.usage.utilisation,
+            packets_dropped: stats.dropped(),
+            packets_forwarded: stats.left + stats.in_flight,
+            packets_lost: stats.lost,
+            packets_marked: stats.marked,
+            packets_duplicated: stats.duplicated,
+            packets_reordered: stats.reordered,
+            mean_queue_packets: stats.usage.mean_queue,
+            max_queue_packets: stats.usage.longest_queue as u64,
             samples: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use equipoise::control::PathLoad;
 use equipoise::units::{Instant, Size, Span};
+use equipoise_path::link::PipeConfig;
 use equipoise_session::{Event, PathId};
 use equipoise_sim::pair::PairFar;
 use equipoise_sim::{FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World, tcp};
@@ -39,7 +40,7 @@ pub enum SimError {
         /// The link's name.
         link: String,
         /// Why.
-        source: equipoise_path::link::LinkError,
+        source: equipoise_path::link::PipeError,
     },
     /// The world refused a flow.
     #[error(transparent)]
@@ -75,15 +76,16 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
     let Stage { mut world, links, flows, playouts } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
     let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
-    let mut link_records: Vec<_> = links.iter().map(|_| LinkRecord::default()).collect();
+    let watched = scenario.watched_links();
+    let mut link_records: Vec<_> = watched.iter().map(|_| LinkRecord::default()).collect();
     let sampled = scenario.is_sampled();
     let every = if sampled { scenario.sample_interval } else { part_of(scenario.duration) };
     let link_stats = |world: &World| -> Vec<_> {
-        let stats = |(&link, playout): (&LinkId, &Option<SharedPlayout>)| match playout {
-            Some(playout) => Some(playout.stats(world.now().assume_clock())),
-            None => world.link_stats(link),
+        let stats = |&(_, place): &(String, usize)| match playouts.get(place) {
+            Some(Some(playout)) => Some(playout.stats(world.now().assume_clock())),
+            Some(None) | None => world.link_stats(*links.get(place)?),
         };
-        links.iter().zip(&playouts).map(stats).collect()
+        watched.iter().map(stats).collect()
     };
     let mut received = vec![Size::ZERO; flows.len()];
     let mut until = Span::ZERO;
@@ -105,7 +107,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
     world.stop(&mut watch);
     world.run(end + DRAIN, &mut watch);
     watch.tell.come_to(Span::MAX, 1.0);
-    let links = scenario.links.iter().zip(stats);
+    let found = watched.iter().zip(stats);
     let run = Run {
         world: result::World::Sim,
         seed,
@@ -115,10 +117,10 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
         stalls: Vec::new(),
         emulator: None,
         flows: watch.recorder.finish(scenario.duration, &[]),
-        links: links
+        links: found
             .zip(link_records)
-            .filter_map(|((link, stats), record)| {
-                let result = result::LinkResult::new(&link.name, &stats?);
+            .filter_map(|(((name, _), stats), record)| {
+                let result = result::LinkResult::new(name, &stats?);
                 Some(result::LinkResult { samples: record.finish(), ..result })
             })
             .collect(),
@@ -318,9 +320,10 @@ fn each<T: Send>(
     pool.install(|| scenarios.par_iter().map(|(scenario, seed)| one(scenario.borrow(), *seed)).collect())
 }
 
-/// The scenario's world, the forward direction of its links, its flows, and for each link the playout buffer in its place.
+/// The scenario's world, the directions of its links, its flows, and for each link the playout buffer in its place.
 struct Stage {
     world: World,
+    /// All forward ones first.
     links: Vec<LinkId>,
     flows: Vec<FlowId>,
     playouts: Vec<Option<SharedPlayout>>,
@@ -332,44 +335,30 @@ struct Ways {
     backward: Vec<LinkId>,
 }
 
-/// Both directions of a scenario's links.
-struct Directions {
-    forward: Vec<LinkId>,
-    backward: Vec<LinkId>,
-}
-
-impl Directions {
-    /// Adds them to a world: all forward directions first.
-    fn add(world: &mut World, scenario: &Scenario) -> Result<Self, SimError> {
-        let mut add = |link: &crate::scenario::Link| {
-            let added = world.add_link(link.config.clone());
-            added.map_err(|source| SimError::Link { link: link.name.clone(), source })
-        };
-        Ok(Self {
-            forward: scenario.links.iter().map(&mut add).collect::<Result<_, _>>()?,
-            backward: scenario.links.iter().map(&mut add).collect::<Result<_, _>>()?,
-        })
-    }
-
-    fn ways(&self, path: &[usize], back: Option<&[usize]>) -> Ways {
-        let forward = |path: &[usize]| path.iter().filter_map(|&link| self.forward.get(link)).copied().collect();
-        let reversed = || path.iter().rev().filter_map(|&link| self.backward.get(link)).copied().collect();
-        Ways { forward: forward(path), backward: back.map_or_else(reversed, forward) }
-    }
+/// Adds both directions of a scenario's links to a world: all forward ones first.
+fn add_links(world: &mut World, scenario: &Scenario) -> Result<Vec<LinkId>, SimError> {
+    let mut add = |(link, config): (&crate::scenario::Link, &PipeConfig)| {
+        let added = world.add_link(config.clone());
+        added.map_err(|source| SimError::Link { link: link.name.clone(), source })
+    };
+    let forward = scenario.links.iter().map(|link| (link, &link.forward));
+    forward.chain(scenario.links.iter().map(|link| (link, &link.back))).map(&mut add).collect()
 }
 
 impl Stage {
     fn new(scenario: &Scenario, seed: u64) -> Result<Self, SimError> {
         scenario.check_budget()?;
-        let mut world = World::new();
-        let directions = Directions::add(&mut world, scenario)?;
+        let mut world = World::seeded(seed);
+        let links = add_links(&mut world, scenario)?;
         let playouts = SharedPlayout::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);
         let playouts = playouts
-            .map(|(playout, link)| playout.map_err(|source| SimError::Link { link: link.name.clone(), source }))
+            .map(|(playout, link)| {
+                playout.map_err(|source| SimError::Link { link: link.name.clone(), source: source.into() })
+            })
             .collect::<Result<Vec<_>, _>>()?;
-        let mut stage = Self { world, links: directions.forward.clone(), flows: Vec::new(), playouts };
+        let mut stage = Self { world, links, flows: Vec::new(), playouts };
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let added = stage.add(&Place { scenario, directions: &directions, flow, index, seed });
+            let added = stage.add(&Place { scenario, flow, index, seed });
             stage.flows.push(added.map_err(|error| match error {
                 Refused::Ends(source) => SimError::Ends { flow: flow.name.clone(), source },
                 Refused::Flow(error) => SimError::Flow(error),
@@ -387,15 +376,26 @@ impl Stage {
             FlowKind::Multipath(multipath) => self.add_multipath(place, multipath),
             FlowKind::Background { traffic, rate } => {
                 let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO)?;
-                Ok(self.world.add_stream(Stream { source, forward: place.ways().forward })?)
+                Ok(self.world.add_stream(Stream { source, forward: self.ways(place).forward })?)
             }
             FlowKind::Tcp(tcp) => self.add_tcp(place, tcp),
             FlowKind::Pair(pair) => {
                 let (near, far) = ends::pair(flow, pair, index, seed)?;
-                let Ways { forward, backward } = place.ways();
+                let Ways { forward, backward } = self.ways(place);
                 Ok(self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?)
             }
         }
+    }
+
+    /// The links that a flow's packets pass if it has one path.
+    fn ways(&self, place: &Place<'_>) -> Ways {
+        self.ways_over(place, place.flow.network())
+    }
+
+    fn ways_over(&self, Place { scenario, flow, .. }: &Place<'_>, path: &[usize]) -> Ways {
+        let links = |way: Vec<usize>| way.into_iter().filter_map(|place| self.links.get(place)).copied().collect();
+        let [there, back] = scenario.ways(flow, path);
+        Ways { forward: links(there), backward: links(back) }
     }
 
     fn add_session(
@@ -408,7 +408,7 @@ impl Stage {
         let load = PathLoad::default();
         let how = (controller, report_interval, &load);
         let (near, far) = ends::session(place.flow, how, (place.index, place.seed), playout, Instant::ZERO)?;
-        let Ways { forward, backward } = place.ways();
+        let Ways { forward, backward } = self.ways(place);
         let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
         if load.is_shared() {
             self.world.share_load(id, load)?;
@@ -419,7 +419,7 @@ impl Stage {
     fn add_multipath(&mut self, place: &Place<'_>, multipath: &MultipathFlow) -> Result<FlowId, Refused> {
         let (near, far) = ends::multipath(place.flow, multipath, (place.index, place.seed), Instant::ZERO)?;
         let paths = place.scenario.paths_of(place.flow).map(|path| {
-            let Ways { forward, backward } = place.directions.ways(&path.links, None);
+            let Ways { forward, backward } = self.ways_over(place, &path.links);
             let changes = path.changes().into_iter().map(|(at, change)| (Time::ZERO + at, change)).collect();
             PathLinks { forward, backward, changes }
         });
@@ -432,7 +432,7 @@ impl Stage {
         let oracle = ends::bandwidth_oracle(flow, tcp, index, seed);
         let told = oracle.as_ref().map(|oracle| oracle.told.clone());
         let (near, far) = ends::tcp(flow, tcp, (index, seed), told)?;
-        let Ways { forward, backward } = place.ways();
+        let Ways { forward, backward } = self.ways(place);
         let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
         if let Some(oracle) = oracle {
             self.world.share_bandwidth(id, oracle)?;
@@ -444,19 +444,11 @@ impl Stage {
 /// A flow, where it is added, and what its random numbers follow from.
 struct Place<'a> {
     scenario: &'a Scenario,
-    directions: &'a Directions,
     flow: &'a Flow,
     /// The flow's place in the scenario.
     index: usize,
     /// The run's seed.
     seed: u64,
-}
-
-impl Place<'_> {
-    /// The links that the flow's packets pass if it has one path.
-    fn ways(&self) -> Ways {
-        self.directions.ways(self.flow.network(), self.flow.back.as_deref())
-    }
 }
 
 /// Why a flow cannot be added.

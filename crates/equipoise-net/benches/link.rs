@@ -68,8 +68,8 @@ fn all(seconds: i64, rates_mbps: &[u64], only: &[&str]) -> Outcome {
 /// 5 ms each way, behind a bottleneck of 1000 packets.
 fn config(mbps: u64, spin: bool) -> BridgeConfig {
     let capacity = Capacity::Rate(Schedule::constant(Rate::from_bps(mbps * 1_000_000)));
-    let forward = PipeConfig { capacity, delay: Span::from_millis(5), ..PipeConfig::default() };
-    let back = PipeConfig { delay: Span::from_millis(5), ..PipeConfig::default() };
+    let forward = PipeConfig { capacity, delay: Span::from_millis(5).into(), ..PipeConfig::default() };
+    let back = PipeConfig { delay: Span::from_millis(5).into(), ..PipeConfig::default() };
     BridgeConfig { forward, back, spin, ..BridgeConfig::default() }
 }
 

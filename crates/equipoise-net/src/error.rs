@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use equipoise::units::Span;
 use equipoise_pair::PairError;
-use equipoise_path::link::{LinkError, PipeError};
+use equipoise_path::link::PipeError;
 use equipoise_session::rtp::SessionError;
 use thiserror::Error;
 
@@ -148,7 +148,7 @@ pub enum NetError {
         /// Its position in the list of links, from 0.
         link: usize,
         /// Why not.
-        source: LinkError,
+        source: PipeError,
     },
     /// A route leads over a link that the emulator does not have.
     #[error("route {route} uses link {link}, but the emulator has {links} links, numbered from 0")]

@@ -9,7 +9,7 @@
 //! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP; [`send_multipath()`]: over
 //!   several interfaces at once.
 //! - [`TestBed`]: hosts of their own in network namespaces; [`TcpEnds`]: TCP of the kernel between them.
-//! - [`Emulator`]: a bottleneck made of [`equipoise_path::link::FifoLink`] between two sockets, or between the hosts of a test bed
+//! - [`Emulator`]: a bottleneck made of [`equipoise_path::link::Pipe`]s between two sockets, or between the hosts of a test bed
 //!   for UDP and TCP, for runs on one machine.
 //! - [`Bridge`]: one direction of a path each way, made of [`equipoise_path::link::Pipe`], between UDP clients and a server, or
 //!   between two network interfaces or TUN devices for any traffic.

@@ -43,7 +43,7 @@ impl Dumbbell {
             world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
         }
         world.run(Time::ZERO + self.length, &mut |_: Time, _: FlowId, _: Side, _: &Event| {});
-        world.link_stats(there).expect("a link of this world").forwarded
+        world.link_stats(there).expect("a link of this world").left
     }
 
     fn bench(&self, bencher: Bencher<'_, '_>) {

@@ -1,7 +1,7 @@
 //! The virtual world of Equipoise: links, hosts and a clock that jumps from event to event.
 //!
 //! The hosts are the state machines that run on real sockets, too, and the links are their models; this crate only moves
-//! datagrams between them in simulated time. It reads no clock, no file and no random number: the same world gives the
+//! datagrams between them in simulated time. It reads no clock and no file, and chance on its links comes from its seed: the same world gives the
 //! same events, to the nanosecond, wherever it runs. Memory does not grow with simulated time.
 //!
 //! ```
@@ -37,6 +37,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod carrier;
 mod event_queue;
 mod network;
 mod observer;

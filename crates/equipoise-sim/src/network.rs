@@ -1,10 +1,11 @@
 use std::collections::VecDeque;
 
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{FifoLink, LinkConfig, LinkError, LinkStats, Verdict};
+use equipoise_path::link::{Capacity, Ecn, LinkStats, PipeConfig, PipeError, Queued};
 use equipoise_path::source::Source;
 use equipoise_session::Event;
 
+use crate::carrier::{Carried, Carrier};
 use crate::event_queue::EventQueue;
 use crate::observer::{FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
@@ -33,7 +34,8 @@ pub(crate) struct Network {
 }
 
 struct Link {
-    fifo: FifoLink<SimClock>,
+    carrier: Carrier,
+    capacity: Capacity,
     feeders: Vec<Feeder>,
     /// The time of each feeder's first packet.
     heads: EventQueue,
@@ -90,7 +92,8 @@ impl StreamState {
             Side::Near,
             &Event::MediaSent { sequence: number, size, waited: Span::ZERO },
         );
-        Some(Packet { at, sent: at, number, size, route: route as u32, hop: 0 })
+        let ecn = Ecn::NotCapable;
+        Some(Packet { at, sent: at, number, size, route: route as u32, hop: 0, ecn })
     }
 }
 
@@ -105,7 +108,23 @@ pub(crate) struct Packet {
     pub(crate) size: Size,
     pub(crate) route: u32,
     /// How many links lie behind it.
-    pub(crate) hop: u32,
+    pub(crate) hop: u16,
+    /// What queues may tell its ends, and have told.
+    pub(crate) ecn: Ecn,
+}
+
+impl Queued for Packet {
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn mark(&mut self) {
+        self.ecn = Ecn::Marked;
+    }
+
+    fn flow(&self) -> u64 {
+        self.route.into()
+    }
 }
 
 /// What packets meet where they leave the network.
@@ -119,10 +138,10 @@ pub(crate) struct Outside<'a, O> {
 }
 
 impl Network {
-    pub(crate) fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, LinkError> {
-        let fifo = FifoLink::new(config, Time::ZERO)?;
+    pub(crate) fn add_link(&mut self, config: PipeConfig, seed: u64) -> Result<LinkId, PipeError> {
+        let (capacity, carrier) = (config.capacity.clone(), Carrier::new(config, seed)?);
         let (feeders, heads) = (Vec::new(), EventQueue::default());
-        self.links.push(Link { fifo, feeders, heads, known: Time::ZERO });
+        self.links.push(Link { carrier, capacity, feeders, heads, known: Time::ZERO });
         Ok(LinkId(self.links.len() - 1))
     }
 
@@ -176,12 +195,12 @@ impl Network {
             Mark::Open => {
                 self.has_ring = true;
                 let around = trail.iter().rev().take_while(|(above, _)| *above != link).map(|(_, delay)| *delay);
-                let delay = around.chain([self.propagation_delay(link)]).fold(Span::ZERO, |sum, delay| sum + delay);
+                let delay = around.chain([self.least_delay(link)]).fold(Span::ZERO, |sum, delay| sum + delay);
                 return if delay > Span::ZERO { Ok(()) } else { Err(LinkId(link)) };
             }
             Mark::New => marks[link] = Mark::Open,
         }
-        trail.push((link, self.propagation_delay(link)));
+        trail.push((link, self.least_delay(link)));
         for feeder in 0..self.links[link].feeders.len() {
             if let From::Link(feeding) = self.links[link].feeders[feeder].from {
                 self.visit(feeding, marks, trail)?;
@@ -193,14 +212,14 @@ impl Network {
         Ok(())
     }
 
-    fn propagation_delay(&self, link: usize) -> Span {
-        self.links[link].fifo.config().propagation_delay
+    fn least_delay(&self, link: usize) -> Span {
+        self.links[link].carrier.least_delay()
     }
 
     /// The least time between a session's sending and its peer's receiving; `None` without sessions.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some() && !route.hops.is_empty());
-        let delay = |route: &Route| route.hops.iter().fold(Span::ZERO, |sum, hop| sum + self.propagation_delay(hop.0));
+        let delay = |route: &Route| route.hops.iter().fold(Span::ZERO, |sum, hop| sum + self.least_delay(hop.0));
         sessions.map(delay).min()
     }
 
@@ -209,9 +228,10 @@ impl Network {
         self.known
     }
 
-    /// When the next packet comes to a link, of those that are known.
+    /// When the next packet comes to a link or leaves one, of those that are known.
     pub(crate) fn next_at(&self) -> Option<Time> {
-        self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at).min()
+        let heads = self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at);
+        heads.chain(self.links.iter().filter_map(|link| link.carrier.next())).min()
     }
 
     /// A session sends a packet, at [`Packet::at`]. Returns it where its route has no link: it has arrived.
@@ -264,13 +284,23 @@ impl Network {
     fn feeders_known(&self, link: usize) -> Time {
         let known = self.links[link].feeders.iter().map(|feeder| match feeder.from {
             From::Sessions | From::Stream(_) => self.known,
-            From::Link(feeding) => self.links[feeding].known + self.propagation_delay(feeding),
+            From::Link(feeding) => self.links[feeding].known + self.least_delay(feeding),
         });
         known.min().unwrap_or(self.known)
     }
 
     /// Serves what has come to a link before `known`.
     fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
+        self.take_in(link, known, outside);
+        while let Some(packet) = self.links[link].carrier.leave_before(known) {
+            if let Some(next) = self.onward(packet, outside) {
+                self.pass(packet, next, outside);
+            }
+        }
+        self.discard_lost(link, outside);
+    }
+
+    fn take_in(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
         if let [Feeder { from: From::Stream(stream), .. }] = self.links[link].feeders.as_slice() {
             return self.stream_until(link, *stream, known, outside);
         }
@@ -296,24 +326,51 @@ impl Network {
             if let Some(own) = self.routes[packet.route as usize].own.get_mut(packet.hop as usize) {
                 *own = *own + packet.size;
             }
-            match self.links[link].fifo.offer(packet.at, packet.size) {
-                Verdict::ArrivesAt(at) => packet.at = at,
-                Verdict::Dropped => {
-                    if self.routes[packet.route as usize].thing.is_some() {
-                        outside.packets.discard(packet.number as PacketId);
+            match self.links[link].carrier.offer(packet) {
+                Carried::To(at) => packet.at = at,
+                Carried::Dropped => return self.discard(&packet, outside.packets),
+                Carried::Kept { copied } => {
+                    if copied && self.is_of_session(&packet) {
+                        outside.packets.copy(packet.number as PacketId);
                     }
-                    return;
+                    return self.discard_lost(link, outside);
                 }
             }
             packet.hop += 1;
-            let Some(&(next, feeder)) = self.routes[packet.route as usize].hops.get(packet.hop as usize) else {
-                return self.arrive(packet, outside);
-            };
-            if packet.at >= self.horizon || !self.links[next].waits_for_nothing() {
-                return self.links[next].put(feeder, packet);
-            }
+            let Some(next) = self.onward(packet, outside) else { return };
             link = next;
         }
+    }
+
+    /// Takes a packet that has left a link to the next or to its end. Gives the next link where it is that link's turn already.
+    fn onward(&mut self, packet: Packet, outside: &mut Outside<'_, impl Observer>) -> Option<usize> {
+        let Some(&(next, feeder)) = self.routes[packet.route as usize].hops.get(packet.hop as usize) else {
+            self.arrive(packet, outside);
+            return None;
+        };
+        if packet.at >= self.horizon || !self.links[next].waits_for_nothing() {
+            self.links[next].put(feeder, packet);
+            return None;
+        }
+        Some(next)
+    }
+
+    /// Gives up what a link has lost or dropped.
+    fn discard_lost(&mut self, link: usize, outside: &mut Outside<'_, impl Observer>) {
+        while let Some(lost) = self.links[link].carrier.discarded() {
+            self.discard(&lost, outside.packets);
+        }
+    }
+
+    fn discard(&self, packet: &Packet, packets: &mut Packets) {
+        if self.is_of_session(packet) {
+            packets.discard(packet.number as PacketId);
+        }
+    }
+
+    /// Whether a packet has a datagram, which streams' packets do not.
+    fn is_of_session(&self, packet: &Packet) -> bool {
+        self.routes[packet.route as usize].thing.is_some()
     }
 
     /// The first packet of a link's feeder.
@@ -359,12 +416,12 @@ impl Network {
     }
 
     pub(crate) fn stats(&self, link: LinkId, now: Time) -> Option<LinkStats> {
-        self.links.get(link.0).map(|state| state.fifo.stats(now))
+        self.links.get(link.0).map(|state| state.carrier.stats(now))
     }
 
     /// Bytes that were offered so far to each link of a route.
     pub(crate) fn offered(&self, route: usize) -> impl Iterator<Item = (LinkId, Size)> {
-        self.routes[route].hops.iter().map(|&(link, _)| (LinkId(link), self.links[link].fifo.offered()))
+        self.routes[route].hops.iter().map(|&(link, _)| (LinkId(link), self.links[link].carrier.offered()))
     }
 
     /// From now on counts what a route's own packets bring to each of its links.
@@ -378,14 +435,9 @@ impl Network {
         self.offered(route).zip(&self.routes[route].own).map(|((link, all), own)| (link, all, *own))
     }
 
-    /// What a link carries between two moments, in bits.
-    pub(crate) fn capacity_bits(&self, link: LinkId, from: Time, to: Time) -> f64 {
-        self.links[link.0].fifo.capacity_bits(from, to)
-    }
-
-    /// Share of a link's capacity between two moments that `offered` bytes ask for.
-    pub(crate) fn load(&self, link: LinkId, from: Time, to: Time, offered: Size) -> Option<f64> {
-        self.links[link.0].fifo.load(from, to, offered)
+    /// What a link carries over time.
+    pub(crate) fn capacity(&self, link: LinkId) -> &Capacity {
+        &self.links[link.0].capacity
     }
 }
 

@@ -19,10 +19,12 @@ pub(crate) struct Packet {
     len: u32,
     /// Of the IP packet.
     size: Size,
+    /// Packets under way that carry it: more than one where a link has made copies.
+    copies: u32,
 }
 
 impl Packet {
-    const EMPTY: Self = Self { head: [0; Transmit::MAX_HEAD], head_len: 0, len: 0, size: Size::ZERO };
+    const EMPTY: Self = Self { head: [0; Transmit::MAX_HEAD], head_len: 0, len: 0, size: Size::ZERO, copies: 0 };
 }
 
 impl Packets {
@@ -35,6 +37,7 @@ impl Packets {
         packet.head_len = kept as u8;
         packet.len = transmit.len() as u32;
         packet.size = transmit.packet_size();
+        packet.copies = 1;
         id
     }
 
@@ -50,9 +53,14 @@ impl Packets {
         self.slots[id as usize].size
     }
 
+    /// A link has made a copy of a packet.
+    pub(crate) fn copy(&mut self, id: PacketId) {
+        self.slots[id as usize].copies += 1;
+    }
+
     /// Gives up a datagram; `scratch`, which is all zeros from the head on, takes its bytes.
     pub(crate) fn remove<'a>(&mut self, id: PacketId, scratch: &'a mut Vec<u8>) -> &'a [u8] {
-        self.free.push(id);
+        self.discard(id);
         let packet = &self.slots[id as usize];
         let (head_len, len) = (usize::from(packet.head_len), packet.len as usize);
         if scratch.len() < len.max(Transmit::MAX_HEAD) {
@@ -65,7 +73,11 @@ impl Packets {
 
     /// Gives up what nobody wants.
     pub(crate) fn discard(&mut self, id: PacketId) {
-        self.free.push(id);
+        let copies = &mut self.slots[id as usize].copies;
+        *copies -= 1;
+        if *copies == 0 {
+            self.free.push(id);
+        }
     }
 }
 
@@ -98,7 +110,10 @@ mod tests {
             let [first, second] =
                 [1, 2].map(|byte| packets.insert(&Transmit { head: &[byte], media: 10, carrier: Carrier::Udp }));
             packets.discard(first);
-            assert_eq!(packets.remove(second, &mut scratch).first(), Some(&2));
+            packets.copy(second);
+            for _ in 0..2 {
+                assert_eq!(packets.remove(second, &mut scratch).first(), Some(&2), "the copy is as good");
+            }
         }
         assert_eq!(packets.slots.len(), 2);
     }

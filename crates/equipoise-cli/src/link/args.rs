@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::hosts::args::seconds;
 use clap::{Args, ValueEnum};
-use equipoise::units::{Rate, Share, Span, UnitError};
+use equipoise::units::{Rate, Share, Size, Span, UnitError};
 use equipoise_path::link::{GilbertElliott, Jitter, QueueLimit};
 
 /// Options of the emulated path.
@@ -98,10 +98,24 @@ macro_rules! path_options {
             #[arg(long = concat!($prefix, "rate-csv"), id = concat!($prefix, "rate-csv"), value_name = "FILE",
                 conflicts_with_all = [concat!($prefix, "rate"), concat!($prefix, "rate-trace")])]
             pub(crate) rate_csv: Option<PathBuf>,
+            /// Where in that file it begins, such as 30s [default: 0s]
+            #[arg(long = concat!($prefix, "rate-offset"), id = concat!($prefix, "rate-offset"), value_name = "TIME")]
+            pub(crate) rate_offset: Option<Span>,
+            /// What may pass at once beyond --rate, such as "15 kB": a token bucket (shaper)
+            #[arg(long = concat!($prefix, "rate-burst"), id = concat!($prefix, "rate-burst"), value_name = "SIZE",
+                requires = concat!($prefix, "rate"))]
+            pub(crate) rate_burst: Option<Size>,
+            /// Drop what exceeds this rate and its burst, without a queue (policer)
+            #[arg(long = concat!($prefix, "police"), id = concat!($prefix, "police"), value_name = "RATE")]
+            pub(crate) police: Option<Rate>,
+            /// What a policer lets pass at once [default: 100 ms of its rate]
+            #[arg(long = concat!($prefix, "police-burst"), id = concat!($prefix, "police-burst"), value_name = "SIZE",
+                requires = concat!($prefix, "police"))]
+            pub(crate) police_burst: Option<Size>,
             /// Propagation delay, such as 10ms
             #[arg(long = concat!($prefix, "delay"), id = concat!($prefix, "delay"), value_name = "TIME")]
             pub(crate) delay: Option<Span>,
-            /// By how much it varies at most, such as 2ms; "2ms normal" for a deviation. Keeps the order
+            /// By how much it varies at most, such as 2ms; "2ms normal" for a deviation, "5ms half-normal" for RFC 8868's. Keeps the order
             #[arg(long = concat!($prefix, "jitter"), id = concat!($prefix, "jitter"), value_name = "TIME")]
             pub(crate) jitter: Option<Jitter>,
             /// Random loss, such as 1%
@@ -143,21 +157,20 @@ path_options! {
 impl Back {
     /// The options of the way back: these, and those of both ways where there are none here.
     pub(crate) fn over(&self, path: &Path) -> Path {
-        let Self { rate, rate_trace, rate_csv, delay, jitter, loss, loss_burst, reorder, reorder_by, .. } =
-            self.clone();
-        let Self { duplicate, queue, aqm, .. } = *self;
+        let Self { delay, jitter, loss, loss_burst, reorder, reorder_by, duplicate, queue, aqm, .. } = *self;
         // One way of saying the same takes the place of another.
-        let (rate, rate_trace, rate_csv) = if rate.is_some() || rate_trace.is_some() || rate_csv.is_some() {
-            (rate, rate_trace, rate_csv)
-        } else {
-            (path.rate, path.rate_trace.clone(), path.rate_csv.clone())
-        };
+        let has_rate = self.rate.is_some() || self.rate_trace.is_some() || self.rate_csv.is_some();
         let (loss, loss_burst) =
             if loss.is_some() || loss_burst.is_some() { (loss, loss_burst) } else { (path.loss, path.loss_burst) };
+        let has_police = self.police.is_some();
         Path {
-            rate,
-            rate_trace,
-            rate_csv,
+            rate: if has_rate { self.rate } else { path.rate },
+            rate_trace: if has_rate { self.rate_trace.clone() } else { path.rate_trace.clone() },
+            rate_csv: if has_rate { self.rate_csv.clone() } else { path.rate_csv.clone() },
+            rate_offset: if has_rate { self.rate_offset } else { path.rate_offset },
+            rate_burst: if has_rate { self.rate_burst } else { path.rate_burst },
+            police: if has_police { self.police } else { path.police },
+            police_burst: if has_police { self.police_burst } else { path.police_burst },
             delay: delay.or(path.delay),
             jitter: jitter.or(path.jitter),
             loss,

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use equipoise::units::{Schedule, Span};
 use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run, steps_capacity, trace_capacity};
-use equipoise_path::link::{Capacity, Codel, Discipline, DualPi2, FqCodel, Loss, Pie, PipeConfig, Reordering};
+use equipoise_path::link::{
+    Capacity, Codel, Discipline, DualPi2, FqCodel, Loss, Pie, PipeConfig, Reordering, TokenBucket,
+};
 
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt};
@@ -63,12 +65,20 @@ fn path(options: &Path) -> Result<PipeConfig, CliError> {
         let file = file.to_path_buf();
         |source| RealError::Rates { file, source }
     };
+    let offset = options.rate_offset.unwrap_or(Span::ZERO);
     let capacity = match (options.rate, &options.rate_trace, &options.rate_csv) {
-        (_, Some(file), _) => trace_capacity(file).map_err(failed(file))?,
-        (_, _, Some(file)) => steps_capacity(file).map_err(failed(file))?,
-        (Some(RateLimit::Rate(rate)), ..) => Capacity::Rate(Schedule::constant(rate)),
+        (_, Some(file), _) => trace_capacity(file, offset).map_err(failed(file))?,
+        (_, _, Some(file)) => steps_capacity(file, offset).map_err(failed(file))?,
+        (Some(RateLimit::Rate(rate)), ..) => match options.rate_burst {
+            Some(burst) => Capacity::Shaped(TokenBucket { rate, burst }),
+            None => Capacity::Rate(Schedule::constant(rate)),
+        },
         (Some(RateLimit::Unlimited) | None, ..) => Capacity::Unlimited,
     };
+    let policer = options.police.map(|rate| match options.police_burst {
+        Some(burst) => TokenBucket { rate, burst },
+        None => TokenBucket::of(rate),
+    });
     let loss = match (options.loss, options.loss_burst) {
         (_, Some(bursts)) => Loss::Burst(bursts),
         (Some(share), None) => Loss::Random(share),
@@ -77,6 +87,7 @@ fn path(options: &Path) -> Result<PipeConfig, CliError> {
     let by = options.reorder_by.unwrap_or(REORDER_BY);
     Ok(PipeConfig {
         loss,
+        policer,
         duplication: options.duplicate.unwrap_or(usual.duplication),
         queue: options.queue.unwrap_or(usual.queue),
         discipline: match options.aqm {
@@ -87,7 +98,7 @@ fn path(options: &Path) -> Result<PipeConfig, CliError> {
             Some(Aqm::Droptail) | None => Discipline::DropTail,
         },
         capacity,
-        delay: options.delay.unwrap_or(usual.delay),
+        delay: options.delay.map_or(usual.delay, Schedule::from),
         jitter: options.jitter.unwrap_or(usual.jitter),
         reordering: options.reorder.map(|share| Reordering { share, by }),
     })
@@ -125,6 +136,7 @@ fn direction(name: &str, found: &LinkDirection) -> String {
     );
     let counts = [
         (found.packets_lost, "lost"),
+        (found.packets_policed, "dropped by the policer"),
         (found.packets_dropped_full, "dropped by the full queue"),
         (found.packets_dropped_early, "dropped to tell of congestion"),
         (found.packets_marked, "marked for it"),

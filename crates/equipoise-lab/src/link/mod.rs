@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use equipoise::units::{Size, Span};
 use equipoise_net::{Bridge, BridgeReport, Clock, DirectionReport, Lateness};
 pub use equipoise_net::{BridgeConfig, NetError};
-use equipoise_path::link::{Capacity, DeliveryTrace, PipeStats, TraceError, rate_steps};
+use equipoise_path::link::{Capacity, DeliveryTrace, LinkStats, TraceError, rate_steps};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use settings::{
-    CapacitySettings, DisciplineSettings, Ends, JitterSettings, LossSettings, PathSettings, QueueSettings, RateStep,
+    BucketSettings, CapacitySettings, DisciplineSettings, Ends, JitterSettings, LossSettings, PathSettings,
+    QueueSettings, RateStep,
 };
 
 use crate::result::Stall;
@@ -33,20 +34,20 @@ pub enum CapacityError {
     Trace(#[from] TraceError),
 }
 
-/// A capacity from a trace in Mahimahi's format.
+/// A capacity from a trace in Mahimahi's format, from `offset` on.
 ///
 /// # Errors
 /// [`CapacityError`], with the line.
-pub fn trace_capacity(file: &Path) -> Result<Capacity, CapacityError> {
-    Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?))
+pub fn trace_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
+    Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?.from_offset(offset)))
 }
 
-/// A capacity from lines of `time_s,rate_mbps`.
+/// A capacity from lines of `time_s,rate_mbps`, from `offset` on.
 ///
 /// # Errors
 /// [`CapacityError`], with the line.
-pub fn steps_capacity(file: &Path) -> Result<Capacity, CapacityError> {
-    Ok(Capacity::Rate(rate_steps(&read(file)?)?))
+pub fn steps_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
+    Ok(Capacity::Rate(rate_steps(&read(file)?)?.from_offset(offset)))
 }
 
 fn read(file: &Path) -> Result<String, CapacityError> {
@@ -156,6 +157,8 @@ pub struct LinkDirection {
     pub mean_rate_bps: Option<f64>,
     /// Packets lost by chance.
     pub packets_lost: u64,
+    /// Packets that a policer dropped.
+    pub packets_policed: u64,
     /// Packets that found the queue full.
     pub packets_dropped_full: u64,
     /// Packets that the queue dropped to tell of congestion.
@@ -250,7 +253,7 @@ impl LinkReport {
 
 impl LinkDirection {
     fn new(report: &DirectionReport, lasted: Span) -> Self {
-        let path: &PipeStats = &report.path;
+        let path: &LinkStats = &report.path;
         let seconds = lasted.as_secs_f64();
         let per_second = |size: Size| (seconds > 0.0).then(|| size.as_bits() as f64 / seconds);
         let late = |lateness: Option<Lateness>, packets| lateness.map(|lateness| Late::new(lateness, packets));
@@ -262,6 +265,7 @@ impl LinkDirection {
             bytes_out: path.left_bytes.as_bytes(),
             mean_rate_bps: per_second(path.left_bytes),
             packets_lost: path.lost,
+            packets_policed: path.policed,
             packets_dropped_full: path.dropped_full,
             packets_dropped_early: path.dropped_early,
             packets_marked: path.marked,
@@ -269,8 +273,8 @@ impl LinkDirection {
             packets_duplicated: path.duplicated,
             packets_reordered: path.reordered,
             packets_in_flight: path.in_flight,
-            mean_queue_packets: path.mean_queue,
-            longest_queue_packets: path.longest_queue,
+            mean_queue_packets: path.usage.mean_queue,
+            longest_queue_packets: path.usage.longest_queue,
             late: late(punctuality.all, punctuality.packets),
             late_without_stalls: late(punctuality.quiet, punctuality.quiet_packets),
         }

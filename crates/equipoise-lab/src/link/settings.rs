@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use equipoise::units::{Rate, Schedule, Span};
-use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, QueueLimit};
+use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, QueueLimit, TokenBucket};
 use serde::{Deserialize, Serialize};
 
 /// Between what the path lies.
@@ -34,6 +34,8 @@ pub enum Ends {
 /// One direction's configuration, as JSON has it: all of what is in effect, defaults included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathSettings {
+    /// Who drops what exceeds a rate before it, if somebody does.
+    pub policer: Option<BucketSettings>,
     /// What the bottleneck carries.
     pub capacity: CapacitySettings,
     /// Room before it.
@@ -65,6 +67,8 @@ pub enum CapacitySettings {
         /// The first is at 0.
         steps: Vec<RateStep>,
     },
+    /// A rate with bursts.
+    Shaped(BucketSettings),
     /// A recorded trace, repeated.
     Trace {
         /// Its mean rate, in bit/s.
@@ -72,6 +76,21 @@ pub enum CapacitySettings {
         /// How long it is, in seconds.
         length_s: f64,
     },
+}
+
+/// A token bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketSettings {
+    /// At which it fills, in bit/s.
+    pub rate_bps: u64,
+    /// What it holds, in bytes.
+    pub burst_bytes: u64,
+}
+
+impl From<TokenBucket> for BucketSettings {
+    fn from(TokenBucket { rate, burst }: TokenBucket) -> Self {
+        Self { rate_bps: rate.as_bps(), burst_bytes: burst.as_bytes() }
+    }
 }
 
 /// A rate and since when it holds.
@@ -188,6 +207,11 @@ pub enum JitterSettings {
         /// With this standard deviation, in seconds.
         deviation_s: f64,
     },
+    /// By the amount of a normal distribution, upwards.
+    HalfNormal {
+        /// Of this standard deviation, in seconds.
+        deviation_s: f64,
+    },
 }
 
 /// How packets are lost.
@@ -217,6 +241,7 @@ pub enum LossSettings {
 impl PathSettings {
     pub(super) fn new(config: &PipeConfig) -> Self {
         Self {
+            policer: config.policer.map(BucketSettings::from),
             capacity: capacity(&config.capacity),
             queue: match config.queue {
                 QueueLimit::Packets(count) => QueueSettings::Packets(count),
@@ -224,11 +249,12 @@ impl PathSettings {
                 QueueLimit::Time(time) => QueueSettings::TimeS(time.as_secs_f64()),
             },
             discipline: config.discipline.into(),
-            delay_s: config.delay.as_secs_f64(),
+            delay_s: config.delay.initial().as_secs_f64(),
             jitter: match config.jitter {
                 Jitter::None => JitterSettings::None,
                 Jitter::Uniform(most) => JitterSettings::Uniform { most_s: most.as_secs_f64() },
                 Jitter::Normal(deviation) => JitterSettings::Normal { deviation_s: deviation.as_secs_f64() },
+                Jitter::HalfNormal(deviation) => JitterSettings::HalfNormal { deviation_s: deviation.as_secs_f64() },
             },
             loss: loss(config.loss),
             duplicate_share: config.duplication.as_fraction(),
@@ -249,6 +275,7 @@ fn capacity(capacity: &Capacity) -> CapacitySettings {
     match capacity {
         Capacity::Unlimited => CapacitySettings::Unlimited,
         Capacity::Rate(rates) => CapacitySettings::Rate { steps: steps(rates) },
+        Capacity::Shaped(bucket) => CapacitySettings::Shaped((*bucket).into()),
         Capacity::Trace(trace) => CapacitySettings::Trace {
             mean_rate_bps: trace.mean_rate().as_bps(),
             length_s: trace.length().as_secs_f64(),

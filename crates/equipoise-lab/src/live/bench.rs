@@ -17,7 +17,7 @@ use super::{DRAIN, LiveError, pair, tcp};
 use crate::ends;
 use crate::playout::SharedPlayout;
 use crate::result::PairHost;
-use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::scenario::{Direction, Flow, FlowKind, Scenario};
 
 /// The sockets of a flow, before anything runs.
 enum Sockets {
@@ -54,9 +54,10 @@ impl Ground<'_> {
 
     fn emulator(&self, scenario: &Scenario, routes: Vec<Route>) -> Result<Emulator, NetError> {
         // The links' other directions stand behind them in the emulator's list.
-        let links = scenario.links.iter().chain(&scenario.links).map(|link| link.config.clone()).collect();
-        let sample_interval = scenario.is_sampled().then_some(scenario.sample_interval);
-        let config = EmulatorConfig { sample_interval, ..EmulatorConfig::new(self.origin, links, routes) };
+        let forward = scenario.links.iter().map(|link| link.forward.clone());
+        let links = forward.chain(scenario.links.iter().map(|link| link.back.clone())).collect();
+        let (seed, sample_interval) = (self.seed, scenario.is_sampled().then_some(scenario.sample_interval));
+        let config = EmulatorConfig { seed, sample_interval, ..EmulatorConfig::new(self.origin, links, routes) };
         match self.bed {
             Some(bed) => Emulator::start_in(bed, self.clock, config),
             None => Emulator::start(self.clock, config),
@@ -87,9 +88,11 @@ impl Sockets {
             }
         };
         let route = |(links, (protocol, sender, receiver)): (&[usize], _)| {
-            let reversed = || links.iter().rev().map(|link| link + scenario.links.len()).collect();
-            let backward = flow.back.clone().unwrap_or_else(reversed);
-            Route { forward: links.to_vec(), backward, protocol, sender, receiver }
+            let [media, answers] = scenario.ways(flow, links);
+            // The near host of a flow that goes back is the one that receives.
+            let (forward, backward) =
+                if flow.direction == Direction::Forward { (media, answers) } else { (answers, media) };
+            Route { forward, backward, protocol, sender, receiver }
         };
         // Both halves of a pair go the same way.
         ways(scenario, flow).into_iter().cycle().zip(ends).map(route).collect()
@@ -185,9 +188,13 @@ impl Bench {
         let poster = |load| Poster { flow: index, post: post.clone(), load };
         let [near_name, far_name] = [format!("near-{index}"), format!("far-{index}")];
         let (origin, seed) = (ground.origin.assume_clock(), ground.seed);
-        let probe = self.emulator.load_probe(hosts.first);
-        let near_host = Host { name: near_name, paths: hosts.near };
-        let far_host = Host { name: far_name, paths: hosts.far };
+        let probe = self.emulator.load_probe(hosts.first, flow.direction == Direction::Back);
+        let (near, far) = match flow.direction {
+            Direction::Forward => (hosts.near, hosts.far),
+            Direction::Back => (hosts.far, hosts.near),
+        };
+        let near_host = Host { name: near_name, paths: near };
+        let far_host = Host { name: far_name, paths: far };
         if let FlowKind::Multipath(config) = &flow.kind {
             let (near, far) = ends::multipath(flow, config, (index, seed), origin).map_err(failed)?;
             let near = Outages::new(near, scenario.paths_of(flow), origin);

@@ -271,7 +271,7 @@ fn flows(scenario: &Scenario, mut results: Vec<FlowResult>, pair_hosts: Vec<(usi
     results
 }
 
-/// The links' forward directions, with samples of the run's time.
+/// The links' directions that are watched, with samples of the run's time.
 fn links(
     scenario: &Scenario,
     emulator: &EmulatorReport,
@@ -287,10 +287,9 @@ fn links(
         let result = LinkResult::new(name, emulator.links.get(number)?);
         Some(LinkResult { samples: record.finish(), ..result })
     };
-    let result = |(number, link): (usize, &crate::scenario::Link)| {
-        playouts.result(number, &link.name, lasted).or_else(|| emulated(number, &link.name))
-    };
-    scenario.links.iter().enumerate().filter_map(result).collect()
+    let result =
+        |(name, place): (String, usize)| playouts.result(place, &name, lasted).or_else(|| emulated(place, &name));
+    scenario.watched_links().into_iter().filter_map(result).collect()
 }
 
 /// The stalls that fall into the run.

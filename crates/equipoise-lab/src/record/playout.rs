@@ -1,7 +1,7 @@
 use equipoise::units::Span;
 
 use crate::result::PlayoutResult;
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::{Direction, Flow, Scenario};
 
 /// A session's playout buffer so far.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl PlayoutRecord {
     pub(super) fn new(flow: &Flow, scenario: &Scenario) -> Option<Self> {
         flow.playout()?;
         let behind = flow.path.get(flow.network().len()..).unwrap_or_default();
-        let behind = scenario.propagation_delay(behind);
+        let behind = scenario.propagation_delay(behind, Direction::Forward);
         Some(Self { result: PlayoutResult::default(), content: None, behind })
     }
 

@@ -126,9 +126,9 @@ impl LinkRecord {
         };
         self.samples.push(LinkSample {
             at_s,
-            queue_packets: over(|stats| stats.mean_queue).map(|queue| queue.max(0.0)),
-            utilisation: over(|stats| stats.utilisation).map(|share| share.clamp(0.0, 1.0)),
-            packets_dropped: stats.dropped,
+            queue_packets: over(|stats| stats.usage.mean_queue).map(|queue| queue.max(0.0)),
+            utilisation: over(|stats| stats.usage.utilisation).map(|share| share.clamp(0.0, 1.0)),
+            packets_dropped: stats.dropped(),
         });
         self.last = Some((at_s, stats));
     }

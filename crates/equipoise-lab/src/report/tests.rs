@@ -127,6 +127,10 @@ fn no_number_is_too_strange_for_a_page() {
             utilisation: Some(strange),
             packets_dropped: u64::MAX,
             packets_forwarded: u64::MAX,
+            packets_lost: u64::MAX,
+            packets_marked: u64::MAX,
+            packets_duplicated: 0,
+            packets_reordered: 0,
             mean_queue_packets: None,
             max_queue_packets: 0,
         }];

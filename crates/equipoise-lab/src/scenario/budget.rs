@@ -114,9 +114,10 @@ fn bits(rate: &Schedule<Rate>, lasts: Span) -> f64 {
 /// What the path of a flow carries when it carries most; of several paths, all of them together.
 fn capacity_bps(flow: &Flow, scenario: &Scenario) -> f64 {
     let narrowest = |links: &[usize]| {
-        let links = links.iter().filter_map(|&link| scenario.links.get(link)).map(|link| &link.config.rate);
-        let most = |rate: &Schedule<Rate>| rate.steps().iter().map(|(_, rate)| *rate).fold(rate.initial(), Rate::max);
-        links.map(most).reduce(Rate::min).map_or(0.0, Rate::as_bps_f64)
+        let links = links.iter().filter_map(|&link| scenario.links.get(link));
+        let rates = links.filter_map(|link| link.direction(flow.direction).capacity.rate());
+        let most = |rate: Schedule<Rate>| rate.values().max().map_or(0.0, Rate::as_bps_f64);
+        rates.map(most).fold(f64::INFINITY, f64::min)
     };
     let several = scenario.paths_of(flow).map(|path| narrowest(&path.links)).reduce(|sum, path| sum + path);
     several.unwrap_or_else(|| narrowest(&flow.path))

@@ -1,14 +1,15 @@
 use std::fmt::Write as _;
 
 use equipoise::control::{Parameter, Parameters};
-use equipoise::units::{Rate, Span};
+use equipoise::units::{Rate, Share, Span};
 use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance};
 
+use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, Reordering, TokenBucket};
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
 use super::{
-    BandwidthSource, ContentKind, Flow, FlowKind, Frames, MultipathFlow, Outage, PairFlow, Path, RunningLaw, Scenario,
-    TcpFlow,
+    BandwidthSource, ContentKind, Direction, Flow, FlowKind, Frames, Link, MultipathFlow, Outage, PairFlow, Path,
+    RunningLaw, Scenario, TcpFlow,
 };
 
 /// The scenario in words.
@@ -28,20 +29,12 @@ fn describe(scenario: &Scenario, out: &mut String) -> std::fmt::Result {
     )?;
     writeln!(out, "links")?;
     for (number, link) in scenario.links.iter().enumerate() {
-        let config = &link.config;
-        writeln!(
-            out,
-            "  {}: {}, propagation {}, queue {}",
-            link.name,
-            config.rate.initial(),
-            config.propagation_delay,
-            config.queue
-        )?;
-        few(config.rate.steps(), out, |(at, rate), out| writeln!(out, "    {rate} from {at} on"))?;
+        describe_link(link, out)?;
+        let Capacity::Rate(rate) = &link.forward.capacity else { continue };
         let times: Vec<_> = std::iter::once(Span::ZERO).chain(scenario.steps_on(&[number])).collect();
         few(&times, out, |&at, out| {
             let load = background_load(scenario, number, at);
-            let capacity = config.rate.at(at);
+            let capacity = rate.at(at);
             if capacity == Rate::ZERO {
                 writeln!(out, "    from {at} on: background {load}, and no capacity at all")
             } else {
@@ -56,6 +49,58 @@ fn describe(scenario: &Scenario, out: &mut String) -> std::fmt::Result {
     scenario.paths.iter().try_for_each(|path| describe_path(scenario, path, out))?;
     writeln!(out, "flows")?;
     scenario.flows.iter().try_for_each(|flow| describe_flow(scenario, flow, out))
+}
+
+fn describe_link(link: &Link, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "  {}: {}", link.name, direction(&link.forward))?;
+    if let Capacity::Rate(rate) = &link.forward.capacity {
+        few(rate.steps(), out, |(at, rate), out| writeln!(out, "    {rate} from {at} on"))?;
+    }
+    few(link.forward.delay.steps(), out, |(at, delay), out| writeln!(out, "    propagation {delay} from {at} on"))?;
+    if link.half_duplex {
+        writeln!(out, "    both directions in one queue")?;
+    } else if link.back != link.forward {
+        writeln!(out, "    back: {}", direction(&link.back))?;
+    }
+    Ok(())
+}
+
+/// What happens on one direction of a link.
+fn direction(config: &PipeConfig) -> String {
+    let PipeConfig { loss, policer, duplication, queue, discipline, capacity, delay, jitter, reordering } = config;
+    let bucket = |TokenBucket { rate, burst }: &TokenBucket| format!("{rate} with bursts of {burst}");
+    let capacity = match capacity {
+        Capacity::Unlimited => "unlimited".to_owned(),
+        Capacity::Rate(rate) => rate.initial().to_string(),
+        Capacity::Shaped(shaper) => bucket(shaper),
+        Capacity::Trace(trace) => {
+            format!("a trace of {} in the mean, repeated after {}", trace.mean_rate(), trace.length())
+        }
+    };
+    let mut text = format!("{capacity}, propagation {}, queue {queue}", delay.initial());
+    let mut and = |more: String| text.extend([", ", &more]);
+    if *discipline != Discipline::DropTail {
+        and(format!("under {}", discipline.name()));
+    }
+    match loss {
+        Loss::None => {}
+        Loss::Random(share) => and(format!("{share} lost")),
+        Loss::Burst(bursts) => and(format!("lost in bursts (p {}, r {})", bursts.to_bad, bursts.to_good)),
+    }
+    match jitter {
+        Jitter::None => {}
+        Jitter::Uniform(most) => and(format!("jitter of {most} either way")),
+        Jitter::Normal(deviation) => and(format!("normal jitter of {deviation}")),
+        Jitter::HalfNormal(deviation) => and(format!("half-normal jitter of {deviation}")),
+    }
+    policer.iter().for_each(|policer| and(format!("policed to {}", bucket(policer))));
+    if *duplication != Share::NONE {
+        and(format!("{duplication} twice"));
+    }
+    if let Some(Reordering { share, by }) = reordering {
+        and(format!("{share} later by {by}"));
+    }
+    text
 }
 
 /// Lines for the first of many steps, and how many more there are.
@@ -74,13 +119,13 @@ fn few<T>(
 }
 
 /// A chain of links in words.
-fn chain(scenario: &Scenario, links: &[usize]) -> String {
+fn chain(scenario: &Scenario, links: &[usize], direction: Direction) -> String {
     let names = links.iter().filter_map(|&link| scenario.links.get(link)).map(|link| link.name.as_str());
-    format!("{} (propagation {})", names.collect::<Vec<_>>().join(", "), scenario.propagation_delay(links))
+    format!("{} (propagation {})", names.collect::<Vec<_>>().join(", "), scenario.propagation_delay(links, direction))
 }
 
 fn describe_path(scenario: &Scenario, path: &Path, out: &mut String) -> std::fmt::Result {
-    writeln!(out, "  {}: over {}", path.name, chain(scenario, &path.links))?;
+    writeln!(out, "  {}: over {}", path.name, chain(scenario, &path.links, Direction::Forward))?;
     path.down.iter().try_for_each(|Outage { at, until }| match until {
         Some(until) => writeln!(out, "    taken away from {at} to {until}"),
         None => writeln!(out, "    taken away from {at} on"),
@@ -90,10 +135,14 @@ fn describe_path(scenario: &Scenario, path: &Path, out: &mut String) -> std::fmt
 fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt::Result {
     let several = scenario.paths_of(flow).enumerate().map(|(number, path)| format!("{number} {}", path.name));
     let several = several.collect::<Vec<_>>().join(", ");
-    let over = if several.is_empty() { chain(scenario, &flow.path) } else { format!("the paths {several}") };
+    let over =
+        if several.is_empty() { chain(scenario, &flow.path, flow.direction) } else { format!("the paths {several}") };
     writeln!(out, "  {}: packets of {} from {} on, over {over}", flow.name, flow.packet_size, flow.start)?;
+    if flow.direction == Direction::Back {
+        writeln!(out, "    in the other direction of its links")?;
+    }
     if let Some(back) = &flow.back {
-        writeln!(out, "    back over {}", chain(scenario, back))?;
+        writeln!(out, "    back over {}", chain(scenario, back, Direction::Forward))?;
     }
     if let Some(content) = flow.content() {
         let what = match &content.kind {
@@ -227,7 +276,10 @@ fn describe_tcp(tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
 
 /// Mean rate that background flows offer to a link at a time.
 fn background_load(scenario: &Scenario, link: usize, at: Span) -> Rate {
-    let flows = scenario.flows.iter().filter(|flow| flow.path.contains(&link) && flow.start <= at);
+    let flows = scenario
+        .flows
+        .iter()
+        .filter(|flow| flow.direction == Direction::Forward && flow.path.contains(&link) && flow.start <= at);
     let sum = flows.map(|flow| match &flow.kind {
         FlowKind::Background { traffic, rate } => {
             let rate = rate.at(at - flow.start).as_bps_f64();

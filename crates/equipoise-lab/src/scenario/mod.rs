@@ -10,10 +10,12 @@ mod content;
 mod error;
 mod excerpt;
 mod explain;
+mod link;
 mod multipath;
 mod overrides;
 mod pair;
 mod raw;
+mod raw_link;
 mod raw_source;
 mod tcp;
 
@@ -22,13 +24,13 @@ use std::io::{self, Read as _};
 use std::path;
 
 use equipoise::units::{Rate, Schedule, Size, Span};
-use equipoise_path::link::LinkConfig;
 
 pub(crate) use budget::MOST_INTERVALS;
 pub use budget::OverBudget;
 pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SchedulerChoice, Table, TrafficChoice};
 pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError, SyntaxError};
+pub use link::{Direction, Link};
 pub use multipath::{MultipathFlow, Outage, Path};
 pub use overrides::Override;
 pub use pair::{PairFlow, RunningLaw};
@@ -67,15 +69,6 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
 }
 
-/// A link by its name.
-#[derive(Clone, Debug)]
-pub struct Link {
-    /// Its name.
-    pub name: String,
-    /// What either direction is.
-    pub config: LinkConfig,
-}
-
 /// A flow: a controlled session, over one path or several, background traffic, a TCP connection or a flow pair.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -87,6 +80,8 @@ pub struct Flow {
     /// The links that reports and acknowledgements pass on a way of their own, in order, each in its forward direction; `None`
     /// for the other direction of the links of [`path`](Self::path).
     pub back: Option<Vec<usize>>,
+    /// The direction in which its media pass the links.
+    pub direction: Direction,
     /// Size of its IP packets; of a flow pair's RTP packets.
     pub packet_size: Size,
     /// Whether the circuit breakers of a session act (RFC 8083, Sec. 4).
@@ -269,11 +264,40 @@ impl Scenario {
         explain::explain(self)
     }
 
-    /// Sum of the propagation delays over a path.
-    pub fn propagation_delay(&self, path: &[usize]) -> Span {
-        path.iter()
-            .filter_map(|&link| self.links.get(link))
-            .fold(Span::ZERO, |sum, link| sum + link.config.propagation_delay)
+    /// The least propagation delay over a path in a direction: without jitter, and after the route change that makes it shortest.
+    pub fn propagation_delay(&self, path: &[usize], direction: Direction) -> Span {
+        let least = |link: &Link| link.direction(direction).delay.values().min().unwrap_or(Span::ZERO);
+        path.iter().filter_map(|&link| self.links.get(link)).fold(Span::ZERO, |sum, link| sum + least(link))
+    }
+
+    /// The places of a path's links among all directions of links, as both worlds have them: all forward ones first. A way back leads
+    /// over the links in the other order.
+    pub fn way(&self, path: &[usize], direction: Direction) -> Vec<usize> {
+        let place = |&number: &usize| Some(self.links.get(number)?.place(number, direction, self.links.len()));
+        let mut way: Vec<usize> = path.iter().filter_map(place).collect();
+        if direction == Direction::Back {
+            way.reverse();
+        }
+        way
+    }
+
+    /// The places of the links that a flow's media pass over `path`, and of those that what answers it passes: see [`way`](Self::way).
+    pub fn ways(&self, flow: &Flow, path: &[usize]) -> [Vec<usize>; 2] {
+        let back = || self.way(path, flow.direction.reversed());
+        let there = self.way(path, flow.direction);
+        [there, flow.back.as_ref().map_or_else(back, |back| self.way(back, Direction::Forward))]
+    }
+
+    /// The directions of links whose counters are of interest, each with a name and its place: all forward ones, and those back that
+    /// media pass.
+    pub fn watched_links(&self) -> Vec<(String, usize)> {
+        let forward = self.links.iter().zip(0..).map(|(link, number)| (link.name.clone(), number));
+        let media = |number: &usize| {
+            self.flows.iter().any(|flow| flow.direction == Direction::Back && flow.path.contains(number))
+        };
+        let back = self.links.iter().zip(0..).filter(|(link, number)| media(number) && !link.half_duplex);
+        let back = back.map(|(link, number)| (format!("{} (back)", link.name), self.links.len() + number));
+        forward.chain(back).collect()
     }
 
     /// The interval in which flows without reports are summed up: the first session's, or a second.
@@ -290,12 +314,10 @@ impl Scenario {
         places.iter().filter_map(|&place| self.paths.get(place))
     }
 
-    /// Times at which the capacity of a link of `path` changes, or the load of a background flow over one of them.
+    /// Times at which the capacity or the delay of a link of `path` takes a step, or the load of a background flow over one of them.
     pub fn steps_on(&self, path: &[usize]) -> Vec<Span> {
-        let capacity = path
-            .iter()
-            .filter_map(|&link| self.links.get(link))
-            .flat_map(|link| link.config.rate.steps().iter().map(|&(at, _)| at));
+        let links = path.iter().filter_map(|&link| self.links.get(link));
+        let capacity = links.flat_map(|link| [&link.forward, &link.back]).flat_map(link::steps);
         let sharing = self.flows.iter().filter(|flow| flow.path.iter().any(|link| path.contains(link)));
         let load = sharing.flat_map(|flow| match &flow.kind {
             FlowKind::Background { rate, .. } => rate.steps().iter().map(|&(at, _)| flow.start + at).collect(),

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::raw_source::{RawSource, RawStep};
+use super::raw_link::RawLink;
+use super::raw_source::RawSource;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,17 +25,6 @@ pub(super) struct RawScenario {
     pub(super) path: Vec<RawPath>,
     #[serde(default)]
     pub(super) flow: Vec<RawFlow>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawLink {
-    pub(super) name: Spanned<String>,
-    pub(super) rate: Spanned<Value>,
-    pub(super) delay: Spanned<Value>,
-    pub(super) queue: Spanned<Value>,
-    #[serde(default)]
-    pub(super) steps: Vec<RawStep>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,6 +50,7 @@ pub(super) struct RawFlow {
     pub(super) path: Option<Vec<Spanned<String>>>,
     pub(super) back: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) paths: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) direction: Option<Spanned<String>>,
     pub(super) scheduler: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) period: Option<Spanned<Value>>,
     pub(super) packet_size: Spanned<Value>,

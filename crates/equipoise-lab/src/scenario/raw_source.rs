@@ -19,7 +19,7 @@ pub(super) struct RawSource {
     pub(super) model: BTreeMap<String, Spanned<Value>>,
 }
 
-/// A change of a rate, of a source or of a link.
+/// A change of a source's rate.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStep {

@@ -74,9 +74,15 @@ fn every_kind_of_path_changes_what_it_names() {
         Override::set("flow.*.packet_size", "500 B"),
     ]);
     assert_eq!(scenario.duration, Span::from_secs(50));
-    assert_eq!(scenario.links[0].config.queue, QueueLimit::Packets(20));
-    assert_eq!(scenario.links[0].config.rate.at(Span::from_secs(10)), Rate::from_bps(12_000_000));
-    assert_eq!(scenario.links[0].config.rate.at(Span::from_secs(20)), Rate::from_bps(8_000_000));
+    assert_eq!(scenario.links[0].forward.queue, QueueLimit::Packets(20));
+    assert_eq!(
+        scenario.links[0].forward.capacity.rate().expect("a rate").at(Span::from_secs(10)),
+        Rate::from_bps(12_000_000)
+    );
+    assert_eq!(
+        scenario.links[0].forward.capacity.rate().expect("a rate").at(Span::from_secs(20)),
+        Rate::from_bps(8_000_000)
+    );
     assert_eq!(scenario.paths[0].down[0].until, Some(Span::from_secs(6)));
     assert_eq!(parameter(&scenario, "b"), "407.63");
     assert_eq!(scenario.flows[1].start, Span::from_secs(3));
@@ -97,7 +103,7 @@ fn omitted_keys_and_tables_are_inserted_and_present_ones_removed() {
     let FlowKind::Tcp(tcp) = &with(&law).flows[0].kind else { panic!("a connection") };
     assert_eq!(tcp.law.as_ref().map(|law| law.entry.name), Some("reno"));
     let shorter = with(&[Override::remove("link.bottleneck.steps.0"), Override::remove("flow.'cbr-0.5'")]);
-    assert_eq!(shorter.links[0].config.rate.steps().len(), 1);
+    assert_eq!(shorter.links[0].forward.capacity.rate().expect("a rate").steps().len(), 1);
     assert_eq!(shorter.flows.len(), 1);
 }
 

@@ -82,8 +82,9 @@ fn over_sockets() -> (Time, Vec<Entry>, Vec<Entry>) {
         receiver: far.address(),
     };
     let start = clock.now() + Span::from_millis(100);
-    let emulator = Emulator::start(&clock, EmulatorConfig::new(start, vec![link.clone(), link], vec![route]))
-        .expect("a valid network");
+    let emulator =
+        Emulator::start(&clock, EmulatorConfig::new(start, vec![link.clone().into(), link.into()], vec![route]))
+            .expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
     let far = Host::new("receiver", far, exit);
     let near = Host::new("sender", near, entrance);

@@ -52,7 +52,10 @@ fn a_right_scenario_says_what_was_meant() {
     let scenario = Scenario::parse(GOOD).expect("a right scenario");
     assert_eq!(scenario.duration, Span::from_secs(40));
     assert_eq!(scenario.flows[0].target(), Some(Span::from_micros(8200)));
-    assert_eq!(scenario.links[0].config.rate.at(Span::from_secs(10)), Rate::from_bps(12_000_000));
+    assert_eq!(
+        scenario.links[0].forward.capacity.rate().expect("a rate").at(Span::from_secs(10)),
+        Rate::from_bps(12_000_000)
+    );
     assert_eq!(scenario.steps_on(&[0]), [Span::from_secs(10), Span::from_secs(20)]);
     let explained = scenario.explain();
     for words in ["background 9 Mbit/s of 15 Mbit/s, 60 %", "b = 300", "40 control intervals", "unrest = 0.08"] {

@@ -53,7 +53,9 @@ impl Direction {
         let ready = staged.partition_point(|(at, ..)| *at <= horizon);
         for (at, manner, packet) in staged.drain(..ready) {
             match manner {
-                Manner::Ip(size) => self.pipe.enter(at, size, packet),
+                Manner::Ip(size) => {
+                    self.pipe.enter(at, size, packet);
+                }
                 Manner::Beside => self.pipe.bypass(at, Size::from_bytes(packet.bytes.len() as u64), packet),
             }
             self.reclaim();

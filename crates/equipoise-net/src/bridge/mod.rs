@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 
 use equipoise::random::stream_seed;
 use equipoise::units::Span;
-use equipoise_path::link::{Pipe, PipeConfig, PipeStats};
+use equipoise_path::link::{LinkStats, Pipe, PipeConfig};
 
 pub use punctuality::Punctuality;
 
@@ -69,7 +69,7 @@ pub struct BridgeReport {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DirectionReport {
     /// The path's counters.
-    pub path: PipeStats,
+    pub path: LinkStats,
     /// How much later than the path had it packets left.
     pub punctuality: Punctuality,
     /// Packets that were dropped for want of memory, not by the path.

@@ -2,9 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use equipoise::units::Size;
-use equipoise_path::link::FifoLink;
+use equipoise_path::link::Capacity;
 
-use crate::{HostClock, Time};
+use crate::Time;
 
 /// Tells the offered load of a route's fullest forward link, from one question to the next.
 ///
@@ -12,8 +12,9 @@ use crate::{HostClock, Time};
 /// compare with, such as in Waki 2013, Sec. 6.1.2.
 #[derive(Debug)]
 pub struct LoadProbe {
-    /// Idle copies of all links, for their capacity.
-    links: Arc<[FifoLink<HostClock>]>,
+    /// What all links carry over time.
+    links: Arc<[Capacity]>,
+    origin: Time,
     /// Bytes offered to each link since the emulator's start.
     offered: Arc<[AtomicU64]>,
     /// The links that count, each with the bytes seen at the last question.
@@ -22,11 +23,11 @@ pub struct LoadProbe {
 }
 
 impl LoadProbe {
-    /// A probe of all `links`, which are idle and count from `origin`.
-    pub(super) fn new(origin: Time, links: Vec<FifoLink<HostClock>>) -> Self {
+    /// A probe of all `links`, which count from `origin`.
+    pub(super) fn new(origin: Time, links: Vec<Capacity>) -> Self {
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
         let seen = (0..links.len()).map(|link| (link, 0)).collect();
-        Self { links: links.into(), offered, seen, since: origin }
+        Self { links: links.into(), origin, offered, seen, since: origin }
     }
 
     /// The counters that the relay is to fill.
@@ -37,7 +38,7 @@ impl LoadProbe {
     /// A probe of some of the links, from the same origin.
     pub(super) fn along(&self, links: &[usize]) -> Self {
         let seen = links.iter().map(|&link| (link, 0)).collect();
-        Self { links: self.links.clone(), offered: self.offered.clone(), seen, since: self.since }
+        Self { links: self.links.clone(), offered: self.offered.clone(), seen, ..*self }
     }
 
     /// Offered bytes over capacity since the last question, or since the emulator's origin for the first; above 1 in
@@ -54,7 +55,7 @@ impl LoadProbe {
             };
             let offered = offered.load(Ordering::Relaxed);
             let news = Size::from_bytes(offered - std::mem::replace(seen, offered));
-            if let Some(load) = model.load(since, now, news) {
+            if let Some(load) = model.load(since - self.origin, now - self.origin, news) {
                 largest = Some(largest.map_or(load, |other| other.max(load)));
             }
         }
@@ -64,18 +65,13 @@ impl LoadProbe {
 
 #[cfg(test)]
 mod tests {
-    use equipoise::units::{Rate, Schedule, Span};
-    use equipoise_path::link::{LinkConfig, QueueLimit};
+    use equipoise::units::{Rate, Span};
 
     use super::*;
 
     /// 8 and 4 Mbit/s: 1000 and 500 bytes a millisecond.
     fn probe() -> LoadProbe {
-        let link = |mbps: u64| {
-            let rate = Schedule::constant(Rate::from_bps(mbps * 1_000_000));
-            let config = LinkConfig { rate, propagation_delay: Span::ZERO, queue: QueueLimit::Packets(1) };
-            FifoLink::new(config, Time::ZERO).unwrap()
-        };
+        let link = |mbps: u64| Capacity::Rate(Rate::from_bps(mbps * 1_000_000).into());
         LoadProbe::new(Time::ZERO, vec![link(8), link(4)])
     }
 

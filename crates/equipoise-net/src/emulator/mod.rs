@@ -19,7 +19,7 @@ mod network;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{FifoLink, LinkConfig, LinkStats};
+use equipoise_path::link::{LinkStats, Pipe, PipeConfig, PipeError, link_seed};
 
 pub use load::LoadProbe;
 pub use network::LinkSample;
@@ -28,7 +28,7 @@ use crate::engine::{Engine, Known, PacketPorts, Ports, TCP, Traffic, UDP};
 use crate::thread::Worker;
 use crate::{Clock, HostClock, Lateness, NetError, Place, Socket, TestBed, Time, TimestampSource};
 use gates::{Gate, Gates};
-use network::Network;
+use network::{Hop, Network};
 
 /// What an emulator emulates.
 #[derive(Clone, Debug)]
@@ -36,7 +36,9 @@ pub struct EmulatorConfig {
     /// From then on the links' schedules of rates count, and their counters.
     pub origin: Time,
     /// The links.
-    pub links: Vec<LinkConfig>,
+    pub links: Vec<PipeConfig>,
+    /// Of what happens by chance on them.
+    pub seed: u64,
     /// The ways over them.
     pub routes: Vec<Route>,
     /// Time between two samples of the links' counters, if there are to be any.
@@ -102,9 +104,9 @@ pub struct Emulator {
 }
 
 impl EmulatorConfig {
-    /// An emulator that takes no samples.
-    pub const fn new(origin: Time, links: Vec<LinkConfig>, routes: Vec<Route>) -> Self {
-        Self { origin, links, routes, sample_interval: None }
+    /// An emulator of seed 1 that takes no samples.
+    pub const fn new(origin: Time, links: Vec<PipeConfig>, routes: Vec<Route>) -> Self {
+        Self { origin, links, seed: 1, routes, sample_interval: None }
     }
 }
 
@@ -147,10 +149,10 @@ impl Emulator {
         addresses: Vec<SocketAddr>,
         ports: P,
     ) -> Result<Self, NetError> {
-        let EmulatorConfig { origin, links, routes, sample_interval } = config;
-        let links = build(origin, &links)?;
+        let EmulatorConfig { origin, links, seed, routes, sample_interval } = config;
         check(&routes, links.len())?;
-        let load = LoadProbe::new(origin, links.clone());
+        let load = LoadProbe::new(origin, links.iter().map(|link| link.capacity.clone()).collect());
+        let links = build(origin, links, seed)?;
         let ways = routes.iter().map(|route| [route.forward.clone(), route.backward.clone()]).collect();
         let mut network = Network::new(links, ways, load.offered());
         if let Some(interval) = sample_interval.filter(|interval| *interval > Span::ZERO) {
@@ -171,9 +173,10 @@ impl Emulator {
         self.addresses.chunks(2).nth(route).and_then(|pair| pair.last()).copied()
     }
 
-    /// A probe of the load on the forward links of `route`; `None` where there is no such route.
-    pub fn load_probe(&self, route: usize) -> Option<LoadProbe> {
-        self.routes.get(route).map(|route| self.load.along(&route.forward))
+    /// A probe of the load on the forward links of `route`, or on those back; `None` where there is no such route.
+    pub fn load_probe(&self, route: usize, back: bool) -> Option<LoadProbe> {
+        let route = self.routes.get(route)?;
+        Some(self.load.along(if back { &route.backward } else { &route.forward }))
     }
 
     /// Whether it still runs: an emulator whose sockets failed does not.
@@ -217,11 +220,12 @@ fn report<P: Ports>(engine: Engine<P, Network>) -> EmulatorReport {
     }
 }
 
-fn build(origin: Time, links: &[LinkConfig]) -> Result<Vec<FifoLink<HostClock>>, NetError> {
-    let build = |(link, config): (usize, &LinkConfig)| {
-        FifoLink::new(config.clone(), origin).map_err(|source| NetError::Link { link, source })
+fn build(origin: Time, links: Vec<PipeConfig>, seed: u64) -> Result<Vec<Pipe<HostClock, Hop>>, NetError> {
+    let build = |(link, config): (usize, PipeConfig)| {
+        let pipe = Pipe::new(config, origin, link_seed(seed, link));
+        pipe.map_err(|source: PipeError| NetError::Link { link, source })
     };
-    links.iter().enumerate().map(build).collect()
+    links.into_iter().enumerate().map(build).collect()
 }
 
 fn check(routes: &[Route], links: usize) -> Result<(), NetError> {

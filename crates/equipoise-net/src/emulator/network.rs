@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{FifoLink, LinkStats, Verdict};
+use equipoise_path::link::{Ecn, LinkStats, Pipe, Queued};
 
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
@@ -22,12 +22,13 @@ const OVERHEAD: usize = 128;
 /// Packets take the ways of their routes, which are their clients, link by link in the order of their times.
 #[derive(Debug)]
 pub(super) struct Network {
-    links: Vec<FifoLink<HostClock>>,
+    links: Vec<Pipe<HostClock, Hop>>,
     /// Of each route the links forward and back.
     ways: Vec<[Vec<usize>; 2]>,
     /// Bytes offered to each link so far.
     offered: Arc<[AtomicU64]>,
-    under_way: BinaryHeap<Reverse<Hop>>,
+    /// What is between two links, or before the first or behind the last.
+    between: BinaryHeap<Reverse<Step>>,
     /// Counts hops, so that those of the same moment keep their order.
     order: u64,
     /// Bytes under way, overhead included.
@@ -56,11 +57,9 @@ struct Sampling {
     samples: Vec<LinkSample>,
 }
 
-/// A packet that reaches its way's next link, or its end, at a moment.
-#[derive(Debug)]
-struct Hop {
-    at: Time,
-    order: u64,
+/// A packet on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Hop {
     direction: usize,
     /// How many links lie behind it; beside the traffic, all.
     passed: usize,
@@ -69,14 +68,36 @@ struct Hop {
     packet: Packet,
 }
 
+impl Queued for Hop {
+    fn ecn(&self) -> Ecn {
+        self.packet.ecn()
+    }
+
+    fn mark(&mut self) {
+        self.packet.mark();
+    }
+
+    fn flow(&self) -> u64 {
+        self.packet.flow()
+    }
+}
+
+/// A packet that reaches its way's next link, or its end, at a moment.
+#[derive(Debug)]
+struct Step {
+    at: Time,
+    order: u64,
+    hop: Hop,
+}
+
 impl Network {
     /// Idle `links`; every way must name links that exist, and `offered` have a counter for each.
-    pub(super) fn new(links: Vec<FifoLink<HostClock>>, ways: Vec<[Vec<usize>; 2]>, offered: Arc<[AtomicU64]>) -> Self {
+    pub(super) fn new(links: Vec<Pipe<HostClock, Hop>>, ways: Vec<[Vec<usize>; 2]>, offered: Arc<[AtomicU64]>) -> Self {
         Self {
             links,
             ways,
             offered,
-            under_way: BinaryHeap::new(),
+            between: BinaryHeap::new(),
             order: 0,
             held: 0,
             refused: 0,
@@ -113,7 +134,7 @@ impl Network {
 
     /// Packets under way.
     pub(super) fn in_flight(&self) -> u64 {
-        self.under_way.len() as u64
+        self.links.iter().fold(self.between.len(), |sum, link| sum + link.in_flight()) as u64
     }
 
     /// Takes the samples that are due before anything happens at `until`.
@@ -126,19 +147,42 @@ impl Network {
         }
     }
 
-    fn pass(&mut self, link: usize, hop: Hop) {
+    fn pass(&mut self, at: Time, link: usize, hop: Hop) {
         if let Some(offered) = self.offered.get(link) {
             offered.fetch_add(hop.size.as_bytes(), Relaxed);
         }
-        match self.links.get_mut(link).map(|link| link.offer(hop.at, hop.size)) {
-            Some(Verdict::ArrivesAt(at)) => self.push(Hop { at, passed: hop.passed + 1, ..hop }),
-            Some(Verdict::Dropped) | None => self.recycle(hop.packet),
+        let Some(pipe) = self.links.get_mut(link) else { return self.recycle(hop.packet) };
+        let bytes = hop.packet.bytes.len() + OVERHEAD;
+        if pipe.enter(at, hop.size, hop) {
+            self.held += bytes;
         }
+        self.reclaim(link);
     }
 
-    fn push(&mut self, hop: Hop) {
+    /// What happens next on a link: when, and on which.
+    fn next_on_links(&self) -> Option<(Time, usize)> {
+        self.links.iter().zip(0..).filter_map(|(link, number)| Some((link.next()?, number))).min()
+    }
+
+    /// A packet may come out of a link at `at`.
+    fn come_out(&mut self, at: Time, link: usize) {
+        let left = self.links.get_mut(link).and_then(|link| link.leave(at));
+        if let Some((at, hop)) = left {
+            self.push(at, Hop { passed: hop.passed + 1, ..hop });
+        }
+        self.reclaim(link);
+    }
+
+    fn push(&mut self, at: Time, hop: Hop) {
         self.order += 1;
-        self.under_way.push(Reverse(Hop { order: self.order, ..hop }));
+        self.between.push(Reverse(Step { at, order: self.order, hop }));
+    }
+
+    /// Takes back the buffers of what a link has lost or dropped.
+    fn reclaim(&mut self, link: usize) {
+        while let Some(lost) = self.links.get_mut(link).and_then(Pipe::discarded) {
+            self.recycle(lost.packet);
+        }
     }
 
     /// Takes back the buffer of a packet that is done with.
@@ -162,26 +206,31 @@ impl Medium for Network {
             Manner::Ip(size) => (0, size),
             Manner::Beside => (usize::MAX, Size::ZERO),
         };
-        self.push(Hop { at, order: 0, direction, passed, size, packet: Packet { bytes: buffer, client, header } });
+        self.push(at, Hop { direction, passed, size, packet: Packet { bytes: buffer, client, header } });
     }
 
     /// The order of times is that of the heap.
     fn enter(&mut self, _: Time) {}
 
     fn next(&self) -> Option<Time> {
-        self.under_way.peek().map(|hop| hop.0.at)
+        let between = self.between.peek().map(|step| step.0.at);
+        between.into_iter().chain(self.next_on_links().map(|(at, _)| at)).min()
     }
 
     fn leave(&mut self, horizon: Time) -> Option<Departure> {
         while let Some(at) = self.next().filter(|at| *at <= horizon) {
             self.sample_until(at);
-            let Reverse(hop) = self.under_way.pop()?;
+            if let Some((out, link)) = self.next_on_links().filter(|(out, _)| *out == at) {
+                self.come_out(out, link);
+                continue;
+            }
+            let Reverse(Step { hop, .. }) = self.between.pop()?;
             let way =
                 usize::try_from(hop.packet.client).ok().and_then(|route| self.ways.get(route)?.get(hop.direction));
             let Some(&link) = way.and_then(|way| way.get(hop.passed)) else {
-                return Some(Departure { due: hop.at, direction: hop.direction, packet: hop.packet });
+                return Some(Departure { due: at, direction: hop.direction, packet: hop.packet });
             };
-            self.pass(link, hop);
+            self.pass(at, link, hop);
         }
         self.sample_until(horizon);
         None
@@ -195,30 +244,30 @@ impl Medium for Network {
     fn least_delay(&self) -> Span {
         let along = |way: &Vec<usize>| {
             let links = way.iter().filter_map(|&link| self.links.get(link));
-            links.fold(Span::ZERO, |sum, link| sum + link.config().propagation_delay)
+            links.fold(Span::ZERO, |sum, link| sum + link.config().least_delay())
         };
         self.ways.iter().flatten().map(along).min().unwrap_or(Span::ZERO)
     }
 }
 
-impl Hop {
+impl Step {
     fn key(&self) -> (Time, u64) {
         (self.at, self.order)
     }
 }
 
-impl PartialEq for Hop {
+impl PartialEq for Step {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
-impl Eq for Hop {}
-impl PartialOrd for Hop {
+impl Eq for Step {}
+impl PartialOrd for Step {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Hop {
+impl Ord for Step {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key().cmp(&other.key())
     }
@@ -246,7 +295,7 @@ mod tests {
             propagation_delay: Span::from_millis(5),
             queue: QueueLimit::Packets(2),
         };
-        let links: Vec<_> = (0..links).map(|_| FifoLink::new(config.clone(), Time::ZERO).unwrap()).collect();
+        let links: Vec<_> = (0..links).map(|_| Pipe::new(config.clone().into(), Time::ZERO, 1).unwrap()).collect();
         let offered = links.iter().map(|_| AtomicU64::new(0)).collect();
         Network::new(links, ways.into_iter().map(|way| [way, Vec::new()]).collect(), offered)
     }
@@ -324,8 +373,8 @@ mod tests {
         }
         assert!(network.leave(micros(4600)).is_none());
         let samples = network.take_samples();
-        let busy = |sample: &LinkSample| sample.links[0].utilisation.map(|share| (share * 1000.0).round());
-        let found: Vec<_> = samples.iter().map(|sample| (sample.at, busy(sample), sample.links[0].dropped)).collect();
+        let busy = |sample: &LinkSample| sample.links[0].usage.utilisation.map(|share| (share * 1000.0).round());
+        let found: Vec<_> = samples.iter().map(|sample| (sample.at, busy(sample), sample.links[0].dropped())).collect();
         let expected = [(1500, 333.0, 2), (3000, 667.0, 2), (4500, 667.0, 2)];
         assert_eq!(found, expected.map(|(at, share, dropped)| (micros(at), Some(share), dropped)));
     }

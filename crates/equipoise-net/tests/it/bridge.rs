@@ -21,7 +21,7 @@ fn relay(config: &BridgeConfig, target: &UdpSocket) -> Bridge {
 }
 
 fn delayed(millis: i64) -> PipeConfig {
-    PipeConfig { delay: Span::from_millis(millis), ..PipeConfig::default() }
+    PipeConfig { delay: Span::from_millis(millis).into(), ..PipeConfig::default() }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_net::{Clock, Emulator, EmulatorConfig, NetError, Protocol, Route, Socket, Time, TimestampSource};
-use equipoise_path::link::{LinkConfig, LinkError, QueueLimit};
+use equipoise_path::link::{LinkConfig, LinkError, PipeError, QueueLimit};
 
 use super::{any_port, eventually, median, receive, socket};
 
@@ -44,7 +44,7 @@ fn bench(link: LinkConfig) -> Bench {
     };
     let origin = clock.now();
     let emulator =
-        Emulator::start(&clock, EmulatorConfig::new(origin, vec![link], vec![route])).expect("a valid network");
+        Emulator::start(&clock, EmulatorConfig::new(origin, vec![link.into()], vec![route])).expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
     Bench { clock, origin, sender, receiver, emulator, entrance, exit }
 }
@@ -69,7 +69,7 @@ fn each_packet_is_delayed_by_its_service_and_the_propagation() {
     let lateness = report.lateness.expect("packets were relayed");
     assert!(Span::ZERO <= lateness.p50 && lateness.p50 <= bound, "{lateness:?}");
     assert!(lateness.p50 <= lateness.p99 && lateness.p99 <= lateness.max);
-    assert_eq!((report.links[0].forwarded, report.links[0].dropped, report.in_flight), (100, 0, 0));
+    assert_eq!((report.links[0].left, report.links[0].dropped(), report.in_flight), (100, 0, 0));
     assert_eq!((report.foreign, report.refused, report.lost_at_sockets), (0, 0, 0));
     assert_eq!(report.timestamps, TimestampSource::Kernel);
 }
@@ -86,7 +86,7 @@ fn a_burst_loses_just_what_the_queue_has_no_room_for() {
     assert!(received[0].0.at >= bench.origin + Span::from_secs(1), "not before the link came up");
     assert_eq!(bench.receiver.recv(&mut [0; 2048]).unwrap(), None, "no seventh comes");
     let link = report.links[0];
-    assert_eq!((link.forwarded, link.dropped, link.longest_queue), (6, 14, 5));
+    assert_eq!((link.left, link.dropped(), link.usage.longest_queue), (6, 14, 5));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn what_strangers_send_is_dropped_and_counted() {
     assert_eq!(received[0].1, b"known");
     assert_eq!(bench.sender.recv(&mut [0; 10]).unwrap(), None);
     let report = bench.emulator.stop().unwrap();
-    assert_eq!((report.foreign, report.links[0].forwarded), (2, 1));
+    assert_eq!((report.foreign, report.links[0].left), (2, 1));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn reports_go_back_from_where_the_media_went_in() {
     let received = receive(&mut bench.sender, 1);
     assert_eq!((received[0].0.from, &received[0].1[..]), (bench.entrance, &b"report"[..]));
     let report = bench.emulator.stop().unwrap();
-    assert_eq!(report.links[0].offered.as_bytes(), 0, "the way back has no links");
+    assert_eq!(report.links[0].entered_bytes.as_bytes(), 0, "the way back has no links");
 }
 
 #[test]
@@ -125,26 +125,26 @@ fn routes_that_share_a_link_share_its_queue() {
         receiver: sockets[sender + 1].address(),
     };
     let (routes, link) = (vec![route(0), route(2)], slow_starter(10));
-    let emulator = Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![link], routes)).unwrap();
+    let emulator = Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![link.into()], routes)).unwrap();
     for (sender, route) in [(0, 0), (2, 1)] {
         sockets[sender].send_to(emulator.entrance(route).unwrap(), &[0], PAYLOAD - 1).unwrap();
     }
     let first = receive(&mut sockets[1], 1)[0].0.at;
     let second = receive(&mut sockets[3], 1)[0].0.at;
     assert!(first < second, "{first:?} {second:?}");
-    assert_eq!(emulator.stop().unwrap().links[0].longest_queue, 1);
+    assert_eq!(emulator.stop().unwrap().links[0].usage.longest_queue, 1);
 }
 
 #[test]
 fn the_load_counts_what_was_offered_against_the_capacity() {
     let mut bench = bench(link(8_000_000, Span::ZERO, 1));
-    let mut probe = bench.emulator.load_probe(0).unwrap();
+    let mut probe = bench.emulator.load_probe(0, false).unwrap();
     for _ in 0..10 {
         bench.sender.send_to(bench.entrance, &[], PAYLOAD).unwrap();
     }
     let one_second = bench.origin + Span::from_secs(1);
     let watch = || {
-        let load = bench.emulator.load_probe(0).and_then(|mut probe| probe.load(one_second));
+        let load = bench.emulator.load_probe(0, false).and_then(|mut probe| probe.load(one_second));
         load.is_some_and(|load| load >= 0.01)
     };
     assert!(eventually(&bench.clock, watch), "80 kbit arrive at the link");
@@ -158,7 +158,7 @@ fn a_route_that_is_not_there_has_no_ends_and_no_load() {
     let emulator = bench(link(8_000_000, Span::ZERO, 1)).emulator;
     for route in [1, usize::MAX] {
         assert_eq!((emulator.entrance(route), emulator.exit(route)), (None, None));
-        assert!(emulator.load_probe(route).is_none());
+        assert!(emulator.load_probe(route, false).is_none());
     }
 }
 
@@ -192,7 +192,7 @@ fn an_impossible_network_is_refused_with_its_place() {
             sender: any_port(),
             receiver: any_port(),
         };
-        Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![link], vec![route])).unwrap_err()
+        Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![link.into()], vec![route])).unwrap_err()
     };
     let error = start(link(8_000_000, Span::ZERO, 1), 1);
     assert!(matches!(error, NetError::UnknownLink { route: 0, link: 1, links: 1 }), "{error:?}");
@@ -201,5 +201,8 @@ fn an_impossible_network_is_refused_with_its_place() {
     let error = Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![], vec![route])).unwrap_err();
     assert!(matches!(error, NetError::NoStream { route: 0 }), "{error:?}");
     let error = start(link(0, Span::ZERO, 1), 0);
-    assert!(matches!(error, NetError::Link { link: 0, source: LinkError::RateEndsAtZero }), "{error:?}");
+    assert!(
+        matches!(error, NetError::Link { link: 0, source: PipeError::Link(LinkError::RateEndsAtZero) }),
+        "{error:?}"
+    );
 }

@@ -40,8 +40,9 @@ fn run() -> (Finished<Sender, Log>, Finished<Receiver, Log>) {
         receiver: far.address(),
     };
     let start = clock.now() + Span::from_millis(20);
-    let emulator = Emulator::start(&clock, EmulatorConfig::new(start, vec![link.clone(), link], vec![route]))
-        .expect("a valid network");
+    let emulator =
+        Emulator::start(&clock, EmulatorConfig::new(start, vec![link.clone().into(), link.into()], vec![route]))
+            .expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
     let far = Host::new("receiver", far, exit);
     let near = Host::new("sender", near, entrance);

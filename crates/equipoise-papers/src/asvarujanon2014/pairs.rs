@@ -158,8 +158,11 @@ impl Pair {
             let mut steps: Vec<_> = steps.map(|(second, bps)| (Span::from_secs(second as i64), rate(bps))).collect();
             // What is under way at the end gets through.
             steps.push((Span::from_secs(capacity.len() as i64), Rate::from_bps(BETTER as u64)));
-            link.config.rate = Schedule::new(capacity.first().map_or(Rate::ZERO, rate), steps);
-            link.config.propagation_delay = Span::from_millis(way);
+            let rates = Schedule::new(capacity.first().map_or(Rate::ZERO, rate), steps);
+            link.change(|direction| {
+                direction.capacity = rates.clone().into();
+                direction.delay = Span::from_millis(way).into();
+            });
         }
         scenario.duration = Span::from_secs(self.capacities[0].len() as i64);
         scenario.flows.retain(|flow| !flow.name.starts_with("bursts"));

@@ -276,7 +276,7 @@ mod tests {
     use equipoise::units::Span;
 
     use super::*;
-    use equipoise_lab::scenario::FlowKind;
+    use equipoise_lab::scenario::{Direction, FlowKind};
 
     #[test]
     fn every_case_is_its_own_and_only_bbr_is_live_only() {
@@ -289,7 +289,7 @@ mod tests {
                     assert!(scenario.steps_on(&[0]).is_empty(), "the connection has its access link to itself");
                     assert_eq!(scenario.steps_on(&[2]), [stage_s, 2.0 * stage_s].map(seconds));
                     assert_eq!(
-                        scenario.propagation_delay(&scenario.flows[1].path) * 2,
+                        scenario.propagation_delay(&scenario.flows[1].path, Direction::Forward) * 2,
                         Span::from_millis(round_trip_ms.into())
                     );
                     assert!(scenario.wants_of_kernel(control), "{control}");

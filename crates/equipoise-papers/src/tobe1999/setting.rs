@@ -62,7 +62,7 @@ impl Testbed {
         let bottleneck = scenario.links.iter_mut().find(|link| link.name == "bottleneck");
         if let Some((link, queue)) = bottleneck.zip(self.queue) {
             // The texts are those above; a test parses them.
-            link.config.queue = queue.parse().unwrap_or(link.config.queue);
+            link.change(|direction| direction.queue = queue.parse().unwrap_or(direction.queue));
         }
         scenario
     }
@@ -210,11 +210,12 @@ pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     let way = Span::from_nanos(round_trip.as_nanos() / 2);
     let access = Span::from_nanos(way.as_nanos() / 5);
     for link in &mut scenario.links {
-        link.config.propagation_delay = match link.name.as_str() {
+        let delay = match link.name.as_str() {
             "bottleneck" => way - access,
             "back" => way,
             _ => access,
         };
+        link.change(|direction| direction.delay = delay.into());
     }
     scenario
 }
@@ -238,7 +239,7 @@ pub(super) fn with_flows(mut scenario: Scenario, flows: Vec<Flow>) -> Scenario {
         if let Some(first) = flow.path.first_mut() {
             *first = scenario.links.len();
             let name = format!("access of flow {}", index + 1);
-            scenario.links.push(equipoise_lab::scenario::Link { name, config: access.config.clone() });
+            scenario.links.push(equipoise_lab::scenario::Link { name, ..access.clone() });
         }
         flow
     };

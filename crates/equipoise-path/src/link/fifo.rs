@@ -2,6 +2,7 @@ use alloc::collections::VecDeque;
 use alloc::string::ToString;
 
 use super::service::{RateService, Service};
+use super::stats::{LinkStats, Usage};
 use super::{LinkConfig, LinkError, QueueLimit};
 use equipoise::units::{Instant, Size, Span};
 
@@ -13,7 +14,6 @@ use equipoise::units::{Instant, Size, Span};
 #[derive(Clone, Debug)]
 pub struct FifoLink<C> {
     config: LinkConfig,
-    origin: Instant<C>,
     queue: Fifo<C, RateService<C>>,
 }
 
@@ -43,6 +43,7 @@ struct Totals {
     forwarded: u64,
     dropped: u64,
     offered: Size,
+    forwarded_bytes: Size,
     waited_ns: u64,
     /// Time before the last service in which there was none.
     idle_ns: u64,
@@ -58,23 +59,6 @@ pub enum Verdict<C> {
     Dropped,
 }
 
-/// A link's counters since its origin.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkStats {
-    /// Packets accepted.
-    pub forwarded: u64,
-    /// Packets that found the queue full.
-    pub dropped: u64,
-    /// IP bytes that arrived at the link, dropped ones included.
-    pub offered: Size,
-    /// Share of the time in which a packet was in service, 0 to 1; `None` before any time has passed.
-    pub utilisation: Option<f64>,
-    /// Waiting packets, averaged over time; `None` before any time has passed.
-    pub mean_queue: Option<f64>,
-    /// The most packets that ever waited at once.
-    pub longest_queue: usize,
-}
-
 impl<C> FifoLink<C> {
     /// An idle link whose schedule of rates starts at `origin`.
     ///
@@ -86,7 +70,7 @@ impl<C> FifoLink<C> {
             return Err(LinkError::NegativeDelay { found: config.propagation_delay.to_string() });
         }
         let queue = Fifo::new(service, config.queue, origin);
-        Ok(Self { config, origin, queue })
+        Ok(Self { config, queue })
     }
 
     /// A packet of `size` reaches the link at `now`.
@@ -108,26 +92,16 @@ impl<C> FifoLink<C> {
 
     /// The counters at `now`.
     pub fn stats(&self, now: Instant<C>) -> LinkStats {
-        self.queue.stats(now)
-    }
-
-    /// The share of the capacity between `from` and `to` that `offered` bytes ask for; `None` where there was none.
-    pub fn load(&self, from: Instant<C>, to: Instant<C>, offered: Size) -> Option<f64> {
-        let capacity_bits = self.capacity_bits(from, to);
-        (capacity_bits > 0.0).then(|| offered.as_bits() as f64 / capacity_bits)
-    }
-
-    /// What the link can carry between `from` and `to`, in bits.
-    pub fn capacity_bits(&self, from: Instant<C>, to: Instant<C>) -> f64 {
-        let mut capacity_bits = 0.0;
-        let mut at = from - self.origin;
-        let end = to - self.origin;
-        while at < end {
-            let until = self.config.rate.next_step(at).unwrap_or(Span::MAX).min(end);
-            capacity_bits += self.config.rate.at(at).as_bps_f64() * (until - at).as_secs_f64();
-            at = until;
+        let Totals { forwarded, dropped, offered, forwarded_bytes, .. } = self.queue.totals;
+        LinkStats {
+            entered: forwarded + dropped,
+            entered_bytes: offered,
+            left: forwarded,
+            left_bytes: forwarded_bytes,
+            dropped_full: dropped,
+            usage: self.queue.usage(now),
+            ..LinkStats::default()
         }
-        capacity_bits
     }
 
     /// The configuration the link was built from.
@@ -165,11 +139,12 @@ impl<C, S: Service<C>> Fifo<C, S> {
         }
         self.free_at = self.service.serve(service_start, size);
         self.totals.forwarded += 1;
+        self.totals.forwarded_bytes = self.totals.forwarded_bytes + size;
         Some(self.free_at)
     }
 
-    /// The counters at `now`.
-    pub(super) fn stats(&self, now: Instant<C>) -> LinkStats {
+    /// How it was used until `now`.
+    pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         let elapsed = (now - self.origin).as_secs_f64();
         let per_time = |nanos: u64| (elapsed > 0.0).then(|| nanos as f64 / 1e9 / elapsed);
         let future_waits = self
@@ -178,10 +153,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
             .filter(|packet| packet.service_start > now)
             .fold(0, |sum, packet| sum + (packet.service_start.as_nanos() - now.as_nanos()));
         let idle_ns = self.totals.idle_ns + now.as_nanos().saturating_sub(self.free_at.as_nanos());
-        LinkStats {
-            forwarded: self.totals.forwarded,
-            dropped: self.totals.dropped,
-            offered: self.totals.offered,
+        Usage {
             utilisation: per_time((now - self.origin).as_nanos().unsigned_abs().saturating_sub(idle_ns)),
             mean_queue: per_time(self.totals.waited_ns.saturating_sub(future_waits)),
             longest_queue: self.totals.longest_queue,
@@ -280,10 +252,12 @@ mod tests {
         }
         // Services of 1 ms end at 1, 2 and 3 ms; at 2 ms the link has been busy throughout and two, then one waited.
         let stats = link.stats(At::from_nanos(2_000_000));
-        assert_eq!((stats.utilisation, stats.mean_queue, stats.longest_queue), (Some(1.0), Some(1.5), 2));
+        assert_eq!(
+            (stats.usage.utilisation, stats.usage.mean_queue, stats.usage.longest_queue),
+            (Some(1.0), Some(1.5), 2)
+        );
         let later = link.stats(At::from_nanos(6_000_000));
-        assert_eq!((later.utilisation, later.mean_queue), (Some(0.5), Some(0.5)));
-        assert_eq!(link.load(At::ZERO, At::from_nanos(6_000_000), stats.offered), Some(0.5));
+        assert_eq!((later.usage.utilisation, later.usage.mean_queue), (Some(0.5), Some(0.5)));
     }
 
     #[test]
@@ -312,8 +286,8 @@ mod tests {
                 }
             }
             let stats = link.stats(At::from_nanos(now));
-            prop_assert_eq!(stats.forwarded + stats.dropped, gaps.len() as u64);
-            prop_assert!(stats.longest_queue <= 5);
+            prop_assert_eq!((stats.left + stats.dropped(), stats.entered), (gaps.len() as u64, gaps.len() as u64));
+            prop_assert!(stats.usage.longest_queue <= 5);
             for pair in arrivals.windows(2) {
                 let service = mbps(8).time_to_send(pair[1].1).expect("rate above zero");
                 prop_assert!(pair[1].0 - pair[0].0 >= service - Span::from_nanos(1));

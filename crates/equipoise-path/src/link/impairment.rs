@@ -75,18 +75,26 @@ pub enum Jitter {
     Uniform(Span),
     /// Normally, with this standard deviation; a delay below zero is taken as zero.
     Normal(Span),
+    /// Upwards only, by the amount of a normal distribution of this standard deviation that is cut off at three of them; a packet comes
+    /// no sooner behind the one before than the bottleneck takes for that one (RFC 8868, Sec. 4.5.2 and 4.5.3).
+    HalfNormal(Span),
 }
 
-/// Reads `"2 ms"`, evenly by at most that, or `"2 ms normal"`.
+/// Reads `"2 ms"`, evenly by at most that, `"2 ms normal"` or `"5 ms half-normal"`.
 impl FromStr for Jitter {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        match text.trim_end().strip_suffix("normal") {
-            Some(deviation) => deviation.parse().map(Self::Normal),
-            None => text.parse().map(Self::Uniform),
+        let text = text.trim_end();
+        match (text.strip_suffix("half-normal"), text.strip_suffix("normal")) {
+            (Some(deviation), _) => deviation.parse().map(Self::HalfNormal),
+            (None, Some(deviation)) => deviation.parse().map(Self::Normal),
+            (None, None) => text.parse().map(Self::Uniform),
         }
     }
 }
+
+/// N_STD, at which the half-normal jitter is cut off (RFC 8868, Sec. 4.5.3).
+pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 
 /// A share of the packets leaves the order.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,6 +141,10 @@ impl Chance {
             Jitter::None => return Span::ZERO,
             Jitter::Uniform(most) => (2.0 * self.even() - 1.0, most),
             Jitter::Normal(deviation) => (StandardNormal.sample(&mut self.0), deviation),
+            Jitter::HalfNormal(deviation) => {
+                let sample: f64 = StandardNormal.sample(&mut self.0);
+                (sample.abs().min(MOST_DEVIATIONS), deviation)
+            }
         };
         Span::from_nanos(libm::round(factor * span.as_nanos() as f64) as i64)
     }
@@ -232,6 +244,7 @@ mod tests {
         }
         assert_eq!("2ms".parse(), Ok(Jitter::Uniform(Span::from_millis(2))));
         assert_eq!("2 ms normal".parse(), Ok(Jitter::Normal(Span::from_millis(2))));
+        assert_eq!("5 ms half-normal".parse(), Ok(Jitter::HalfNormal(Span::from_millis(5))));
         assert!("normal".parse::<Jitter>().is_err() && "2".parse::<Jitter>().is_err());
     }
 
@@ -248,5 +261,13 @@ mod tests {
         assert!(mean.abs() < 0.01 && (variance - 16.0 / 12.0).abs() < 0.01, "{mean} {variance}");
         let (mean, variance) = moments(Jitter::Normal(Span::from_millis(2)));
         assert!(mean.abs() < 0.01 && (variance - 4.0).abs() < 0.03, "{mean} {variance}");
+        // Of min(|Z|, 3), with the normal distribution's density φ and tail Q: mean 2 (φ(0) - φ(3)) + 6 Q(3), second moment
+        // 1 - 2 Q(3) - 6 φ(3) + 18 Q(3).
+        let (mean, variance) = moments(Jitter::HalfNormal(Span::from_millis(5)));
+        assert!((mean - 3.9856).abs() < 0.012 && (variance + mean * mean - 24.875).abs() < 0.1, "{mean} {variance}");
+        let mut chance = Chance::new(4, 0);
+        let drawn: Vec<_> = (0..PACKETS).map(|_| chance.jitter(Jitter::HalfNormal(Span::from_millis(5)))).collect();
+        let ends = (drawn.iter().min().copied(), drawn.iter().max().copied());
+        assert!(ends.0 >= Some(Span::ZERO) && ends.1 == Some(Span::from_millis(15)), "{ends:?}");
     }
 }

@@ -8,10 +8,12 @@
 //! duplication, jitter and reordering.
 
 mod aqm;
+mod bucket;
 mod fifo;
 mod impairment;
 mod pipe;
 mod service;
+mod stats;
 mod trace;
 
 use core::fmt;
@@ -21,12 +23,23 @@ use alloc::string::{String, ToString};
 use thiserror::Error;
 
 pub use aqm::{Codel, DualPi2, Ecn, FqCodel, Pie, Queued};
-pub use fifo::{FifoLink, LinkStats, Verdict};
+pub use bucket::TokenBucket;
+pub use fifo::{FifoLink, Verdict};
 pub use impairment::{GilbertElliott, Jitter, Loss, Reordering};
-pub use pipe::{Capacity, Discipline, Pipe, PipeConfig, PipeError, PipeStats};
+pub use pipe::{Capacity, Discipline, Pipe, PipeConfig, PipeError};
+pub use stats::{LinkStats, Usage};
 pub use trace::{DeliveryTrace, TraceError, TraceErrorKind, rate_steps};
 
+use equipoise::random::stream_seed;
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
+
+/// Streams of random numbers of a network's seed from here on are those of its links.
+const FIRST_LINK_STREAM: u64 = 5 << 32;
+
+/// The seed of a network's link by its number, from the network's: in both worlds the same happens by chance to the n-th packet on it.
+pub fn link_seed(network: u64, link: usize) -> u64 {
+    stream_seed(network, FIRST_LINK_STREAM + link as u64)
+}
 
 /// How much may wait for service; what would exceed it is dropped (drop-tail).
 ///

@@ -21,6 +21,8 @@ const OPPORTUNITY: u64 = 1500;
 pub struct DeliveryTrace {
     /// Times since the start of a round, in order; at least one, and the last above zero: it ends the round.
     at: Arc<[Span]>,
+    /// Where in the first round it begins.
+    begins: Span,
 }
 
 /// Why a text is no trace.
@@ -84,7 +86,20 @@ impl DeliveryTrace {
         if at.last().is_none_or(|last| *last == Span::ZERO) {
             return Err(TraceError { line: text.lines().count().max(1), kind: TraceErrorKind::Empty });
         }
-        Ok(Self { at: at.into() })
+        Ok(Self { at: at.into(), begins: Span::ZERO })
+    }
+
+    /// The same from some place on, which may lie in a later round; from the beginning where it is negative.
+    #[must_use]
+    pub fn from_offset(self, offset: Span) -> Self {
+        let rounds = (offset / self.length()).unwrap_or(0);
+        Self { begins: (offset - self.length() * rounds).max(Span::ZERO), ..self }
+    }
+
+    /// What it can deliver after `from` and until `to`, in bits.
+    pub(super) fn bits(&self, from: Span, to: Span) -> f64 {
+        let count = self.first_after(to).saturating_sub(self.first_after(from));
+        (count * OPPORTUNITY * 8) as f64
     }
 
     /// The mean rate over a round.
@@ -103,11 +118,12 @@ impl DeliveryTrace {
         let count = self.at.len() as u64;
         let round = i64::try_from(number / count).unwrap_or(i64::MAX);
         let within = self.at.get((number % count) as usize).copied().unwrap_or(Span::ZERO);
-        self.length() * round + within
+        self.length() * round + within - self.begins
     }
 
     /// The first opportunity after `elapsed`.
     fn first_after(&self, elapsed: Span) -> u64 {
+        let elapsed = elapsed + self.begins;
         if elapsed < Span::ZERO {
             return 0;
         }
@@ -177,7 +193,9 @@ pub(super) struct TraceService<C> {
 impl<C> TraceService<C> {
     /// A service whose first round starts at `origin`.
     pub(super) fn new(trace: DeliveryTrace, origin: Instant<C>) -> Self {
-        Self { trace, origin, current: 0, left: OPPORTUNITY }
+        // One at the very beginning delivers.
+        let current = trace.first_after(Span::from_nanos(-1));
+        Self { trace, origin, current, left: OPPORTUNITY }
     }
 }
 

@@ -1,6 +1,7 @@
 use std::any::Any;
 
 use equipoise::units::{ReceiverClock, SenderClock};
+use equipoise_path::link::Ecn;
 use equipoise_session::{Endpoint, Input, Output, PathChange, PathId};
 
 use super::FlowError;
@@ -195,7 +196,15 @@ impl World {
                 continue;
             };
             let (at, number, size) = (self.now, u64::from(id), self.packets.size(id));
-            let packet = Packet { at, sent: at, number, size, route: routes[side as usize] as u32, hop: 0 };
+            let packet = Packet {
+                at,
+                sent: at,
+                number,
+                size,
+                route: routes[side as usize] as u32,
+                hop: 0,
+                ecn: Ecn::NotCapable,
+            };
             if let Some(arrived) = self.network.send(packet) {
                 let peer = if side == Side::Near { Side::Far } else { Side::Near };
                 self.deliver(&arrived, flow, peer, path, observer);

@@ -3,7 +3,7 @@ mod noise;
 mod oracle;
 
 use equipoise::units::Span;
-use equipoise_path::link::{LinkConfig, LinkError, LinkStats};
+use equipoise_path::link::{LinkStats, PipeConfig, PipeError, link_seed};
 use equipoise_path::source::Source;
 use equipoise_session::{Event, Input, PathChange, PathId};
 use thiserror::Error;
@@ -74,6 +74,7 @@ pub enum FlowError {
 /// the peer, and as far ahead as that the network may be calculated in one go (a conservative window, Nicol 1993).
 #[derive(Default)]
 pub struct World {
+    seed: u64,
     now: Time,
     /// The moment behind the last one of the present call of `run`.
     end: Time,
@@ -115,12 +116,18 @@ impl World {
         Self::default()
     }
 
-    /// Adds a link of one direction, whose schedule of rates counts from time zero.
+    /// The same, with a seed for what happens by chance on its links.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// Adds a link of one direction, whose schedules and traces count from time zero.
     ///
     /// # Errors
-    /// [`LinkError`] where no link can be like that.
-    pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, LinkError> {
-        self.network.add_link(config)
+    /// [`PipeError`] where no link can be like that.
+    pub fn add_link(&mut self, config: impl Into<PipeConfig>) -> Result<LinkId, PipeError> {
+        let seed = link_seed(self.seed, self.network.len());
+        self.network.add_link(config.into(), seed)
     }
 
     /// Adds a stream.

@@ -125,7 +125,7 @@ impl World {
         let mut largest: Option<f64> = None;
         for ((link, all), seen) in network.offered(state.routes[0][Side::Near as usize]).zip(offered) {
             let news = all - std::mem::replace(seen, all);
-            let load = network.load(link, since, *now, news);
+            let load = network.capacity(link).load(since - Time::ZERO, *now - Time::ZERO, news);
             largest = largest.into_iter().chain(load).reduce(f64::max);
         }
         if let Some(load) = largest {
@@ -160,7 +160,8 @@ impl World {
             *seen = (all, own);
             let Some(since) = known.since else { continue };
             let elapsed = (now - since).as_secs_f64();
-            let capacity = network.capacity_bits(link, since, now) / elapsed;
+            let Some(bits) = network.capacity(link).bits(since - Time::ZERO, now - Time::ZERO) else { continue };
+            let capacity = bits / elapsed;
             let available = capacity - others.as_bits() as f64 / elapsed;
             if found.is_none_or(|(_, least)| available < least) {
                 found = Some((capacity, available));

@@ -109,12 +109,12 @@ impl Dumbbell {
     }
 
     fn dropped(&self) -> u64 {
-        self.world.link_stats(self.bottleneck).map_or(0, |stats| stats.dropped)
+        self.world.link_stats(self.bottleneck).map_or(0, |stats| stats.dropped())
     }
 
     fn sent(&self) -> u64 {
         let stats = self.access.iter().filter_map(|link| self.world.link_stats(*link));
-        stats.map(|stats| stats.forwarded + stats.dropped).sum()
+        stats.map(|stats| stats.left + stats.dropped()).sum()
     }
 }
 

@@ -41,9 +41,9 @@ fn run(law: impl Into<Law>, recovery: LossRecovery, secs: f64) -> Outcome {
     let flow = world.add_flow(Flow::new(near, far, vec![there], vec![back])).expect("links of this world");
     let mut quiet = |_: Time, _: FlowId, _: Side, _: &Event| {};
     world.run(at(secs / 2.0), &mut quiet);
-    let before = world.link_stats(there).expect("a link of this world").forwarded;
+    let before = world.link_stats(there).expect("a link of this world").left;
     world.run(at(secs), &mut quiet);
-    let forwarded = world.link_stats(there).expect("a link of this world").forwarded - before;
+    let forwarded = world.link_stats(there).expect("a link of this world").left - before;
     Outcome {
         utilisation: forwarded as f64 * SEGMENT.as_bits() as f64 / (secs / 2.0 * BOTTLENECK.as_bps_f64()),
         stats: world.near::<Sender>(flow).expect("a connection").stats(),

@@ -47,8 +47,8 @@ fn the_links_counters_agree_with_theory() {
     let rate = Schedule::constant(mbps(12.0));
     let (seen, world) = single(Traffic::Poisson, rate, link(Schedule::constant(mbps(15.0)), u32::MAX), 1, 400.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
-    assert!((stats.utilisation.expect("time has passed") - 0.8).abs() < 0.01);
+    assert!((stats.usage.utilisation.expect("time has passed") - 0.8).abs() < 0.01);
     let waiting = 1500.0 * (md1::mean_time(1500.0, 1875.0) - 1.0 / 1875.0);
-    assert!((stats.mean_queue.expect("time has passed") / waiting - 1.0).abs() < 0.1, "{stats:?}");
-    assert_eq!((stats.dropped, stats.forwarded), (0, seen.sent));
+    assert!((stats.usage.mean_queue.expect("time has passed") / waiting - 1.0).abs() < 0.1, "{stats:?}");
+    assert_eq!((stats.dropped(), stats.left), (0, seen.sent));
 }

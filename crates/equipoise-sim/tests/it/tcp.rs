@@ -91,9 +91,9 @@ fn segments_are_conserved() {
             let link = dumbbell.link();
             let sent: u64 = (0..2).map(|flow| dumbbell.stats(flow).sent).sum();
             let received: u64 = (0..2).map(|flow| dumbbell.receiver(flow).received().0).sum();
-            assert_eq!(sent, link.forwarded + link.dropped, "{recovery:?} at {secs} s");
+            assert_eq!(sent, link.left + link.dropped(), "{recovery:?} at {secs} s");
             // 20 ms of 5 Mbit/s, the queue, and one that is being sent.
-            let under_way = link.forwarded - received;
+            let under_way = link.left - received;
             assert!(if over { under_way == 0 } else { under_way <= 9 + 15 + 1 }, "{under_way} at {secs} s");
             for flow in 0..2 {
                 let stats = dumbbell.stats(flow);
@@ -101,7 +101,7 @@ fn segments_are_conserved() {
                 assert_eq!(stats.finished.is_some(), over, "{recovery:?} at {secs} s: {stats:?}");
             }
         }
-        assert!(dumbbell.link().dropped > 50, "{:?}", dumbbell.link());
+        assert!(dumbbell.link().dropped() > 50, "{:?}", dumbbell.link());
     }
 }
 
@@ -113,14 +113,14 @@ fn a_queue_of_one_bandwidth_delay_product_fills_the_link_and_none_does_not() {
         // 10 Mbit/s for 48 ms are 40 segments.
         let mut full = Dumbbell::new(mbps(10.0), 48, 40, [bulk(recovery)]);
         full.run(100.0);
-        let utilisation = full.link().utilisation.expect("time has passed");
+        let utilisation = full.link().usage.utilisation.expect("time has passed");
         assert!(utilisation > 0.98, "{recovery:?}: {utilisation}, {:?}", full.stats(0));
         assert!(full.delivered(0) / 100.0 > 0.97 * 10e6 * PAYLOAD as f64 / 1500.0);
 
         // Room for the two segments that each acknowledgement lets out at once, and the one by which the window grows.
         let mut bare = Dumbbell::new(mbps(10.0), 48, 3, [bulk(recovery)]);
         bare.run(100.0);
-        let utilisation = bare.link().utilisation.expect("time has passed");
+        let utilisation = bare.link().usage.utilisation.expect("time has passed");
         assert!((0.7..0.85).contains(&utilisation), "{recovery:?}: {utilisation}, {:?}", bare.stats(0));
     }
 }
@@ -191,7 +191,7 @@ fn together(steps: u32) -> (Seen, String, Vec<LinkStats>) {
 #[test]
 fn tcp_takes_what_session_and_background_leave() {
     let (seen, state, links) = together(1);
-    assert!(links[0].utilisation.expect("time has passed") > 0.97, "{links:?}");
+    assert!(links[0].usage.utilisation.expect("time has passed") > 0.97, "{links:?}");
     // 3 and 4 of 15 Mbit/s of packets of 1000 bytes, for 20 s; who loses what is the queue's choice.
     assert!((seen.sent as f64 / 17_500.0 - 1.0).abs() < 0.03, "{}", seen.sent);
     assert!(seen.received as f64 / seen.sent as f64 > 0.95, "{} of {}", seen.received, seen.sent);

@@ -14,11 +14,11 @@ fn an_overload_loses_just_its_excess() {
     let overload = Schedule::constant(mbps(20.0));
     let (seen, world) = single(Traffic::Constant, overload, link(Schedule::constant(mbps(15.0)), 100), 1, 40.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
-    assert_eq!(seen.sent, stats.forwarded + stats.dropped);
+    assert_eq!(seen.sent, stats.left + stats.dropped());
     let excess = 625.0 * 40.0 - 100.0;
-    assert!((stats.dropped as f64 - excess).abs() <= 2.0, "{} dropped, {excess} expected", stats.dropped);
-    assert_eq!(stats.longest_queue, 100);
-    assert!(stats.utilisation.expect("time has passed") > 0.999);
+    assert!((stats.dropped() as f64 - excess).abs() <= 2.0, "{} dropped, {excess} expected", stats.dropped());
+    assert_eq!(stats.usage.longest_queue, 100);
+    assert!(stats.usage.utilisation.expect("time has passed") > 0.999);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_capacity_step_takes_hold_at_its_time() {
     let capacity = Schedule::new(mbps(15.0), vec![(Span::from_secs(10), mbps(5.0))]);
     let (_, world) = single(Traffic::Constant, Schedule::constant(mbps(10.0)), link(capacity, 1000), 1, 20.0);
     let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
-    assert!((stats.dropped as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
+    assert!((stats.dropped() as f64 - (6250.0 - 1000.0)).abs() <= 3.0, "{stats:?}");
 }
 
 /// Each traffic model loads a link as it says. Allowed for are one packet on an even schedule, and about five standard
@@ -42,10 +42,10 @@ fn sources_offer_their_mean_rate() {
         let wide = link(Schedule::constant(mbps(15.0)), u32::MAX);
         let (seen, world) = single(traffic, Schedule::constant(mbps(rate)), wide, 1, secs);
         let stats = world.link_stats(world.links().next().expect("a link")).expect("the only link");
-        let offered = stats.offered.as_bits() as f64 / secs / 1e6;
+        let offered = stats.entered_bytes.as_bits() as f64 / secs / 1e6;
         assert!((offered / mean - 1.0).abs() < tolerance, "{traffic:?}: {offered} Mbit/s, not {mean}");
-        assert_eq!((seen.sent, stats.dropped), (stats.forwarded, 0), "{traffic:?}");
-        let utilisation = stats.utilisation.expect("time has passed");
+        assert_eq!((seen.sent, stats.dropped()), (stats.left, 0), "{traffic:?}");
+        let utilisation = stats.usage.utilisation.expect("time has passed");
         assert!((utilisation * 15.0 / offered - 1.0).abs() < 1e-3, "{traffic:?}: {utilisation} of 15 Mbit/s");
     }
 }
@@ -72,7 +72,7 @@ fn packets_are_conserved_on_chains_and_dumbbells() {
     world.run(at(30.0), &mut seen);
     world.stop(&mut seen);
     world.run(at(31.0), &mut seen);
-    let dropped: u64 = world.links().filter_map(|link| world.link_stats(link)).map(|stats| stats.dropped).sum();
+    let dropped: u64 = world.links().filter_map(|link| world.link_stats(link)).map(|stats| stats.dropped()).sum();
     assert!(dropped > 1000, "this dumbbell is overloaded: {dropped}");
     assert_eq!(seen.sent, seen.received + dropped);
 }
@@ -122,7 +122,7 @@ fn chain(steps: u32, apart: bool) -> (Seen, Vec<LinkStats>) {
 #[test]
 fn pausing_changes_nothing() {
     let (once, often) = (chain(1, false), chain(700, false));
-    assert!(once.0.received > 5000 && once.1.iter().any(|stats| stats.dropped > 0), "{:?}", once.1);
+    assert!(once.0.received > 5000 && once.1.iter().any(|stats| stats.dropped() > 0), "{:?}", once.1);
     assert!(once.0.log == often.0.log);
     assert_eq!(once.1, often.1);
 }

@@ -11,6 +11,13 @@ pub struct Schedule<T> {
     steps: Vec<(Span, T)>,
 }
 
+/// A value that never changes.
+impl<T: Copy> From<T> for Schedule<T> {
+    fn from(value: T) -> Self {
+        Self::constant(value)
+    }
+}
+
 impl<T: Copy> Schedule<T> {
     /// A value that never changes.
     pub const fn constant(value: T) -> Self {
@@ -23,6 +30,13 @@ impl<T: Copy> Schedule<T> {
     pub fn new(initial: T, mut steps: Vec<(Span, T)>) -> Self {
         steps.sort_by_key(|&(at, _)| at);
         Self { initial, steps }
+    }
+
+    /// The same from some time after its start on.
+    #[must_use]
+    pub fn from_offset(&self, offset: Span) -> Self {
+        let later = self.steps.iter().filter(|(at, _)| *at > offset);
+        Self { initial: self.at(offset), steps: later.map(|&(at, value)| (at - offset, value)).collect() }
     }
 
     /// The value at `elapsed` after the run's start.

@@ -5,19 +5,19 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use equipoise::control::{Context, Entry, Needs, Parameters};
-use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span, UnitError};
-use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
+use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
 use equipoise_session::{multipath, rtp};
 use toml::{Spanned, Value};
 
 use super::error::{Problem, ScenarioError, SyntaxError};
 use super::excerpt::{self, Place};
-use super::raw::{RawFlow, RawLink, RawRtcp, RawScenario};
+use super::raw::{RawFlow, RawRtcp, RawScenario};
 use super::raw_source::RawSource;
 use super::raw_source::RawStep;
-use super::{Catalogue, Choice, Flow, FlowKind, Link, Rtcp, Scenario, Table};
+use super::{Catalogue, Choice, Direction, Flow, FlowKind, Link, Rtcp, Scenario, Table};
 
 mod content;
+mod link;
 mod pair;
 mod paths;
 mod tcp;
@@ -200,17 +200,6 @@ impl Check<'_> {
         Ok(at)
     }
 
-    fn link(&self, raw: &RawLink, duration: Span) -> Result<Link, ScenarioError> {
-        let config = LinkConfig {
-            rate: self.schedule(&raw.rate, &raw.steps, duration)?,
-            propagation_delay: self.not_negative("delay", &raw.delay)?,
-            queue: self.quantity::<QueueLimit>("queue", &raw.queue)?,
-        };
-        FifoLink::<SenderClock>::new(config.clone(), Instant::ZERO)
-            .map_err(|problem| self.wrong("rate", raw.rate.span(), problem.into()))?;
-        Ok(Link { name: raw.name.get_ref().clone(), config })
-    }
-
     fn flow(&self, raw: &RawFlow, scenario: &Scenario) -> Result<Flow, ScenarioError> {
         let packet_size: Size = self.quantity("packet_size", &raw.packet_size)?;
         let is_background = raw.controller.is_none() && !raw.is_tcp();
@@ -254,8 +243,21 @@ impl Check<'_> {
             None => Rtcp::default(),
         };
         let circuit_breakers = raw.circuit_breakers.unwrap_or(true);
+        let direction = self.direction_of(raw)?;
         let name = raw.name.get_ref().clone();
-        Ok(Flow { name, path, back, packet_size, circuit_breakers, start, rtcp, kind })
+        Ok(Flow { name, path, back, direction, packet_size, circuit_breakers, start, rtcp, kind })
+    }
+
+    /// The direction of a flow's media.
+    fn direction_of(&self, raw: &RawFlow) -> Result<Direction, ScenarioError> {
+        match (self.word("direction", raw.direction.as_ref(), &["forward", "back"])?, &raw.direction) {
+            (Some("back"), Some(at)) => {
+                let plain = raw.paths.is_none() && raw.pair.is_none() && !raw.is_tcp() && raw.playout.is_none();
+                self.that(plain, "direction", at, || Problem::WhatGoesBack)?;
+                Ok(Direction::Back)
+            }
+            _ => Ok(Direction::Forward),
+        }
     }
 
     fn rtcp(&self, raw: &RawRtcp) -> Result<Rtcp, ScenarioError> {
@@ -277,7 +279,7 @@ impl Check<'_> {
             return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithPaths));
         }
         if let Some(pair) = &raw.pair {
-            let (duration, propagation) = (scenario.duration, scenario.propagation_delay(path));
+            let (duration, propagation) = (scenario.duration, scenario.propagation_delay(path, Direction::Forward));
             return Ok(FlowKind::Pair(self.pair(raw, pair, &pair::Around { start, duration, propagation })?));
         }
         if let (false, Some(stray)) = (raw.is_tcp(), raw.tcp_only()) {
@@ -291,7 +293,7 @@ impl Check<'_> {
                 let content = source.as_ref().map(|source| self.content(source, true)).transpose()?;
                 let playout = self.playout(raw, path, scenario)?;
                 let (controller, report_interval, target) =
-                    self.session(raw, controller, interval, scenario.propagation_delay(path))?;
+                    self.session(raw, controller, interval, scenario.propagation_delay(path, self.direction_of(raw)?))?;
                 FlowKind::Session { controller, report_interval, content, playout, target }
             }
             (Some(_), _, false, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
@@ -348,6 +350,8 @@ impl Check<'_> {
         let is_it = |link: &&usize| scenario.links.get(**link).is_some_and(|link| link.name == *name.get_ref());
         let found = path.iter().skip(1).find(is_it).copied();
         self.that(found.is_some(), "playout", name, || Problem::PlayoutOffPath)?;
+        let plain = found.and_then(|link| scenario.links.get(link)?.forward.as_link()).is_some();
+        self.that(plain, "playout", name, || Problem::PlayoutNotPlain)?;
         Ok(found)
     }
 

@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 use super::Check;
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawFlow, RawPath};
-use crate::scenario::{Link, MultipathFlow, Outage, Path, Scenario, SchedulerChoice};
+use crate::scenario::{Direction, Link, MultipathFlow, Outage, Path, Scenario, SchedulerChoice};
 
 impl Check<'_> {
     pub(super) fn named_path(&self, raw: &RawPath, links: &[Link], duration: Span) -> Result<Path, ScenarioError> {
@@ -43,7 +43,8 @@ impl Check<'_> {
         }
         let paths = self.paths(names, scenario)?;
         let used = || paths.iter().filter_map(|path| scenario.paths.get(*path));
-        let nearest = used().map(|path| scenario.propagation_delay(&path.links)).min().unwrap_or(Span::ZERO);
+        let nearest =
+            used().map(|path| scenario.propagation_delay(&path.links, Direction::Forward)).min().unwrap_or(Span::ZERO);
         let (controller, report_interval, target) = self.session(raw, controller, interval, nearest)?;
         let period = match &raw.period {
             None => Sender::PERIOD.max(report_interval),

@@ -1,4 +1,4 @@
-use equipoise::units::{Instant, Size};
+use equipoise::units::{Instant, Size, Span};
 
 use super::codel::CodelLine;
 use super::dual_pi2::DualQueue;
@@ -9,6 +9,7 @@ use super::{Aqm, Codel, DualPi2, FqCodel, Pie, Queued, Room, Told};
 use crate::link::QueueLimit;
 use crate::link::impairment::Chance;
 use crate::link::service::Service;
+use crate::link::stats::Usage;
 
 /// A queue that manages itself, before a service. Unlike drop-tail's, its fate is decided when packets leave it.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(in crate::link) struct ManagedQueue<C, P, S> {
     origin: Instant<C>,
     /// End of the last service.
     free_at: Instant<C>,
+    /// Time before it in which nothing was there.
+    idle_ns: u64,
     longest: usize,
 }
 
@@ -75,13 +78,14 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
     }
 
     fn new(service: S, limit: QueueLimit, queue: AnyQueue<C, P>, origin: Instant<C>) -> Self {
-        Self { service, limit, queue, origin, free_at: origin, longest: 0 }
+        Self { service, limit, queue, origin, free_at: origin, idle_ns: 0, longest: 0 }
     }
 
     /// A packet comes in at `now`, after all that was to be taken until then.
     pub(in crate::link) fn offer(&mut self, now: Instant<C>, size: Size, packet: P, told: &mut impl Told<P>) {
         let is_empty = self.len() == 0;
         if is_empty && self.free_at <= now {
+            self.idle_ns += (now - self.free_at).as_nanos().unsigned_abs();
             self.free_at = now;
             self.service.rest(now);
         }
@@ -110,10 +114,16 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
         Some((self.free_at, packet))
     }
 
-    /// Waiting packets: the mean until `now`, `None` before any time has passed, and the most.
-    pub(in crate::link) fn lengths(&self, now: Instant<C>) -> (Option<f64>, usize) {
-        let elapsed = (now - self.origin).as_secs_f64();
-        let waited = of!(&self.queue, queue => queue.waited_ns(now));
-        ((elapsed > 0.0).then(|| waited as f64 / 1e9 / elapsed), self.longest)
+    /// How it was used until `now`.
+    pub(in crate::link) fn usage(&self, now: Instant<C>) -> Usage {
+        let elapsed = (now - self.origin).as_nanos();
+        let share = |nanos: u64| (elapsed > 0).then(|| nanos as f64 / elapsed as f64);
+        let resting = if self.len() == 0 { (now - self.free_at).max(Span::ZERO) } else { Span::ZERO };
+        let idle_ns = self.idle_ns + resting.as_nanos().unsigned_abs();
+        Usage {
+            utilisation: share(elapsed.unsigned_abs().saturating_sub(idle_ns)),
+            mean_queue: share(of!(&self.queue, queue => queue.waited_ns(now))),
+            longest_queue: self.longest,
+        }
     }
 }

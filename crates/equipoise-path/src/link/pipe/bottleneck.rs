@@ -2,9 +2,11 @@ use super::service::AnyService;
 use super::under_way::Parcel;
 use super::{Capacity, Discipline, PipeConfig, PipeError};
 use crate::link::aqm::{Drop, ManagedQueue, Queued, Told};
+use crate::link::bucket::Bucket;
 use crate::link::fifo::Fifo;
 use crate::link::impairment::Chance;
 use crate::link::service::RateService;
+use crate::link::stats::Usage;
 use crate::link::trace::TraceService;
 use equipoise::units::Instant;
 
@@ -28,6 +30,7 @@ impl<C, P: Queued> Bottleneck<C, P> {
             Capacity::Unlimited => return Ok(Self::Open),
             Capacity::Rate(rate) => AnyService::Rate(RateService::new(rate.clone(), origin)?),
             Capacity::Trace(trace) => AnyService::Trace(TraceService::new(trace.clone(), origin)),
+            Capacity::Shaped(bucket) => AnyService::Shaper(Bucket::new(*bucket, origin)),
         };
         let limit = config.queue;
         Ok(match config.discipline {
@@ -86,15 +89,12 @@ impl<C, P: Queued> Bottleneck<C, P> {
         }
     }
 
-    /// Waiting packets at `now`: the mean, and the most.
-    pub(super) fn lengths(&self, now: Instant<C>) -> (Option<f64>, usize) {
+    /// How much of the time it was busy until `now`, and how many packets waited.
+    pub(super) fn usage(&self, now: Instant<C>) -> Usage {
         match self {
-            Self::Open => (None, 0),
-            Self::DropTail(queue) => {
-                let stats = queue.stats(now);
-                (stats.mean_queue, stats.longest_queue)
-            }
-            Self::Managed(queue) => queue.lengths(now),
+            Self::Open => Usage::default(),
+            Self::DropTail(queue) => queue.usage(now),
+            Self::Managed(queue) => queue.usage(now),
         }
     }
 }

@@ -6,20 +6,11 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use crate::link::{Codel, DeliveryTrace, DualPi2, FqCodel, Jitter, LinkError, Loss, Pie, QueueLimit, Reordering};
+use super::Capacity;
+use crate::link::{
+    Codel, DualPi2, FqCodel, Jitter, LinkConfig, LinkError, Loss, Pie, QueueLimit, Reordering, TokenBucket,
+};
 use equipoise::units::{Rate, Schedule, Share, Size, Span};
-
-/// How much the bottleneck carries. All counts are of IP packets: header included, link-layer framing left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Capacity {
-    /// Everything at once: no queue.
-    #[default]
-    Unlimited,
-    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), not for ever.
-    Rate(Schedule<Rate>),
-    /// The opportunities of a recorded trace.
-    Trace(DeliveryTrace),
-}
 
 /// Which packets a queue drops, or marks in place of that where their ends understand marks ([`Queued`](crate::link::Queued)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -103,11 +94,16 @@ const MOST_FLOWS: u32 = 65_536;
 /// A queue that may send less in its turn would be asked again and again for one packet. Ours.
 const LEAST_QUANTUM: Size = Size::from_bytes(64);
 
+/// A bucket that holds less never lets an Ethernet frame's payload pass.
+const LEAST_BURST: Size = Size::from_bytes(1500);
+
 /// One direction of a path: what happens to packets, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipeConfig {
     /// Loss on the way to the bottleneck: what is lost takes no room there.
     pub loss: Loss,
+    /// Who drops what exceeds a rate, before the bottleneck and without a queue; `None` for nobody.
+    pub policer: Option<TokenBucket>,
     /// Share of the packets that come twice, one behind the other.
     pub duplication: Share,
     /// Room before the bottleneck.
@@ -116,8 +112,8 @@ pub struct PipeConfig {
     pub discipline: Discipline,
     /// What the bottleneck carries.
     pub capacity: Capacity,
-    /// Time from the end of a packet's service to its arrival; not negative.
-    pub delay: Span,
+    /// Time from the end of a packet's service to its arrival; not negative. Where it becomes shorter nobody overtakes.
+    pub delay: Schedule<Span>,
     /// How that time varies.
     pub jitter: Jitter,
     /// Who leaves the order; `None` for nobody.
@@ -132,11 +128,12 @@ impl Default for PipeConfig {
     fn default() -> Self {
         Self {
             loss: Loss::None,
+            policer: None,
             duplication: Share::NONE,
             queue: DEFAULT_QUEUE,
             discipline: Discipline::DropTail,
             capacity: Capacity::Unlimited,
-            delay: Span::ZERO,
+            delay: Span::ZERO.into(),
             jitter: Jitter::None,
             reordering: None,
         }
@@ -170,6 +167,16 @@ pub enum PipeError {
         /// What is possible.
         least: String,
     },
+    /// A token bucket would let nothing pass.
+    #[error("a {who} of {found} lets nothing pass; give it a rate above zero and a burst of {least} or more")]
+    Bucket {
+        /// Whose bucket.
+        who: &'static str,
+        /// What was asked for.
+        found: String,
+        /// The least burst.
+        least: String,
+    },
     /// In a queue that manages itself nobody can say on arrival how long a packet will wait.
     #[error("the queue's limit of {found} is a time, which {discipline} cannot keep; give packets or bytes")]
     TimeLimit {
@@ -180,31 +187,59 @@ pub enum PipeError {
     },
 }
 
+/// A link on which nothing happens by chance.
+impl From<LinkConfig> for PipeConfig {
+    fn from(link: LinkConfig) -> Self {
+        let LinkConfig { rate, propagation_delay, queue } = link;
+        Self { capacity: Capacity::Rate(rate), delay: propagation_delay.into(), queue, ..Self::default() }
+    }
+}
+
 impl PipeConfig {
+    /// The same as a link on which nothing happens by chance, if it is one: [`FifoLink`](crate::link::FifoLink) is faster.
+    pub fn as_link(&self) -> Option<LinkConfig> {
+        let Capacity::Rate(rate) = &self.capacity else { return None };
+        let link = LinkConfig { rate: rate.clone(), propagation_delay: self.delay.initial(), queue: self.queue };
+        (Self::from(link.clone()) == *self).then_some(link)
+    }
+
     /// The shortest time in which a packet can come through.
     pub fn least_delay(&self) -> Span {
         let jitter = match self.jitter {
-            Jitter::None => Span::ZERO,
+            Jitter::None | Jitter::HalfNormal(_) => Span::ZERO,
             Jitter::Uniform(most) => most,
             Jitter::Normal(_) => return Span::ZERO,
         };
+        let delay = self.delay.values().min().unwrap_or(Span::ZERO);
         let ahead = self.reordering.map_or(Span::ZERO, |reordering| -reordering.by).max(Span::ZERO);
-        (self.delay - jitter - ahead).max(Span::ZERO)
+        (delay - jitter - ahead).max(Span::ZERO)
     }
 
     /// Refuses what cannot be.
     pub(super) fn check(&self) -> Result<(), PipeError> {
         let jitter = match self.jitter {
             Jitter::None => Span::ZERO,
-            Jitter::Uniform(span) | Jitter::Normal(span) => span,
+            Jitter::Uniform(span) | Jitter::Normal(span) | Jitter::HalfNormal(span) => span,
         };
         let limit = match self.queue {
             QueueLimit::Time(limit) => limit,
             QueueLimit::Packets(_) | QueueLimit::Bytes(_) => Span::ZERO,
         };
-        for (what, span) in [("delay", self.delay), ("jitter", jitter), ("queue's limit", limit)] {
+        let delays = self.delay.values().map(|delay| ("delay", delay));
+        for (what, span) in delays.chain([("jitter", jitter), ("queue's limit", limit)]) {
             if span < Span::ZERO {
                 return Err(PipeError::Negative { what, found: span.to_string() });
+            }
+        }
+        let shaper = match self.capacity {
+            Capacity::Shaped(bucket) => Some(("shaper", bucket)),
+            Capacity::Unlimited | Capacity::Rate(_) | Capacity::Trace(_) => None,
+        };
+        let policer = self.policer.map(|bucket| ("policer", bucket));
+        for (who, TokenBucket { rate, burst }) in shaper.into_iter().chain(policer) {
+            if rate == Rate::ZERO || burst < LEAST_BURST {
+                let found = format!("{rate} with bursts of {burst}");
+                return Err(PipeError::Bucket { who, found, least: LEAST_BURST.to_string() });
             }
         }
         let (discipline, found) = (self.discipline.name(), self.queue.to_string());

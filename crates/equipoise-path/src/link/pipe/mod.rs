@@ -1,20 +1,25 @@
 //! One direction of a path, with all that may happen on it.
 
 mod bottleneck;
+mod capacity;
 mod config;
 mod service;
 #[cfg(test)]
 mod tests;
 mod under_way;
 
-pub use config::{Capacity, Discipline, PipeConfig, PipeError};
+pub use capacity::Capacity;
+pub use config::{Discipline, PipeConfig, PipeError};
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use super::Jitter;
 use super::aqm::{Drop, Queued, Told};
+use super::bucket::Bucket;
 use super::impairment::{Chance, LossProcess};
+use super::stats::LinkStats;
 use bottleneck::Bottleneck;
 use equipoise::units::{Instant, Size, Span};
 use under_way::{Parcel, UnderWay};
@@ -27,6 +32,9 @@ use under_way::{Parcel, UnderWay};
 #[derive(Clone, Debug)]
 pub struct Pipe<C, P> {
     config: PipeConfig,
+    origin: Instant<C>,
+    least_delay: Span,
+    policer: Option<Bucket<C>>,
     loss: LossProcess,
     duplication: Chance,
     jitter: Chance,
@@ -37,44 +45,13 @@ pub struct Pipe<C, P> {
     tie: u64,
     /// The latest entry: time does not run backwards.
     now: Instant<C>,
-    /// The latest arrival of a packet that keeps the order.
+    /// No packet that keeps the order comes out before: the latest of them has just come out.
     latest: Instant<C>,
     /// The number of the last-sent packet that has left.
     newest: u64,
     held: Size,
     discarded: Vec<P>,
-    counts: PipeStats,
-}
-
-/// A path's counters since its origin. `entered + duplicated = left + lost + dropped_full + dropped_early + in_flight`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PipeStats {
-    /// Packets that came in.
-    pub entered: u64,
-    /// Their IP bytes.
-    pub entered_bytes: Size,
-    /// Packets that came out, duplicates included.
-    pub left: u64,
-    /// Their IP bytes.
-    pub left_bytes: Size,
-    /// Packets lost by chance.
-    pub lost: u64,
-    /// Packets that found the queue full.
-    pub dropped_full: u64,
-    /// Packets that a queue dropped to tell of congestion.
-    pub dropped_early: u64,
-    /// Packets that it marked in place of that.
-    pub marked: u64,
-    /// Copies made.
-    pub duplicated: u64,
-    /// Packets that left after one that had entered later (RFC 4737, Sec. 3.3).
-    pub reordered: u64,
-    /// Packets in the queue and on the way.
-    pub in_flight: u64,
-    /// Waiting packets, averaged over time; `None` before any time has passed, and without a bottleneck.
-    pub mean_queue: Option<f64>,
-    /// The most packets that ever waited at once.
-    pub longest_queue: usize,
+    counts: LinkStats,
 }
 
 /// Streams of random numbers; the order is part of what a seed means.
@@ -92,6 +69,9 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     pub fn new(config: PipeConfig, origin: Instant<C>, seed: u64) -> Result<Self, PipeError> {
         config.check()?;
         Ok(Self {
+            origin,
+            least_delay: config.least_delay(),
+            policer: config.policer.map(|bucket| Bucket::new(bucket, origin)),
             loss: LossProcess::new(config.loss, Chance::new(seed, LOSS)),
             duplication: Chance::new(seed, DUPLICATION),
             jitter: Chance::new(seed, JITTER),
@@ -105,15 +85,15 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             newest: 0,
             held: Size::ZERO,
             discarded: Vec::new(),
-            counts: PipeStats::default(),
+            counts: LinkStats::default(),
         })
     }
 
     /// A packet of `size` IP bytes comes in at `now`.
     ///
     /// Entries are to come in the order of their times; one that lies before the previous is taken to be at the same
-    /// moment.
-    pub fn enter(&mut self, now: Instant<C>, size: Size, packet: P) {
+    /// moment. Gives whether a copy was made.
+    pub fn enter(&mut self, now: Instant<C>, size: Size, packet: P) -> bool {
         self.advance(now);
         self.count_entry(size);
         // All are drawn for every packet: what happens to one does not depend on what happened to others.
@@ -126,7 +106,13 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         if lost {
             self.counts.lost += 1;
             self.discard(parcel);
-            return;
+            return false;
+        }
+        let now = self.now;
+        if self.policer.as_mut().is_some_and(|bucket| !bucket.take(now, size)) {
+            self.counts.policed += 1;
+            self.discard(parcel);
+            return false;
         }
         if twice {
             self.counts.duplicated += 1;
@@ -136,6 +122,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             self.advance(now);
         }
         self.offer(parcel);
+        twice
     }
 
     /// A packet comes in at `now` that takes the propagation delay and nothing else: no rate, no loss, no jitter.
@@ -145,7 +132,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.advance(now);
         self.count_entry(size);
         let parcel = Parcel { number: u64::MAX, size, jitter: Span::ZERO, held_back: None, packet };
-        self.put_under_way(self.now + self.config.delay, parcel);
+        self.put_under_way(self.now + self.delay_at(self.now), parcel);
     }
 
     /// When something happens next; `None` while nothing is under way.
@@ -162,7 +149,18 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     /// Nothing should enter before `horizon` any more: what does comes too late for what was decided without it.
     pub fn leave(&mut self, horizon: Instant<C>) -> Option<(Instant<C>, P)> {
         self.serve(horizon);
-        if self.under_way.peek().is_none_or(|under_way| under_way.0.at > horizon) {
+        self.come_out(horizon)
+    }
+
+    /// The next packet to come out that nothing which enters at `known` or later can precede, and when.
+    pub fn leave_before(&mut self, known: Instant<C>) -> Option<(Instant<C>, P)> {
+        let before = known.as_nanos().checked_sub(1).map(Instant::from_nanos)?;
+        self.serve(before);
+        self.come_out(before + self.least_delay)
+    }
+
+    fn come_out(&mut self, until: Instant<C>) -> Option<(Instant<C>, P)> {
+        if self.under_way.peek().is_none_or(|under_way| under_way.0.at > until) {
             return None;
         }
         let Reverse(UnderWay { at, parcel, .. }) = self.under_way.pop()?;
@@ -200,10 +198,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     }
 
     /// The counters at `now`.
-    pub fn stats(&self, now: Instant<C>) -> PipeStats {
-        let (mean_queue, longest_queue) = self.bottleneck.lengths(now);
-        let in_flight = self.in_flight() as u64;
-        PipeStats { in_flight, mean_queue, longest_queue, ..self.counts }
+    pub fn stats(&self, now: Instant<C>) -> LinkStats {
+        LinkStats { in_flight: self.in_flight() as u64, usage: self.bottleneck.usage(now), ..self.counts }
     }
 
     fn count_entry(&mut self, size: Size) {
@@ -254,14 +250,27 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// The way from the bottleneck, which the packet leaves at `end`, to the far end.
     fn propagate(&mut self, end: Instant<C>, parcel: Parcel<P>) {
-        let usual = end + (self.config.delay + parcel.jitter).max(Span::ZERO);
+        let usual = end + (self.delay_at(end) + parcel.jitter).max(Span::ZERO);
         let at = if let Some(by) = parcel.held_back {
             (usual + by).max(end)
         } else {
-            self.latest = self.latest.max(usual);
-            self.latest
+            let at = self.latest.max(usual);
+            self.latest = at + self.behind(end, parcel.size);
+            at
         };
         self.put_under_way(at, parcel);
+    }
+
+    fn delay_at(&self, now: Instant<C>) -> Span {
+        self.config.delay.at(now - self.origin)
+    }
+
+    /// How long after a packet of `size` the next one can come out at the soonest.
+    fn behind(&self, now: Instant<C>, size: Size) -> Span {
+        match self.config.jitter {
+            Jitter::HalfNormal(_) => self.config.capacity.serialisation(now - self.origin, size),
+            Jitter::None | Jitter::Uniform(_) | Jitter::Normal(_) => Span::ZERO,
+        }
     }
 
     fn put_under_way(&mut self, at: Instant<C>, parcel: Parcel<P>) {
@@ -277,7 +286,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
 /// Counts what a queue does to packets, and keeps those that it dropped.
 struct Ledger<'a, P> {
-    counts: &'a mut PipeStats,
+    counts: &'a mut LinkStats,
     held: &'a mut Size,
     discarded: &'a mut Vec<P>,
 }

@@ -1,5 +1,6 @@
 use equipoise::units::{Instant, Size};
 
+use crate::link::bucket::Bucket;
 use crate::link::service::{RateService, Service};
 use crate::link::trace::TraceService;
 
@@ -8,6 +9,7 @@ use crate::link::trace::TraceService;
 pub(super) enum AnyService<C> {
     Rate(RateService<C>),
     Trace(TraceService<C>),
+    Shaper(Bucket<C>),
 }
 
 impl<C> Service<C> for AnyService<C> {
@@ -15,6 +17,7 @@ impl<C> Service<C> for AnyService<C> {
         match self {
             Self::Rate(service) => service.rest(now),
             Self::Trace(service) => service.rest(now),
+            Self::Shaper(service) => service.rest(now),
         }
     }
 
@@ -22,6 +25,7 @@ impl<C> Service<C> for AnyService<C> {
         match self {
             Self::Rate(service) => service.ready(from),
             Self::Trace(service) => service.ready(from),
+            Self::Shaper(service) => service.ready(from),
         }
     }
 
@@ -29,6 +33,7 @@ impl<C> Service<C> for AnyService<C> {
         match self {
             Self::Rate(service) => service.serve(start, size),
             Self::Trace(service) => service.serve(start, size),
+            Self::Shaper(service) => service.serve(start, size),
         }
     }
 }

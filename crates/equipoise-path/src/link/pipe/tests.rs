@@ -1,3 +1,4 @@
+use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::link::{
     Codel, DeliveryTrace, DualPi2, Ecn, FqCodel, GilbertElliott, Jitter, LinkError, Loss, Pie, QueueLimit, Queued,
-    Reordering,
+    Reordering, TokenBucket,
 };
 use equipoise::units::{Rate, Schedule, SenderClock, Share};
 
@@ -45,6 +46,48 @@ fn run(config: PipeConfig, packets: u32, gap_us: u64, seed: u64) -> (Vec<(u32, u
 }
 
 #[test]
+fn a_route_changes_and_nobody_overtakes() {
+    let ms = Span::from_millis;
+    let delay = Schedule::new(ms(10), vec![(ms(4), ms(30)), (ms(20), ms(5))]);
+    let config = PipeConfig { delay, ..PipeConfig::default() };
+    let (out, pipe) = run(config, 7, 4000, 1);
+    // Sent at 0, 4, 8 ... ms. Those of 20 and 24 ms would arrive at 25 and 29 ms, before those of 4 to 16 ms on the long way.
+    let at = [10_000, 34_000, 38_000, 42_000, 46_000, 46_000, 46_000];
+    assert_eq!(out, (0..).zip(at).collect::<Vec<_>>());
+    assert_eq!(pipe.stats(us(50_000)).reordered, 0);
+}
+
+#[test]
+fn a_packet_comes_no_sooner_behind_another_than_the_bottleneck_takes_for_that_one() {
+    let jitter = Jitter::HalfNormal(Span::from_millis(5));
+    let config = PipeConfig { capacity: rate(8), delay: Span::from_millis(20).into(), jitter, ..PipeConfig::default() };
+    let (out, _) = run(config, 20_000, 2000, 1);
+    let later = out.iter().map(|(number, at)| at - u64::from(*number) * 2000).collect::<Vec<_>>();
+    // 1 ms of service and 20 ms on the way; the jitter's 15 ms at the most.
+    let (least, most) = (later.iter().min().expect("packets"), later.iter().max().expect("packets"));
+    assert!((21_000..21_200).contains(least) && *most == 36_000, "{least} to {most}");
+    let gaps = out.windows(2).map(|pair| pair[1].1 - pair[0].1);
+    assert_eq!(gaps.clone().min(), Some(1000), "that of a packet of 1000 bytes at 8 Mbit/s");
+    assert!(gaps.filter(|gap| *gap <= 1000).count() > 2000, "many wait for their turn");
+}
+
+#[test]
+fn a_policer_drops_what_exceeds_its_rate_and_delays_nobody() {
+    let bucket = TokenBucket { rate: Rate::from_bps(4_000_000), burst: Size::from_bytes(10_000) };
+    let config = PipeConfig { policer: Some(bucket), ..PipeConfig::default() };
+    // 8 Mbit/s are offered for a second: the burst passes, and then every other packet.
+    let (out, pipe) = run(config, 1000, 1000, 1);
+    assert!(out.iter().all(|(number, at)| u64::from(*number) * 1000 == *at));
+    let stats = pipe.stats(us(1_000_000));
+    assert_eq!((stats.left + stats.policed, stats.dropped()), (1000, stats.policed));
+    assert!((509..=510).contains(&stats.left), "10 kB of burst and 500 kB of rate, {} packets", stats.left);
+    let shaper = PipeConfig { capacity: Capacity::Shaped(bucket), ..PipeConfig::default() };
+    let (out, _) = run(shaper, 1000, 1000, 1);
+    // Nothing is dropped: the burst is used up after 20 packets, from then on each takes 2 ms.
+    assert_eq!((out.len(), out[18].1, out[999].1), (1000, 18_000, 2 * 999_000 - 18_000));
+}
+
+#[test]
 fn nothing_happens_on_a_path_without_properties() {
     let (out, pipe) = run(PipeConfig::default(), 3, 10, 1);
     assert_eq!(out, [(0, 0), (1, 10), (2, 20)]);
@@ -54,14 +97,14 @@ fn nothing_happens_on_a_path_without_properties() {
 
 #[test]
 fn rate_and_delay_add_up() {
-    let config = PipeConfig { capacity: rate(8), delay: Span::from_millis(5), ..PipeConfig::default() };
+    let config = PipeConfig { capacity: rate(8), delay: Span::from_millis(5).into(), ..PipeConfig::default() };
     assert_eq!(run(config, 3, 0, 1).0, [(0, 6000), (1, 7000), (2, 8000)]);
 }
 
 #[test]
 fn jitter_alone_keeps_the_order_and_stays_within_its_span() {
     let jitter = Jitter::Uniform(Span::from_millis(2));
-    let config = PipeConfig { delay: Span::from_millis(10), jitter, ..PipeConfig::default() };
+    let config = PipeConfig { delay: Span::from_millis(10).into(), jitter, ..PipeConfig::default() };
     let (out, pipe) = run(config, 20_000, 100, 1);
     assert!(out.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
     assert!(out.iter().all(|(number, at)| (8_000..=12_000).contains(&(at - u64::from(*number) * 100))));
@@ -73,7 +116,7 @@ fn jitter_alone_keeps_the_order_and_stays_within_its_span() {
 #[test]
 fn a_share_is_held_back_and_overtaken() {
     let reordering = Some(Reordering { share: share(0.1), by: Span::from_millis(5) });
-    let config = PipeConfig { delay: Span::from_millis(10), reordering, ..PipeConfig::default() };
+    let config = PipeConfig { delay: Span::from_millis(10).into(), reordering, ..PipeConfig::default() };
     let (out, pipe) = run(config, 20_000, 1000, 1);
     let delays = out.iter().map(|(number, at)| at - u64::from(*number) * 1000);
     let late = delays.filter(|delay| *delay == 15_000).count();
@@ -86,10 +129,11 @@ fn a_share_is_held_back_and_overtaken() {
 #[test]
 fn a_packet_ahead_of_the_others_overtakes_them_but_not_its_own_service() {
     let reordering = Some(Reordering { share: Share::ALL, by: Span::from_secs(-1) });
-    let config = PipeConfig { capacity: rate(8), delay: Span::from_millis(10), reordering, ..PipeConfig::default() };
+    let config =
+        PipeConfig { capacity: rate(8), delay: Span::from_millis(10).into(), reordering, ..PipeConfig::default() };
     assert_eq!(run(config, 2, 0, 1).0, [(0, 1000), (1, 2000)]);
     let reordering = Some(Reordering { share: share(0.5), by: Span::from_millis(-5) });
-    let config = PipeConfig { delay: Span::from_millis(10), reordering, ..PipeConfig::default() };
+    let config = PipeConfig { delay: Span::from_millis(10).into(), reordering, ..PipeConfig::default() };
     let (out, pipe) = run(config, 1000, 1000, 1);
     assert!(pipe.stats(us(0)).reordered > 100);
     assert!(out.iter().all(|(n, at)| [5000, 10_000].contains(&(at - u64::from(*n) * 1000))));
@@ -139,7 +183,7 @@ fn codel_keeps_the_delay_short_where_drop_tail_fills_its_queue() {
     assert!(short < 40.0, "{short} ms under a target of 5 ms");
     assert!(full.dropped_early == 0 && full.dropped_full > 0);
     assert!(controlled.dropped_early > 0 && controlled.dropped_full == 0);
-    assert!(controlled.mean_queue.expect("a queue") < full.mean_queue.expect("a queue") / 10.0);
+    assert!(controlled.usage.mean_queue.expect("a queue") < full.usage.mean_queue.expect("a queue") / 10.0);
 }
 
 #[test]
@@ -150,9 +194,9 @@ fn codel_below_its_target_is_a_plain_queue() {
     let (out, pipe) = run(codel, 200, 700, 1);
     let stats = pipe.stats(us(200_000));
     assert_eq!(out, expected);
-    assert_eq!((stats.dropped_full, stats.longest_queue), {
+    assert_eq!((stats.dropped_full, stats.usage.longest_queue), {
         let plain = expected_stats.stats(us(200_000));
-        (plain.dropped_full, plain.longest_queue)
+        (plain.dropped_full, plain.usage.longest_queue)
     });
 }
 
@@ -160,7 +204,7 @@ fn codel_below_its_target_is_a_plain_queue() {
 fn what_bypasses_takes_the_delay_only() {
     let config = PipeConfig {
         capacity: rate(8),
-        delay: Span::from_millis(5),
+        delay: Span::from_millis(5).into(),
         loss: Loss::Random(Share::ALL),
         ..PipeConfig::default()
     };
@@ -177,7 +221,10 @@ fn impossible_paths_are_refused_by_name() {
     let refused = |config| Pipe::<SenderClock, u32>::new(config, At::ZERO, 1).expect_err("impossible");
     let base = PipeConfig::default;
     let negative = Span::from_millis(-1);
-    assert!(matches!(refused(PipeConfig { delay: negative, ..base() }), PipeError::Negative { what: "delay", .. }));
+    assert!(matches!(
+        refused(PipeConfig { delay: negative.into(), ..base() }),
+        PipeError::Negative { what: "delay", .. }
+    ));
     assert!(matches!(
         refused(PipeConfig { jitter: Jitter::Normal(negative), ..base() }),
         PipeError::Negative { what: "jitter", .. }
@@ -209,6 +256,15 @@ fn impossible_paths_are_refused_by_name() {
         assert!(matches!(error, PipeError::Discipline { what, .. } if what == named), "{error}");
     }
     assert_eq!(refused(PipeConfig { capacity: rate(0), ..base() }), PipeError::Link(LinkError::RateEndsAtZero));
+    let nothing = TokenBucket { rate: Rate::from_bps(1_000_000), burst: Size::ZERO };
+    let error = refused(PipeConfig { policer: Some(nothing), ..base() });
+    assert_eq!(
+        error.to_string(),
+        "a policer of 1 Mbit/s with bursts of 0 B lets nothing pass; give it a rate above zero and a burst of 1500 B or more"
+    );
+    let still = TokenBucket { rate: Rate::ZERO, burst: PACKET + PACKET };
+    let error = refused(PipeConfig { capacity: Capacity::Shaped(still), ..base() });
+    assert!(matches!(error, PipeError::Bucket { who: "shaper", .. }), "{error}");
 }
 
 /// A packet of any flow, which may be of any kind.
@@ -229,6 +285,13 @@ fn any_share() -> impl Strategy<Value = Share> {
     (0.0..=1.0f64).prop_map(share)
 }
 
+fn any_bucket() -> impl Strategy<Value = TokenBucket> {
+    (1u64..100, 1500u64..20_000).prop_map(|(mbps, bytes)| TokenBucket {
+        rate: Rate::from_bps(mbps * 1_000_000),
+        burst: Size::from_bytes(bytes),
+    })
+}
+
 fn any_config() -> impl Strategy<Value = PipeConfig> {
     let loss = prop_oneof![
         Just(Loss::None),
@@ -244,7 +307,8 @@ fn any_config() -> impl Strategy<Value = PipeConfig> {
             let step = |(at, mbps): (i64, u64)| (Span::from_millis(at), Rate::from_bps(mbps * 1_000_000));
             Capacity::Rate(Schedule::new(fast, steps.map(step).to_vec()))
         }),
-        Just(Capacity::Trace(trace)),
+        (0i64..20).prop_map(move |ms| Capacity::Trace(trace.clone().from_offset(Span::from_millis(ms)))),
+        any_bucket().prop_map(Capacity::Shaped),
     ];
     let queue = prop_oneof![
         (0u32..50).prop_map(|packets| (QueueLimit::Packets(packets), Discipline::DropTail)),
@@ -269,13 +333,22 @@ fn any_config() -> impl Strategy<Value = PipeConfig> {
         (0i64..50).prop_map(|ms| (QueueLimit::Time(Span::from_millis(ms)), Discipline::DropTail)),
     ];
     let span = || (0i64..20_000).prop_map(Span::from_micros);
-    let jitter = prop_oneof![Just(Jitter::None), span().prop_map(Jitter::Uniform), span().prop_map(Jitter::Normal),];
+    let jitter = prop_oneof![
+        Just(Jitter::None),
+        span().prop_map(Jitter::Uniform),
+        span().prop_map(Jitter::Normal),
+        span().prop_map(Jitter::HalfNormal),
+    ];
     let reordering = proptest::option::of(
         (any_share(), -20_000i64..20_000).prop_map(|(share, by)| Reordering { share, by: Span::from_micros(by) }),
     );
-    (loss, any_share(), queue, capacity, span(), jitter, reordering).prop_map(
-        |(loss, duplication, (queue, discipline), capacity, delay, jitter, reordering)| PipeConfig {
+    let policer = proptest::option::of(any_bucket());
+    let delay = (span(), proptest::collection::vec((span(), span()), 0..3))
+        .prop_map(|(initial, steps)| Schedule::new(initial, steps));
+    (loss, policer, any_share(), queue, capacity, delay, jitter, reordering).prop_map(
+        |(loss, policer, duplication, (queue, discipline), capacity, delay, jitter, reordering)| PipeConfig {
             loss,
+            policer,
             duplication,
             queue,
             discipline,
@@ -308,7 +381,7 @@ proptest! {
                 discarded += 1;
             }
             let stats = pipe.stats(us(now));
-            prop_assert_eq!(stats.lost + stats.dropped_full + stats.dropped_early, discarded);
+            prop_assert_eq!(stats.lost + stats.dropped(), discarded);
             prop_assert_eq!((stats.left, stats.in_flight), (left, pipe.in_flight() as u64));
             prop_assert_eq!(stats.entered + stats.duplicated, left + discarded + stats.in_flight);
             if let Some(next) = pipe.next() {
@@ -321,6 +394,29 @@ proptest! {
         if config.reordering.is_none() && is_one_queue {
             prop_assert_eq!(pipe.stats(us(now)).reordered, 0);
         }
+    }
+
+    /// What is asked for ahead of time, as far as nothing that is still to come can change it, is what comes out in the end.
+    #[test]
+    fn what_nothing_can_precede_any_more_comes_out_as_if_all_had_been_waited_for(
+        config in any_config(),
+        gaps in proptest::collection::vec((0u64..3000, 100u64..1500), 1..100),
+        seed in any::<u64>(),
+    ) {
+        let pipe = || Pipe::new(config.clone(), At::ZERO, seed).expect("a path");
+        let (mut waiting, mut eager) = (pipe(), pipe());
+        let (mut all, mut early, mut now) = (Vec::new(), Vec::new(), 0);
+        for (number, (gap, bytes)) in (0u32..).zip(&gaps) {
+            now += gap;
+            early.extend(core::iter::from_fn(|| eager.leave_before(us(now))));
+            all.extend(core::iter::from_fn(|| waiting.leave(us(now))));
+            for pipe in [&mut waiting, &mut eager] {
+                pipe.enter(us(now), Size::from_bytes(*bytes), number);
+            }
+        }
+        all.extend(core::iter::from_fn(|| waiting.leave(At::MAX)));
+        early.extend(core::iter::from_fn(|| eager.leave(At::MAX)));
+        prop_assert_eq!(early, all);
     }
 
     #[test]

@@ -1,0 +1,73 @@
+use equipoise::units::{Schedule, Span};
+use equipoise_path::link::PipeConfig;
+
+/// A link by its name: two directions.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The direction of media.
+    pub forward: PipeConfig,
+    /// The other.
+    pub back: PipeConfig,
+    /// Both directions' packets share the forward one's queue and capacity, as on a radio channel.
+    pub half_duplex: bool,
+}
+
+/// One of a link's two directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// That of media, unless a flow is turned round.
+    Forward,
+    /// The other.
+    Back,
+}
+
+impl Direction {
+    /// The other one.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::Forward => Self::Back,
+            Self::Back => Self::Forward,
+        }
+    }
+}
+
+impl Link {
+    /// Changes both directions alike.
+    pub fn change(&mut self, change: impl Fn(&mut PipeConfig)) {
+        change(&mut self.forward);
+        change(&mut self.back);
+    }
+
+    /// What a packet meets that goes in a direction.
+    pub const fn direction(&self, direction: Direction) -> &PipeConfig {
+        match direction {
+            Direction::Back if !self.half_duplex => &self.back,
+            Direction::Forward | Direction::Back => &self.forward,
+        }
+    }
+
+    /// The number of a direction among all directions of a scenario's links, of which there are `links` links: in both worlds all forward
+    /// ones stand first.
+    pub const fn place(&self, number: usize, direction: Direction, links: usize) -> usize {
+        match direction {
+            Direction::Back if !self.half_duplex => links + number,
+            Direction::Forward | Direction::Back => number,
+        }
+    }
+}
+
+/// The moments at which a path's rate or delay takes a step.
+pub(super) fn steps(config: &PipeConfig) -> Vec<Span> {
+    let rate = match &config.capacity {
+        equipoise_path::link::Capacity::Rate(rate) => times(rate),
+        _ => Vec::new(),
+    };
+    [rate, times(&config.delay)].concat()
+}
+
+fn times<T: Copy>(schedule: &Schedule<T>) -> Vec<Span> {
+    schedule.steps().iter().map(|&(at, _)| at).collect()
+}

@@ -1,0 +1,112 @@
+use super::super::{DeliveryTrace, TokenBucket};
+use equipoise::units::{Rate, Schedule, Size, Span};
+
+/// How much the bottleneck carries. All counts are of IP packets: header included, link-layer framing left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Capacity {
+    /// Everything at once: no queue.
+    #[default]
+    Unlimited,
+    /// A rate that is constant or changes in steps; it may be zero for a while (an outage), not for ever.
+    Rate(Schedule<Rate>),
+    /// A rate with bursts: a shaper.
+    Shaped(TokenBucket),
+    /// The opportunities of a recorded trace.
+    Trace(DeliveryTrace),
+}
+
+impl From<Schedule<Rate>> for Capacity {
+    fn from(rate: Schedule<Rate>) -> Self {
+        Self::Rate(rate)
+    }
+}
+
+impl Capacity {
+    /// The rate over time, where there is one in the long run; of a trace its mean.
+    pub fn rate(&self) -> Option<Schedule<Rate>> {
+        match self {
+            Self::Unlimited => None,
+            Self::Rate(rate) => Some(rate.clone()),
+            Self::Shaped(bucket) => Some(bucket.rate.into()),
+            Self::Trace(trace) => Some(trace.mean_rate().into()),
+        }
+    }
+
+    /// What it carries between two moments after its origin, in bits; `None` where that is everything.
+    ///
+    /// Bursts beyond a shaper's rate do not count.
+    pub fn bits(&self, from: Span, to: Span) -> Option<f64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Rate(rate) => Some(bits(rate, from, to)),
+            Self::Shaped(bucket) => Some(bits(&bucket.rate.into(), from, to)),
+            Self::Trace(trace) => Some(trace.bits(from, to)),
+        }
+    }
+
+    /// The share of what it carries between two moments after its origin that `offered` bytes ask for; `None` where that is nothing or
+    /// everything.
+    pub fn load(&self, from: Span, to: Span, offered: Size) -> Option<f64> {
+        self.bits(from, to).filter(|bits| *bits > 0.0).map(|bits| offered.as_bits() as f64 / bits)
+    }
+
+    /// How long a packet of `size` is in service at the rate of this moment; no time where there is no rate.
+    pub(super) fn serialisation(&self, elapsed: Span, size: Size) -> Span {
+        let rate = match self {
+            Self::Unlimited => return Span::ZERO,
+            Self::Rate(rate) => rate.at(elapsed),
+            Self::Shaped(bucket) => bucket.rate,
+            Self::Trace(trace) => trace.mean_rate(),
+        };
+        rate.time_to_send(size).unwrap_or(Span::ZERO)
+    }
+}
+
+/// What a rate carries between two moments, in bits.
+fn bits(rate: &Schedule<Rate>, from: Span, to: Span) -> f64 {
+    let (mut bits, mut at) = (0.0, from);
+    while at < to {
+        let until = rate.next_step(at).unwrap_or(Span::MAX).min(to);
+        bits += rate.at(at).as_bps_f64() * (until - at).as_secs_f64();
+        at = until;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    fn ms(ms: i64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    #[test]
+    fn what_is_carried_counts_steps_outages_and_opportunities() {
+        let mbps = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
+        let steps = vec![(ms(10), Rate::ZERO), (ms(20), mbps(4))];
+        let rate = Capacity::Rate(Schedule::new(mbps(8), steps));
+        let carried = |from, to| rate.bits(ms(from), ms(to)).map(f64::round);
+        assert_eq!(carried(0, 30), Some(80_000.0 + 40_000.0));
+        assert_eq!(carried(12, 18), Some(0.0));
+        assert_eq!(rate.load(ms(12), ms(18), Size::from_bytes(100)), None, "nothing is carried then");
+        assert_eq!(rate.load(ms(0), ms(10), Size::from_bytes(5000)), Some(0.5));
+        // Opportunities at 3, 3 and 10 ms, then at 13, 13 and 20 ms.
+        let trace = Capacity::Trace(DeliveryTrace::parse("3\n3\n10\n").expect("a good trace"));
+        let opportunities = |from, to| trace.bits(ms(from), ms(to)).map(|bits| bits / 12_000.0);
+        assert_eq!(
+            [opportunities(0, 20), opportunities(0, 3), opportunities(3, 13)],
+            [Some(6.0), Some(2.0), Some(3.0)]
+        );
+        assert_eq!((Capacity::Unlimited.bits(ms(0), ms(1)), Capacity::Unlimited.rate()), (None, None));
+    }
+
+    #[test]
+    fn a_packet_is_as_long_as_its_rate_says() {
+        let rate = Capacity::Rate(Rate::from_bps(8_000_000).into());
+        assert_eq!(rate.serialisation(ms(0), Size::from_bytes(1000)), ms(1));
+        assert_eq!(Capacity::Unlimited.serialisation(ms(0), Size::from_bytes(1000)), Span::ZERO);
+    }
+}

@@ -1,0 +1,95 @@
+use equipoise::units::{Size, Span};
+use equipoise_path::link::{FifoLink, LinkStats, Pipe, PipeConfig, PipeError, Verdict};
+
+use crate::network::Packet;
+use crate::observer::{SimClock, Time};
+
+/// What a link does with packets.
+pub(crate) enum Carrier {
+    /// Nothing happens by chance, and on arrival it is known when a packet comes out: no packet is kept.
+    Fifo(FifoLink<SimClock>),
+    /// Anything may happen.
+    Pipe { pipe: Box<Pipe<SimClock, Packet>>, least_delay: Span, offered: Size },
+}
+
+/// What became of a packet that came to a link.
+pub(crate) enum Carried {
+    /// It leaves then.
+    To(Time),
+    Dropped,
+    /// The link has it, or has lost it; there may be a copy.
+    Kept {
+        copied: bool,
+    },
+}
+
+impl Carrier {
+    pub(crate) fn new(config: PipeConfig, seed: u64) -> Result<Self, PipeError> {
+        if let Some(link) = config.as_link() {
+            return Ok(Self::Fifo(FifoLink::new(link, Time::ZERO)?));
+        }
+        let least_delay = config.least_delay();
+        let pipe = Box::new(Pipe::new(config, Time::ZERO, seed)?);
+        Ok(Self::Pipe { pipe, least_delay, offered: Size::ZERO })
+    }
+
+    /// A packet comes in, at [`Packet::at`].
+    pub(crate) fn offer(&mut self, packet: Packet) -> Carried {
+        match self {
+            Self::Fifo(fifo) => match fifo.offer(packet.at, packet.size) {
+                Verdict::ArrivesAt(at) => Carried::To(at),
+                Verdict::Dropped => Carried::Dropped,
+            },
+            Self::Pipe { pipe, offered, .. } => {
+                *offered = *offered + packet.size;
+                Carried::Kept { copied: pipe.enter(packet.at, packet.size, packet) }
+            }
+        }
+    }
+
+    /// The next packet that was kept and that nothing which comes in at `known` or later can precede.
+    pub(crate) fn leave_before(&mut self, known: Time) -> Option<Packet> {
+        let Self::Pipe { pipe, .. } = self else { return None };
+        let (at, packet) = pipe.leave_before(known)?;
+        Some(Packet { at, hop: packet.hop + 1, ..packet })
+    }
+
+    /// A packet that was kept and then lost or dropped.
+    pub(crate) fn discarded(&mut self) -> Option<Packet> {
+        match self {
+            Self::Fifo(_) => None,
+            Self::Pipe { pipe, .. } => pipe.discarded(),
+        }
+    }
+
+    /// When something happens to what is kept.
+    pub(crate) fn next(&self) -> Option<Time> {
+        match self {
+            Self::Fifo(_) => None,
+            Self::Pipe { pipe, .. } => pipe.next(),
+        }
+    }
+
+    /// The shortest time in which a packet comes through.
+    pub(crate) fn least_delay(&self) -> Span {
+        match self {
+            Self::Fifo(fifo) => fifo.config().propagation_delay,
+            Self::Pipe { least_delay, .. } => *least_delay,
+        }
+    }
+
+    /// IP bytes that came in so far.
+    pub(crate) const fn offered(&self) -> Size {
+        match self {
+            Self::Fifo(fifo) => fifo.offered(),
+            Self::Pipe { offered, .. } => *offered,
+        }
+    }
+
+    pub(crate) fn stats(&self, now: Time) -> LinkStats {
+        match self {
+            Self::Fifo(fifo) => fifo.stats(now),
+            Self::Pipe { pipe, .. } => pipe.stats(now),
+        }
+    }
+}
