@@ -62,11 +62,11 @@ impl Carrier {
         }
     }
 
-    /// When something happens to what is kept.
-    pub(crate) fn next(&self) -> Option<Time> {
+    /// Up to where all must be known for something to happen to what is kept.
+    pub(crate) fn next_known(&self) -> Option<Time> {
         match self {
             Self::Fifo(_) => None,
-            Self::Pipe { pipe, .. } => pipe.next(),
+            Self::Pipe { pipe, .. } => pipe.next_known(),
         }
     }
 

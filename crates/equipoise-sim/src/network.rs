@@ -9,6 +9,7 @@ use crate::carrier::{Carried, Carrier};
 use crate::event_queue::EventQueue;
 use crate::observer::{FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
+use crate::world::TICK;
 
 /// A link of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +27,8 @@ pub(crate) struct Network {
     streams: Vec<StreamState>,
     /// Links behind their feeders, as far as rings allow.
     order: Vec<usize>,
+    /// For each link how far behind what is known of the sessions' packets all that comes to it is known.
+    ahead: Vec<Span>,
     has_ring: bool,
     /// What the sessions send before this is known.
     known: Time,
@@ -185,6 +188,7 @@ impl Network {
         for link in 0..self.links.len() {
             self.visit(link, &mut marks, &mut Vec::new())?;
         }
+        self.ahead = self.links_ahead();
         Ok(())
     }
 
@@ -216,11 +220,44 @@ impl Network {
         self.links[link].carrier.least_delay()
     }
 
-    /// The least time between a session's sending and its peer's receiving; `None` without sessions.
+    /// How far behind what is known of the sessions' packets all arrivals at sessions are known; `None` without sessions.
+    ///
+    /// That is the least time between a session's sending and its peer's receiving, or less: what sessions send straight into a link in
+    /// the middle of a route may come before what is still on its way there.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
-        let sessions = self.routes.iter().filter(|route| route.thing.is_some() && !route.hops.is_empty());
-        let delay = |route: &Route| route.hops.iter().fold(Span::ZERO, |sum, hop| sum + self.least_delay(hop.0));
-        sessions.map(delay).min()
+        let sessions = self.routes.iter().filter(|route| route.thing.is_some());
+        sessions.filter_map(|route| route.hops.last()).map(|&(last, _)| self.ahead[last] + self.least_delay(last)).min()
+    }
+
+    fn links_ahead(&self) -> Vec<Span> {
+        let mut ahead = vec![Span::MAX; self.links.len()];
+        // Delays along the ways to each link: in the order behind the feeders once is enough, but for rings.
+        for _ in 0..self.links.len() {
+            let mut changed = false;
+            for &link in &self.order {
+                let found = self.feeders_at(link, Span::ZERO, |feeding| match ahead[feeding] {
+                    Span::MAX => Span::MAX,
+                    ahead => ahead + self.least_delay(feeding),
+                });
+                changed |= found != ahead[link];
+                ahead[link] = found;
+            }
+            if !changed {
+                break;
+            }
+        }
+        ahead
+    }
+
+    /// The least of what holds for a link's feeders: `sessions` for these, and what is said for links. Streams need not be waited for, as
+    /// nobody's packets change theirs; but a link that has no other feeder would be taken to the end of time.
+    fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
+        let least = self.links[link].feeders.iter().filter_map(|feeder| match feeder.from {
+            From::Sessions => Some(sessions),
+            From::Stream(_) => None,
+            From::Link(feeding) => Some(of_link(feeding)),
+        });
+        least.min().unwrap_or(sessions)
     }
 
     /// The moment before which all is known that the sessions send.
@@ -228,10 +265,10 @@ impl Network {
         self.known
     }
 
-    /// When the next packet comes to a link or leaves one, of those that are known.
-    pub(crate) fn next_at(&self) -> Option<Time> {
-        let heads = self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at);
-        heads.chain(self.links.iter().filter_map(|link| link.carrier.next())).min()
+    /// Up to where all must be known for the next packet to be taken on, of those that are known; before that none arrives anywhere.
+    pub(crate) fn next_known(&self) -> Option<Time> {
+        let heads = self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at + TICK);
+        heads.chain(self.links.iter().filter_map(|link| link.carrier.next_known())).min()
     }
 
     /// A session sends a packet, at [`Packet::at`]. Returns it where its route has no link: it has arrived.
@@ -264,9 +301,11 @@ impl Network {
         self.known = self.known.max(to);
         loop {
             let mut moved = false;
+            // A ring with hardly any delay would otherwise be known a little further with each round.
+            let idle = if self.has_ring { self.next_known().map_or(Time::MAX, |next| next - TICK) } else { Time::ZERO };
             for place in 0..self.order.len() {
                 let link = self.order[place];
-                let known = self.feeders_known(link).min(self.horizon);
+                let known = self.feeders_known(link, idle).min(self.horizon);
                 if known > self.links[link].known {
                     self.links[link].known = known;
                     self.take_until(link, known, outside);
@@ -280,13 +319,13 @@ impl Network {
         }
     }
 
-    /// The moment before which a link's feeders have given it all there is.
-    fn feeders_known(&self, link: usize) -> Time {
-        let known = self.links[link].feeders.iter().map(|feeder| match feeder.from {
-            From::Sessions | From::Stream(_) => self.known,
-            From::Link(feeding) => self.links[feeding].known + self.least_delay(feeding),
-        });
-        known.min().unwrap_or(self.known)
+    /// The moment before which a link's feeders have given it all there is, where nothing of what is known happens anywhere until `idle`.
+    fn feeders_known(&self, link: usize, idle: Time) -> Time {
+        let of_link = |feeding: usize| {
+            let undisturbed = idle.min(self.known + self.ahead[feeding]);
+            self.links[feeding].known.max(undisturbed) + self.least_delay(feeding)
+        };
+        self.feeders_at(link, self.known, of_link)
     }
 
     /// Serves what has come to a link before `known`.

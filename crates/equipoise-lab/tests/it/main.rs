@@ -1,6 +1,7 @@
 //! Scenario to results: bad input, metrics by hand, determinism, the two worlds side by side.
 
 mod idle;
+mod links;
 mod metrics;
 mod overrides;
 mod pairs;

@@ -108,7 +108,7 @@ enum EventKind {
 
 /// The network is taken this far in one go where no session limits it: some hundred packets, which fit into a cache.
 const WINDOW: Span = Span::from_millis(50);
-const TICK: Span = Span::from_nanos(1);
+pub(crate) const TICK: Span = Span::from_nanos(1);
 
 impl World {
     /// An empty world at time zero.
@@ -156,8 +156,9 @@ impl World {
     }
 
     fn arrange(&mut self) -> Result<(), FlowError> {
+        self.network.arrange().map_err(|LinkId(link)| FlowError::Ring { link })?;
         self.look_ahead = self.network.look_ahead();
-        self.network.arrange().map_err(|LinkId(link)| FlowError::Ring { link })
+        Ok(())
     }
 
     /// The number in the event queue of a new event.
@@ -221,7 +222,7 @@ impl World {
     fn advance(&mut self, next: Time, observer: &mut impl Observer) {
         let window = self.network.known() + self.look_ahead.unwrap_or(WINDOW).min(WINDOW);
         // What is not known yet arrives nowhere before the next packet that is.
-        let to = self.network.next_at().map_or(next, |first| first + TICK).max(window).min(next);
+        let to = self.network.next_known().unwrap_or(next).max(window).min(next);
         self.advance_to(to, observer);
     }
 

@@ -3,6 +3,7 @@
 mod controller;
 mod md1;
 mod multipath;
+mod networks;
 mod pair;
 mod session;
 mod support;

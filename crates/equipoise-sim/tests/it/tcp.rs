@@ -17,11 +17,11 @@ const SEGMENT: Size = Size::from_bytes(1500);
 /// Data of a segment.
 const PAYLOAD: u64 = 1460;
 
-fn bulk(recovery: LossRecovery) -> SenderConfig {
+pub(crate) fn bulk(recovery: LossRecovery) -> SenderConfig {
     SenderConfig { recovery, ..SenderConfig::new(SEGMENT) }
 }
 
-fn connection(config: SenderConfig, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
+pub(crate) fn connection(config: SenderConfig, forward: Vec<LinkId>, backward: Vec<LinkId>) -> Flow {
     let near = Sender::new(config, Law::Window(Box::new(Reno::new(10.0)))).expect("a valid configuration");
     let far = Receiver::new(ReceiverConfig::new()).expect("a valid configuration");
     Flow::new(near, far, forward, backward)

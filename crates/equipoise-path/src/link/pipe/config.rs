@@ -94,6 +94,9 @@ const MOST_FLOWS: u32 = 65_536;
 /// A queue that may send less in its turn would be asked again and again for one packet. Ours.
 const LEAST_QUANTUM: Size = Size::from_bytes(64);
 
+/// A packet comes out later than it came in, so that what it causes comes after its cause.
+pub(super) const LEAST_DELAY: Span = Span::from_nanos(1);
+
 /// A bucket that holds less never lets an Ethernet frame's payload pass.
 const LEAST_BURST: Size = Size::from_bytes(1500);
 
@@ -208,11 +211,11 @@ impl PipeConfig {
         let jitter = match self.jitter {
             Jitter::None | Jitter::HalfNormal(_) => Span::ZERO,
             Jitter::Uniform(most) => most,
-            Jitter::Normal(_) => return Span::ZERO,
+            Jitter::Normal(_) => return LEAST_DELAY,
         };
         let delay = self.delay.values().min().unwrap_or(Span::ZERO);
         let ahead = self.reordering.map_or(Span::ZERO, |reordering| -reordering.by).max(Span::ZERO);
-        (delay - jitter - ahead).max(Span::ZERO)
+        (delay - jitter - ahead).max(LEAST_DELAY)
     }
 
     /// Refuses what cannot be.

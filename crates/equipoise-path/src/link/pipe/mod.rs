@@ -21,6 +21,7 @@ use super::bucket::Bucket;
 use super::impairment::{Chance, LossProcess};
 use super::stats::LinkStats;
 use bottleneck::Bottleneck;
+use config::LEAST_DELAY;
 use equipoise::units::{Instant, Size, Span};
 use under_way::{Parcel, UnderWay};
 
@@ -144,6 +145,14 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         }
     }
 
+    /// The least `known` for which [`leave_before`](Self::leave_before) gives or does something; `None` while nothing is under way.
+    pub fn next_known(&self) -> Option<Instant<C>> {
+        let tick = Span::from_nanos(1);
+        let arrival = self.under_way.peek().map(|under_way| under_way.0.at - (self.least_delay - tick));
+        let service = self.bottleneck.next().map(|at| at + tick);
+        arrival.into_iter().chain(service).min()
+    }
+
     /// The next packet to come out no later than `horizon`, and when.
     ///
     /// Nothing should enter before `horizon` any more: what does comes too late for what was decided without it.
@@ -250,9 +259,9 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// The way from the bottleneck, which the packet leaves at `end`, to the far end.
     fn propagate(&mut self, end: Instant<C>, parcel: Parcel<P>) {
-        let usual = end + (self.delay_at(end) + parcel.jitter).max(Span::ZERO);
+        let usual = end + (self.delay_at(end) + parcel.jitter).max(LEAST_DELAY);
         let at = if let Some(by) = parcel.held_back {
-            (usual + by).max(end)
+            (usual + by).max(end + LEAST_DELAY)
         } else {
             let at = self.latest.max(usual);
             self.latest = at + self.behind(end, parcel.size);

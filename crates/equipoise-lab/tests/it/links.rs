@@ -1,0 +1,213 @@
+//! Links of scenarios: what can be written, what is refused, and what then happens to packets.
+
+use std::fs;
+
+use equipoise_lab::result::{LinkResult, Run};
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim::simulate_many;
+
+use crate::scenario::refusal;
+
+/// Background traffic over a link of these keys, 8 Mbit/s in packets of 1 ms at 8 Mbit/s.
+fn over(link: &str) -> String {
+    format!(
+        "name = \"links\"\nduration = \"20 s\"\n[[link]]\nname = \"way\"\n{link}\n[[flow]]\nname = \"media\"\npath = [\"way\"]\n\
+         packet_size = \"1000 B\"\nsource = {{ kind = \"constant\", rate = \"8 Mbit/s\" }}\n"
+    )
+}
+
+fn run(text: &str) -> Run {
+    let scenario = Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    simulate_many(&scenario, (1, 1), Some(1), |run| run, &|_| {}).expect("it can be simulated").remove(0)
+}
+
+/// The link of a run, and the mean delay of what came over it, in ms.
+fn link_and_delay(text: &str) -> (LinkResult, f64) {
+    let run = run(text);
+    let delay = run.flows[0].delay.mean_s.expect("something arrived") * 1e3;
+    (run.links.into_iter().next().expect("a link"), delay)
+}
+
+#[test]
+fn every_key_of_a_link_says_what_was_meant() {
+    let text = over(
+        "rate = \"10 Mbit/s\"\nrate_burst = \"15 kB\"\ndelay = \"10 ms\"\nqueue = \"64 kB\"\njitter = \"5 ms half-normal\"\n\
+         loss = \"1%\"\npolice = \"9 Mbit/s\"\npolice_burst = \"30 kB\"\nreorder = \"1%\"\nreorder_by = \"3 ms\"\nduplicate = \"0.1%\"\n\
+         aqm = { name = \"pie\", target = \"20 ms\", update = \"10 ms\" }\nsteps = [{ at = \"5 s\", delay = \"30 ms\" }]\n\
+         back = { rate = \"1 Mbit/s\", loss_burst = \"1% 25%\", aqm = { name = \"dualpi2\", coupling = 3 }, steps = [] }",
+    );
+    let explained = Scenario::parse(&text).expect("a right scenario").explain();
+    for words in [
+        "10 Mbit/s with bursts of 15000 B, propagation 10 ms, queue 64000 B, under pie, 1 % lost, half-normal jitter of 5 ms, policed to \
+         9 Mbit/s with bursts of 30000 B, 0.1 % twice, 1 % later by 3 ms",
+        "propagation 30 ms from 5 s on",
+        "back: 1 Mbit/s, propagation 10 ms, queue 64000 B, under dualpi2, lost in bursts (p 1 %, r 25 %)",
+    ] {
+        assert!(explained.contains(words), "{words} is missing from {explained}");
+    }
+}
+
+#[test]
+fn a_wrong_link_is_refused_with_line_key_value_and_remedy() {
+    let good = "rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n";
+    for (more, words) in [
+        ("aqm = { name = \"red\" }", &["line 7", "aqm", "codel, fq_codel, pie or dualpi2"][..]),
+        (
+            "aqm = { name = \"pie\", interval = \"1 s\" }",
+            &["line 7", "interval", "this queue has target, update, burst"],
+        ),
+        ("aqm = { name = \"codel\", target = \"200 ms\" }", &["line 7", "above the interval, 100 ms"]),
+        ("aqm = { name = \"codel\", target = \"1 us\" }", &["line 7", "target 1 us of codel", "at least 100 us"]),
+        ("aqm = { name = \"fq_codel\", flows = 0 }", &["line 7", "number of queues 0", "at most 65536"]),
+        ("aqm = { name = \"dualpi2\", coupling = \"two\" }", &["line 7", "coupling", "plain number"]),
+        ("queue = \"50 ms\"\naqm = { name = \"pie\" }", &["line 8", "50 ms", "give packets or bytes"]),
+        ("police = \"1 Mbit/s\"\npolice_burst = \"0 B\"", &["policer of 1 Mbit/s", "1500 B or more"]),
+        ("police_burst = \"10 kB\"", &["line 7", "police_burst", "beside `police`"]),
+        ("reorder_by = \"10 ms\"", &["line 7", "reorder_by", "beside `reorder`"]),
+        ("loss = \"1%\"\nloss_burst = \"1% 25%\"", &["line 8", "either `loss` or `loss_burst`"]),
+        ("jitter = \"-2 ms\"", &["jitter -2 ms is negative"]),
+        ("rate_offset = \"1 s\"", &["line 7", "rate_offset", "`rate_trace` or `rate_csv`"]),
+        ("rate_trace = \"nowhere.up\"", &["line 4", "one of `rate`"]),
+        ("steps = [{ at = \"1 s\" }]", &["line 7", "needs a `rate` or a `delay`"]),
+        ("rate_burst = \"15 kB\"\nsteps = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]", &["steps can change the delay"]),
+        ("duplex = \"half\"\nback = { delay = \"1 ms\" }", &["line 7", "it has no `back`"]),
+        ("back = { name = \"other\" }", &["line 7", "unknown field `name`"]),
+        ("back = { loss = \"2\" }", &["line 7", "loss", "1 %"]),
+    ] {
+        let message = refusal(&over(&format!("{good}{more}")));
+        assert!(words.iter().all(|words| message.contains(words)), "{more}: {message}");
+    }
+    assert!(refusal(&over("rate = \"1 Mbit/s\"")).contains("a link needs a `delay`"));
+    assert!(refusal(&over("delay = \"1 ms\"")).contains("one of `rate`"));
+}
+
+#[test]
+fn a_file_that_is_no_capacity_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (key, name, text, words) in [
+        ("rate_trace", "empty", "# nothing\n", "line 1: the trace ends here"),
+        ("rate_trace", "backwards", "5\n3\n", "line 2: the time lies before"),
+        ("rate_trace", "standing", "0\n0\n", "at least one time above 0"),
+        ("rate_trace", "negative", "-5\n", "line 1: `-5` is not a time in whole milliseconds"),
+        ("rate_csv", "late", "time_s,rate_mbps\n1,5\n", "line 2: the first rate must be that of time 0"),
+        ("rate_csv", "nothing", "0,5\n3,0\n", "line 2: the rate ends at zero"),
+    ] {
+        let file = folder.path().join(name);
+        fs::write(&file, text).expect("room for it");
+        let message = refusal(&over(&format!("delay = \"1 ms\"\n{key} = \"{}\"", file.display())));
+        assert!(message.contains("line 6") && message.contains(key) && message.contains(words), "{name}: {message}");
+    }
+    let message = refusal(&over("delay = \"1 ms\"\nrate_trace = \"/nowhere/at.all\""));
+    assert!(message.contains("it cannot be read"), "{message}");
+}
+
+#[test]
+fn chance_loses_copies_and_delays_as_much_as_was_said() {
+    // 20 000 packets; bounds are five standard errors.
+    let (link, delay) =
+        link_and_delay(&over("rate = \"unlimited\"\ndelay = \"10 ms\"\nloss = \"2%\"\nduplicate = \"1%\""));
+    assert!((330..=470).contains(&link.packets_lost), "{link:?}");
+    assert!((126..=266).contains(&link.packets_duplicated), "{link:?}");
+    assert!((delay - 10.0).abs() < 1e-6, "{delay}");
+    // min(|Z|, 3) of 1 ms has a mean of 0.797 ms and hardly meets the packet before at 1 ms's distance.
+    let jitter = "rate = \"unlimited\"\ndelay = \"10 ms\"\njitter = \"0.2 ms half-normal\"";
+    let (_, delay) = link_and_delay(&over(jitter));
+    assert!((delay - 10.0 - 0.2 * 0.7971).abs() < 0.005, "{delay}");
+    let (link, _) =
+        link_and_delay(&over("rate = \"unlimited\"\ndelay = \"10 ms\"\nreorder = \"5%\"\nreorder_by = \"3 ms\""));
+    assert!((850..=1150).contains(&link.packets_reordered), "{link:?}");
+}
+
+#[test]
+fn a_policer_and_a_shaper_pass_their_rate_and_their_burst() {
+    // 8 Mbit/s are offered for 20 s, 20 MB; 4 Mbit/s and a burst of 30 kB pass.
+    let police = "rate = \"unlimited\"\ndelay = \"10 ms\"\npolice = \"4 Mbit/s\"\npolice_burst = \"30 kB\"";
+    let (link, delay) = link_and_delay(&over(police));
+    assert!((10_028..=10_032).contains(&link.packets_forwarded) && (delay - 10.0).abs() < 1e-6, "{link:?} {delay}");
+    let shape = "rate = \"4 Mbit/s\"\nrate_burst = \"30 kB\"\ndelay = \"10 ms\"\nqueue = \"100 packets\"";
+    let (link, delay) = link_and_delay(&over(shape));
+    assert!((10_125..=10_135).contains(&link.packets_forwarded), "the same, and a queue of 100: {link:?}");
+    // The queue is full for all but the first 200 ms: a hundred packets of 2 ms wait before each.
+    assert!((delay - 210.0).abs() < 3.0, "{delay}");
+}
+
+#[test]
+fn a_route_change_moves_the_delay_and_steps_are_told() {
+    let text = over("rate = \"unlimited\"\ndelay = \"10 ms\"\nsteps = [{ at = \"10 s\", delay = \"30 ms\" }]");
+    let scenario = Scenario::parse(&text).expect("a right scenario");
+    assert_eq!(scenario.steps_on(&[0]).len(), 1);
+    let (_, delay) = link_and_delay(&text);
+    assert!((delay - 20.0).abs() < 0.02, "half of the run each: {delay}");
+}
+
+#[test]
+fn a_trace_carries_what_it_has_opportunities_for_from_its_offset_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("steps.csv");
+    fs::write(&file, "0,16\n10,4\n").expect("room for it");
+    let keys = format!("delay = \"1 ms\"\nqueue = \"1 packet\"\nrate_csv = \"{}\"\n", file.display());
+    let all = |link: &LinkResult| link.packets_forwarded;
+    let (link, _) = link_and_delay(&over(&keys));
+    assert!((14_990..=15_010).contains(&all(&link)), "10 s of all, 10 s of half: {link:?}");
+    let (link, _) = link_and_delay(&over(&format!("{keys}rate_offset = \"5 s\"")));
+    assert!((12_490..=12_510).contains(&all(&link)), "5 s of all, 15 s of half: {link:?}");
+    let file = folder.path().join("trace.up");
+    fs::write(&file, "1\n2\n3\n4\n10\n").expect("room for it");
+    let keys = format!("delay = \"1 ms\"\nqueue = \"100 packets\"\nrate_trace = \"{}\"\n", file.display());
+    let (link, _) = link_and_delay(&over(&keys));
+    // 500 opportunities of 1500 bytes a second are 6 Mbit/s; a queue of 100 beyond that.
+    assert!((15_080..=15_110).contains(&all(&link)), "{link:?}");
+}
+
+/// Both directions on one channel have its capacity between them; on two, each has its own.
+#[test]
+fn half_duplex_is_one_queue_and_media_go_in_either_direction() {
+    let both = |duplex: &str| {
+        let text =
+            over(&format!("rate = \"10 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"20 packets\"\nduplex = \"{duplex}\""));
+        let back = text.split("[[flow]]").nth(1).expect("a flow").replace("\"media\"", "\"back\"");
+        run(&format!("{text}[[flow]]{back}direction = \"back\"\n"))
+    };
+    let full = both("full");
+    assert_eq!(full.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>(), ["way", "way (back)"]);
+    assert!(
+        full.links.iter().all(|link| (19_990..=20_010).contains(&link.packets_forwarded) && link.packets_dropped == 0)
+    );
+    let half = both("half");
+    assert_eq!(half.links.len(), 1);
+    // 16 Mbit/s are offered, 10 Mbit/s are 1250 packets/s.
+    assert!((25_000..=25_050).contains(&half.links[0].packets_forwarded), "{:?}", half.links);
+}
+
+/// Each discipline keeps the delay of a responsive flow lower than drop-tail does, which fills its queue.
+#[test]
+fn every_discipline_keeps_tcps_queue_shorter_than_drop_tail() {
+    let queue = |aqm: &str| {
+        let text = format!(
+            "name = \"aqm\"\nduration = \"30 s\"\nwarm_up = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+             queue = \"200 packets\"\n{aqm}\n[[flow]]\nname = \"tcp\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
+             window = {{ name = \"reno\" }}\n"
+        );
+        run(&text).links.remove(0)
+    };
+    let droptail = queue("").mean_queue_packets.expect("a queue");
+    for aqm in ["codel", "fq_codel", "pie", "dualpi2"] {
+        let link = queue(&format!("aqm = {{ name = \"{aqm}\" }}"));
+        let mean = link.mean_queue_packets.expect("a queue");
+        assert!(mean < droptail / 2.0 && link.utilisation > Some(0.8), "{aqm}: {mean} against {droptail}, {link:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/rough-path.toml"))
+        .expect("a scenario");
+    let scenario = Scenario::parse(&text).expect("a right scenario");
+    let runs = |threads| {
+        let keep = |run| serde_json::to_string(&run).expect("plain numbers");
+        simulate_many(&scenario, (1, 4), Some(threads), keep, &|_| {}).expect("it can be simulated")
+    };
+    let one = runs(1);
+    assert_eq!(one, runs(2));
+    assert_ne!(one[0], one[1], "another seed is another run");
+}
