@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use equipoise_lab::scenario::Override;
 
 #[cfg(feature = "papers")]
 use crate::capture::args::Capture;
+use crate::compare::args::Compare;
 #[cfg(feature = "live")]
 use crate::hosts::args::{Keygen, Receive, Send};
 #[cfg(feature = "kernel")]
@@ -22,6 +24,7 @@ macro_rules! examples {
         "Examples:
   equipoise demo                                      # live on loopback, then simulated: 40 s
   equipoise sim scenarios/demo.toml --runs 30         # thirty seeds, all cores
+  equipoise compare scenarios/demo.toml --controller ap,aimd,tfrc
   equipoise live scenarios/demo.toml --report r.html  # real packets, an emulated bottleneck"
     };
 }
@@ -68,13 +71,26 @@ pub(crate) enum Command {
   equipoise demo
   equipoise demo --short --out /tmp/demo")]
     Demo(Demo),
-    /// Run a scenario in the simulator
+    /// Run scenarios in the simulator
     #[command(after_help = "Examples:
   equipoise sim scenarios/demo.toml
+  equipoise sim scenarios/demo.toml --set duration=120s --set 'link.bottleneck.rate=10 Mbit/s'
+  equipoise sim scenarios/demo.toml --set flow.media.controller.b=600 --runs 20 --report r.html
+  equipoise sim scenarios/demo.toml scenarios/idle.toml --report both.html
   equipoise sim scenarios/demo.toml --seed 7 --runs 100 --json runs.json --quiet
   equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s
   equipoise sim scenarios/demo.toml --runs 20 --check             # exit code 6 if the target was not held")]
-    Sim(Run),
+    Sim(Sim),
+    /// Compare controllers or scenarios on the same seeds: paired differences, delay against rate
+    #[command(after_help = "Examples:
+  equipoise compare scenarios/demo.toml --controller ap,aimd,tfrc
+  equipoise compare scenarios/demo.toml --controller ap,cbr --set 'flow.media.controller.rate=3 Mbit/s'
+  equipoise compare scenarios/lte.toml --controller ap,tfrc --runs 50 --report compare.html
+  equipoise compare one.toml other.toml --flow media --json compare.json
+
+Parameters of the file's controller go over to another one that has them, too, by name and kind; what --set gives is
+for all controllers that have it. Differences are taken seed by seed, from the first variant.")]
+    Compare(Compare),
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
@@ -146,11 +162,14 @@ pub(crate) enum Command {
     )]
     Kernel(Kernel),
     /// Parse a scenario and say what it would do, without running it
-    #[command(after_help = "Example:
-  equipoise check scenarios/demo.toml")]
+    #[command(after_help = "Examples:
+  equipoise check scenarios/demo.toml
+  equipoise check scenarios/demo.toml --set link.bottleneck.rate=10M")]
     Check {
         /// The scenario file
         file: PathBuf,
+        #[command(flatten)]
+        changes: Changes,
     },
     /// List every controller with its parameters: unit, default, range, source
     Controllers,
@@ -184,10 +203,22 @@ pub(crate) struct Demo {
     pub(crate) quiet: bool,
 }
 
+/// Options of a simulated run.
+#[derive(Debug, Args)]
+pub(crate) struct Sim {
+    /// The scenario files; several are run one after another, and share one report and one list in JSON
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
 /// Options of a live run.
 #[cfg(feature = "live")]
 #[derive(Debug, Args)]
 pub(crate) struct Live {
+    /// The scenario file
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) run: Run,
     /// Across three network namespaces instead of the loopback interface, which TCP flows and flow pairs need; needs root
@@ -198,11 +229,19 @@ pub(crate) struct Live {
     pub(crate) overlay: bool,
 }
 
+/// What is changed of a scenario.
+#[derive(Debug, Args)]
+pub(crate) struct Changes {
+    /// Set a key of the scenario: duration=30s, link.NAME.rate=10M, flow.NAME.controller.b=2; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<Override>,
+}
+
 /// Options of a run in either world.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The scenario file
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
     /// Seed of the first run; further runs count on from it [default: the scenario's]
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -5,6 +5,7 @@ mod bar;
 #[cfg(feature = "papers")]
 mod capture;
 mod commands;
+mod compare;
 mod error;
 #[cfg(feature = "live")]
 mod hosts;
@@ -49,6 +50,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         #[cfg(feature = "live")]
         Command::Demo(demo) => commands::demo(demo),
         Command::Sim(run) => commands::sim(run),
+        Command::Compare(options) => compare::run(options),
         #[cfg(feature = "live")]
         Command::Live(run) => commands::live(run),
         #[cfg(feature = "live")]
@@ -65,7 +67,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Link(options) => link::link(options),
         #[cfg(feature = "kernel")]
         Command::Kernel(command) => kernel::run(command),
-        Command::Check { file } => commands::check(file),
+        Command::Check { file, changes } => commands::check(file, changes),
         Command::Controllers => Ok(commands::controllers()),
         Command::Completions { shell } => Ok(commands::completions(*shell)),
     }

@@ -1,6 +1,8 @@
-//! What a person reads after a run: the main figures, one line a flow.
+//! What a person reads after a run: the main figures, one line a flow; after several, their means.
 
-use equipoise_lab::result::{FlowResult, PairResult, PairTransport, PathResult, Run, TcpResult, World};
+mod many;
+
+use equipoise_lab::result::{FlowResult, PairResult, PathResult, Report, Run, TcpResult, World};
 use equipoise_lab::verdict::{self, FlowJudgement};
 
 /// Milliseconds in ten columns; a dash for what was not measured.
@@ -8,31 +10,47 @@ pub(crate) fn millis(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| format!("{:>9}", "-"), |seconds| format!("{:6.2} ms", seconds * 1e3))
 }
 
-/// The runs' main figures, one line a flow.
-pub(crate) fn of(runs: &[Run]) -> String {
-    let mut text =
-        String::from("world  seed  flow            rate        delay: mean      p95  settled   target    lost\n");
-    for run in runs {
-        let world = name(run.world);
-        for flow in &run.flows {
-            text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
-            text.extend(breakers(flow).map(|words| format!("             {}: {words}\n", flow.name)));
-            text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
-        }
-        for (flow, host) in run.flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?))) {
-            text.push_str(&format!("             {}: {}\n", flow.name, host.words()));
-        }
-        if !run.stalls.is_empty() {
-            let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
-            let count = run.stalls.len();
-            text.push_str(&format!("             the machine stalled {count} times, {:.0} ms in all\n", stood * 1e3));
-        }
-        if !run.complete {
-            text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));
-        }
+/// The results: a line a flow of a world that ran once, a table of means of one that ran several times, and the judgements.
+pub(crate) fn of(report: &Report) -> String {
+    let mut text = String::new();
+    let in_world = |world| report.runs.iter().filter(|run| run.world == world).collect::<Vec<_>>();
+    let alone: Vec<_> = [World::Sim, World::Live]
+        .into_iter()
+        .filter_map(|world| match in_world(world).as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        })
+        .collect();
+    if !alone.is_empty() {
+        text.push_str("world  seed  flow            rate        delay: mean      p95  settled   target    lost\n");
     }
-    for FlowJudgement { world, flow, judgement } in verdict::judge(runs) {
+    text.extend(alone.into_iter().map(of_run));
+    text.extend(report.summary.iter().map(|summary| many::of(summary, &in_world(summary.world))));
+    for FlowJudgement { world, flow, judgement } in verdict::judge(&report.runs) {
         text.push_str(&format!("{} {flow}: {}\n", name(world), judgement.sentence));
+    }
+    text
+}
+
+/// A run's main figures, one line a flow, and what disturbed it.
+fn of_run(run: &Run) -> String {
+    let mut text = String::new();
+    let world = name(run.world);
+    for flow in &run.flows {
+        text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
+        text.extend(breakers(flow).map(|words| format!("             {}: {words}\n", flow.name)));
+        text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
+    }
+    for (flow, host) in run.flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?))) {
+        text.push_str(&format!("             {}: {}\n", flow.name, host.words()));
+    }
+    if !run.stalls.is_empty() {
+        let stood: f64 = run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum();
+        let count = run.stalls.len();
+        text.push_str(&format!("             the machine stalled {count} times, {:.0} ms in all\n", stood * 1e3));
+    }
+    if !run.complete {
+        text.push_str(&format!("             ended after {:.1} s, before its time\n", run.lasted_s));
     }
     text
 }
@@ -82,7 +100,7 @@ fn breakers(flow: &FlowResult) -> impl Iterator<Item = String> + use<'_> {
 /// A flow pair's rate is that of both transports at the receiver.
 fn pair_line(flow: &FlowResult, pair: &PairResult) -> String {
     let rate = pair.received_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
-    let running = pair.periods.iter().filter(|period| period.transport == PairTransport::Rtp).count();
+    let running = pair.running_periods();
     let PairResult { adus, adus_missing, .. } = pair;
     format!("{:12} {rate}   received; {running} running periods, {adus} ADUs, {adus_missing} missing", flow.name)
 }

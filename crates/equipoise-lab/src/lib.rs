@@ -14,11 +14,13 @@
 use equipoise::units::{Instant, SenderClock, Span};
 pub use equipoise_session::{Event, PathId, Transport};
 
+pub mod compare;
 mod ends;
 #[cfg(feature = "live")]
 pub mod link;
 #[cfg(feature = "live")]
 pub mod live;
+pub mod metrics;
 mod playout;
 pub mod record;
 pub mod report;

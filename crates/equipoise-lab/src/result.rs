@@ -4,6 +4,7 @@
 //! what was not measured. Times of a run count from its start.
 
 mod pair;
+mod summary;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use equipoise_path::link::{Capacity, LinkStats};
 use serde::{Deserialize, Serialize};
 
 pub use pair::{PairHost, PairPeriod, PairResult, PairTransport};
+pub use summary::{FlowSummary, Mean, WorldSummary};
 
 use crate::scenario::{FlowKind, Outage, Path, Scenario};
 
@@ -37,6 +39,9 @@ pub struct Report {
     /// When paths are taken away, for the charts; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageResult>,
+    /// Means over the runs of each world that has several; else left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summary: Vec<WorldSummary>,
     /// The runs, simulated ones first, each world's in the order of their seeds.
     pub runs: Vec<Run>,
 }
@@ -148,6 +153,9 @@ pub struct FlowResult {
     pub packets_lost: u64,
     /// Mean sending rate after the warm-up, in bit/s of IP packets.
     pub mean_rate_bps: Option<f64>,
+    /// Of this, the rate of the packets that arrived, in bit/s of IP packets; `null` for TCP connections.
+    #[serde(default)]
+    pub delivered_rate_bps: Option<f64>,
     /// One-way delay of the packets sent after the warm-up.
     pub delay: DelayResult,
     /// Target of the one-way delay, in seconds.
@@ -440,19 +448,27 @@ impl Report {
             duration_s: scenario.duration.as_secs_f64(),
             steps: steps(scenario),
             outages: outages(scenario),
+            summary: summary::of(&runs),
             runs,
         }
     }
 
     /// The report as JSON, with a line break at its end.
-    ///
-    /// # Panics
-    /// Never: numbers, texts and maps by text always have a JSON form.
     pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("results are plain numbers and texts");
-        json.push('\n');
-        json
+        json(self)
     }
+
+    /// The reports of several scenarios as a JSON array, with a line break at its end.
+    pub fn several_to_json(reports: &[Self]) -> String {
+        json(reports)
+    }
+}
+
+/// Results as JSON, with a line break at its end: numbers, texts and maps by text always have a JSON form.
+pub(crate) fn json<T: Serialize + ?Sized>(results: &T) -> String {
+    let mut json = serde_json::to_string_pretty(results).expect("results are plain numbers and texts");
+    json.push('\n');
+    json
 }
 
 /// Initial values and steps of every link's capacity and every background flow's load.
@@ -508,6 +524,20 @@ fn outages(scenario: &Scenario) -> Vec<OutageResult> {
         end_s: outage.until.unwrap_or(scenario.duration).as_secs_f64(),
     };
     outages.map(result).collect()
+}
+
+impl Run {
+    /// The run without what it has over time and without distributions: what is left takes the same memory however long it was.
+    #[must_use]
+    pub fn without_series(mut self) -> Self {
+        for flow in &mut self.flows {
+            (flow.intervals, flow.distribution, flow.received) = (Vec::new(), Vec::new(), Vec::new());
+            flow.paths.iter_mut().for_each(|path| path.intervals = Vec::new());
+            flow.tcp.iter_mut().for_each(|tcp| tcp.samples = Vec::new());
+        }
+        self.links.iter_mut().for_each(|link| link.samples = Vec::new());
+        self
+    }
 }
 
 impl LinkResult {

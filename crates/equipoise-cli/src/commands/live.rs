@@ -35,14 +35,16 @@ pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
     let report = Report::new(&scenario, seed, runs);
     html.fulfil(&report::html(&report))?;
     json.fulfil(&report.to_json())?;
-    say(options.quiet, &format!("\n{}\nreport: {}\n", summary::of(&report.runs), html_path.display()));
+    say(options.quiet, &format!("\n{}\nreport: {}\n", summary::of(&report), html_path.display()));
     Ok(outcome(&stop))
 }
 
 /// `equipoise live`.
 pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
-    let Live { run: options, namespaces, overlay } = options;
-    let (scenario, mut outputs) = prepare(options)?;
+    let Live { file, run: options, namespaces, overlay } = options;
+    let (mut scenarios, mut outputs) = prepare(std::slice::from_ref(file), options)?;
+    // One file is one scenario.
+    let scenario = scenarios.remove(0);
     let seed = options.seed.unwrap_or(scenario.seed);
     if *overlay {
         sim_world::check(&scenario)?;
@@ -68,7 +70,10 @@ pub(crate) fn live(options: &Live) -> Result<Outcome, CliError> {
         runs.extend(sim_world::simulate_many(&scenario, simulated, None, |run| run, &|_| {})?);
     }
     let report = Report::new(&scenario, seed, runs);
-    outputs.fulfil(&report, options.results.quiet)?;
+    outputs.list(None, &report, options.results.quiet);
+    let reports = [report];
+    outputs.fulfil(&reports)?;
+    let [report] = reports;
     Ok(match outcome(&stop) {
         Outcome::Complete => checked(options.check, &report.runs),
         interrupted => interrupted,

@@ -11,44 +11,62 @@ use std::path::Path;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use equipoise::control::{self, Entry, Kind};
-use equipoise_lab::result::Report;
+use equipoise_lab::result::{Report, Run as RunResult};
+use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, sim as sim_world};
 use equipoise_path::source;
 
-use crate::args::{Cli, Run};
+use crate::args::{Changes, Cli, Run, Sim};
 use crate::bar::Bar;
 use crate::error::CliError;
 use crate::outcome::{Outcome, checked};
 use crate::output::say;
 #[cfg(feature = "live")]
 pub(crate) use live::{demo, live, window_control};
-use outputs::{prepare, read};
+use outputs::{Outputs, prepare};
+pub(crate) use outputs::{read, refused};
 
 /// `equipoise sim`.
-pub(crate) fn sim(options: &Run) -> Result<Outcome, CliError> {
-    let (scenario, mut outputs) = prepare(options)?;
+pub(crate) fn sim(Sim { files, run: options }: &Sim) -> Result<Outcome, CliError> {
+    let (scenarios, mut outputs) = prepare(files, options)?;
+    let mut reports = Vec::new();
+    for (file, scenario) in files.iter().zip(&scenarios) {
+        let report = simulate(scenario, options, &mut outputs)?;
+        let title = if files.len() > 1 { Some(file.as_path()) } else { None };
+        outputs.list(title, &report, options.results.quiet);
+        reports.push(report);
+    }
+    outputs.fulfil(&reports)?;
+    let outcomes = reports.iter().map(|report| checked(options.check, &report.runs));
+    Ok(outcomes.into_iter().find(|outcome| *outcome != Outcome::Complete).unwrap_or(Outcome::Complete))
+}
+
+/// All runs of a scenario.
+fn simulate(scenario: &Scenario, options: &Run, outputs: &mut Outputs) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     let bar = Bar::new(options.results.quiet, "simulated");
     let runs = if options.runs == 1 {
-        let mut trace = outputs.tracer(&scenario);
-        vec![sim_world::simulate(&scenario, seed, &mut |progress| match progress {
+        let mut trace = outputs.tracer(scenario);
+        vec![sim_world::simulate(scenario, seed, &mut |progress| match progress {
             Progress::Share(share) => bar.progress(share),
             Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
             _ => {}
         })?]
     } else {
+        // JSON has all of every run; what charts show takes no more memory however many runs there are.
+        let series = if outputs.wants_all() { options.runs } else { scenario.runs_with_series() };
+        let is_whole = |run: &RunResult| run.seed.wrapping_sub(seed) < u64::from(series);
+        let keep = |run: RunResult| if is_whole(&run) { run } else { run.without_series() };
         let threads = options.threads.map(usize::from);
-        sim_world::simulate_many(&scenario, (seed, options.runs), threads, |run| run, &|share| bar.progress(share))?
+        sim_world::simulate_many(scenario, (seed, options.runs), threads, keep, &|share| bar.progress(share))?
     };
     bar.finish();
-    let report = Report::new(&scenario, seed, runs);
-    outputs.fulfil(&report, options.results.quiet)?;
-    Ok(checked(options.check, &report.runs))
+    Ok(Report::new(scenario, seed, runs))
 }
 
 /// `equipoise check`.
-pub(crate) fn check(file: &Path) -> Result<Outcome, CliError> {
-    let scenario = read(file)?;
+pub(crate) fn check(file: &Path, changes: &Changes) -> Result<Outcome, CliError> {
+    let scenario = read(file, changes)?;
     say(false, &scenario.explain());
     if let Err(refused) = scenario.check_budget() {
         // Without standard error there is nowhere left to say so.

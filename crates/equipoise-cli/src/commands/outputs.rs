@@ -1,12 +1,12 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_lab::result::Report;
-use equipoise_lab::scenario::{Flow, FlowKind, Scenario};
+use equipoise_lab::scenario::{Flow, FlowKind, Scenario, ScenarioError};
 use equipoise_lab::{report, trace};
 use equipoise_session::{Event, PathId};
 
-use crate::args::Run;
+use crate::args::{Changes, Run};
 use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::summary;
@@ -52,27 +52,55 @@ impl Outputs {
         Tracer { outputs: self, flows: scenario.flows.iter().map(|flow| (flow.name.as_str(), paths(flow))).collect() }
     }
 
-    pub(super) fn fulfil(self, results: &Report, quiet: bool) -> Result<(), CliError> {
+    /// Whether all of every run is wanted.
+    pub(super) const fn wants_all(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// Prints a scenario's results, under its file if there are several.
+    pub(super) fn list(&self, file: Option<&Path>, results: &Report, quiet: bool) {
+        // Where the results themselves go to standard output, the table would spoil them.
+        let quiet = quiet || matches!(self.json, Some(Output::Stdout));
+        if let Some(file) = file {
+            say(quiet, &format!("{}: {}\n", file.display(), results.scenario));
+        }
+        say(quiet, &summary::of(results));
+        if file.is_some() {
+            say(quiet, "\n");
+        }
+    }
+
+    /// Fills the files with the results of all scenarios.
+    pub(super) fn fulfil(self, results: &[Report]) -> Result<(), CliError> {
         if let Some(trace) = self.trace {
             trace.finish()?;
         }
-        // Where the results themselves go to standard output, the table would spoil them.
-        let json_to_stdout = matches!(self.json, Some(Output::Stdout));
-        say(quiet || json_to_stdout, &summary::of(&results.runs));
         if let Some(html) = self.html {
-            html.fulfil(&report::html(results))?;
+            html.fulfil(&match results {
+                [only] => report::html(only),
+                several => report::html_of_several(several),
+            })?;
         }
-        self.json.map_or(Ok(()), |json| json.fulfil(&results.to_json()))?;
+        if let Some(json) = self.json {
+            json.fulfil(&match results {
+                [only] => only.to_json(),
+                several => Report::several_to_json(several),
+            })?;
+        }
         self.trace_error.map_or(Ok(()), Err)
     }
 }
 
-/// Reads the scenario and opens all outputs, so that whatever is wrong is said before the run begins.
-pub(super) fn prepare(options: &Run) -> Result<(Scenario, Outputs), CliError> {
-    let scenario = read(&options.file)?;
+/// Reads the scenarios and opens all outputs, so that whatever is wrong is said before the first run begins.
+pub(super) fn prepare(files: &[PathBuf], options: &Run) -> Result<(Vec<Scenario>, Outputs), CliError> {
+    if options.trace.is_some() && files.len() > 1 {
+        return Err(CliError::TraceOfSeveral);
+    }
+    let scenarios = files.iter().map(|file| read(file, &options.changes)).collect::<Result<Vec<_>, _>>()?;
     let has_target = |flow: &Flow| flow.target().is_some() && !matches!(flow.kind, FlowKind::Pair(_));
-    if options.check && !scenario.flows.iter().any(has_target) {
-        return Err(CliError::NothingToCheck { file: options.file.clone() });
+    let mut all = files.iter().zip(&scenarios);
+    if let (true, Some((file, _))) = (options.check, all.find(|(_, scenario)| !scenario.flows.iter().any(has_target))) {
+        return Err(CliError::NothingToCheck { file: file.clone() });
     }
     let json = options.results.json.as_deref().map(Output::promise).transpose()?;
     let html = options.results.report.as_deref().map(Output::promise).transpose()?;
@@ -80,9 +108,24 @@ pub(super) fn prepare(options: &Run) -> Result<(Scenario, Outputs), CliError> {
     if let Some(trace) = &mut trace {
         trace.append(trace::HEADER)?;
     }
-    Ok((scenario, Outputs { json, html, trace, trace_error: None }))
+    Ok((scenarios, Outputs { json, html, trace, trace_error: None }))
 }
 
-pub(super) fn read(file: &Path) -> Result<Scenario, CliError> {
-    Scenario::read(file).map_err(|source| CliError::Scenario { file: file.to_path_buf(), source })
+/// Reads a scenario with its changes.
+pub(crate) fn read(file: &Path, changes: &Changes) -> Result<Scenario, CliError> {
+    let text = Scenario::read_text(file);
+    let scenario = text.and_then(|text| Scenario::parse_with(&text, &changes.set));
+    scenario.map_err(|source| refused(file, changes, source))
+}
+
+/// A scenario is wrong, or the value that --set gives for one of its keys.
+pub(crate) fn refused(file: &Path, changes: &Changes, source: ScenarioError) -> CliError {
+    let file = file.to_path_buf();
+    match source {
+        ScenarioError::Override { path, problem } => {
+            let set = changes.set.iter().rev().find(|change| change.path() == path);
+            CliError::Set { file, set: set.map_or(path, ToString::to_string), problem }
+        }
+        source => CliError::Scenario { file, source },
+    }
 }

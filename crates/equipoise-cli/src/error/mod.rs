@@ -10,7 +10,8 @@ mod real;
 use std::io;
 use std::path::PathBuf;
 
-use equipoise_lab::scenario::ScenarioError;
+use equipoise_lab::compare::CompareError;
+use equipoise_lab::scenario::{OverrideProblem, ScenarioError, SwapError};
 use equipoise_lab::sim::SimError;
 use thiserror::Error;
 
@@ -30,6 +31,38 @@ pub(crate) enum CliError {
         /// What is wrong with it.
         source: ScenarioError,
     },
+    /// What --set gives does not fit the scenario.
+    #[error("{}\n  --set '{set}': {problem}", file.display())]
+    Set {
+        /// The scenario's file.
+        file: PathBuf,
+        /// What was given.
+        set: String,
+        /// What is wrong with it and what would be right.
+        problem: Box<OverrideProblem>,
+    },
+    /// Controllers cannot be exchanged in a scenario.
+    #[error("{}", file.display())]
+    Swap {
+        /// The scenario's file.
+        file: PathBuf,
+        /// Why.
+        source: SwapError,
+    },
+    /// It is not clear what to compare.
+    #[error("compare either several files, or one file with several controllers: {files} and {controllers} are given")]
+    Variants {
+        /// The files in words.
+        files: String,
+        /// The controllers in words.
+        controllers: String,
+    },
+    /// Variants cannot be compared.
+    #[error("the variants cannot be compared")]
+    Compare(#[source] CompareError),
+    /// A trace is of one run.
+    #[error("--trace is of a single run, and several files are given")]
+    TraceOfSeveral,
     /// There is no target that could be held.
     #[error("--check has nothing to check: no session of {} has a target", file.display())]
     NothingToCheck {
@@ -84,10 +117,11 @@ impl CliError {
         const CLOSED_PIPE: u8 = 141;
         match self {
             closed if closed.is_closed_pipe() => CLOSED_PIPE,
-            Self::NothingToCheck { .. } => 2,
-            Self::Sim(SimError::OverBudget(_)) => 3,
-            Self::Sim(_) => 1,
-            Self::Scenario { .. } => 3,
+            Self::NothingToCheck { .. } | Self::TraceOfSeveral | Self::Variants { .. } => 2,
+            Self::Sim(error) | Self::Compare(CompareError::Sim { source: error, .. } | CompareError::Run(error)) => {
+                u8::from(matches!(error, SimError::OverBudget(_))) * 2 + 1
+            }
+            Self::Scenario { .. } | Self::Set { .. } | Self::Swap { .. } | Self::Compare(_) => 3,
             Self::Output { .. } | Self::Lost { .. } => 5,
             #[cfg(feature = "papers")]
             Self::Paper(error) => error.exit_code(),
@@ -112,7 +146,15 @@ impl CliError {
             Self::Lost { .. } => {
                 Some("the run took place, and what it found is not in this file; run it again with room for it")
             }
-            Self::Sim(_) => None,
+            Self::Set { .. } => Some(
+                "KEY is the path of a key in the file, such as duration, link.NAME.rate or flow.NAME.controller.PARAMETER",
+            ),
+            Self::Swap { source: SwapError::WhichFlow { .. }, .. } | Self::Compare(CompareError::WhichFlow { .. }) => {
+                Some("--flow NAME says which")
+            }
+            Self::Swap { .. } => Some("`equipoise controllers` lists all controllers with their parameters"),
+            Self::Variants { .. } => Some("such as: equipoise compare scenarios/demo.toml --controller ap,aimd"),
+            Self::Sim(_) | Self::Compare(_) | Self::TraceOfSeveral => None,
             #[cfg(feature = "papers")]
             Self::Paper(error) => error.hint(),
             #[cfg(feature = "live")]

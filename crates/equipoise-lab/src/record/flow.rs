@@ -117,7 +117,7 @@ impl FlowRecord {
         match event {
             Event::MediaSent { size, .. } => self.media.on_sent(at, *size),
             Event::MediaReceived { sent, delay, size, .. } => {
-                self.media.on_received(*sent - origin, *delay);
+                self.media.on_received(*sent - origin, *delay, *size);
                 self.on_received(at, *size);
             }
             Event::AduReceived { .. } | Event::Switched { .. } => {
@@ -232,6 +232,7 @@ impl FlowRecord {
             packets_received: media.received,
             packets_lost: media.sent.saturating_sub(media.received),
             mean_rate_bps: media.mean_rate_bps(lasted),
+            delivered_rate_bps: media.delivered_rate_bps(lasted).filter(|_| self.tcp.is_none()),
             delay: media.settled.result(),
             target_s,
             mse_s2: target_s.and_then(|target| mean(all.iter().map(|mean| (mean - target) * (mean - target)))),

@@ -17,6 +17,8 @@ pub(super) struct MediaRecord {
     pub(super) received: u64,
     /// Bytes sent after the warm-up.
     pub(super) settled_bytes: Size,
+    /// Of these, bytes that arrived.
+    delivered_bytes: Size,
     /// Delays of packets sent after the warm-up.
     pub(super) settled: Delays,
 }
@@ -55,6 +57,7 @@ impl MediaRecord {
             sent: 0,
             received: 0,
             settled_bytes: Size::ZERO,
+            delivered_bytes: Size::ZERO,
             settled: Delays::new(),
         }
     }
@@ -71,9 +74,10 @@ impl MediaRecord {
         self.close_before(at - OPEN_FOR);
     }
 
-    pub(super) fn on_received(&mut self, sent: Span, delay: Span) {
+    pub(super) fn on_received(&mut self, sent: Span, delay: Span, size: Size) {
         self.received += 1;
         if sent >= self.warm_up {
+            self.delivered_bytes = self.delivered_bytes + size;
             self.settled.push(delay);
         }
         if let Some(interval) = self.interval_at(sent) {
@@ -152,8 +156,17 @@ impl MediaRecord {
 
     /// Mean rate after the warm-up of a run that lasted so long, in bit/s.
     pub(super) fn mean_rate_bps(&self, lasted: Span) -> Option<f64> {
+        self.settled_rate_bps(self.settled_bytes, lasted)
+    }
+
+    /// The part of the mean rate that arrived, in bit/s.
+    pub(super) fn delivered_rate_bps(&self, lasted: Span) -> Option<f64> {
+        self.settled_rate_bps(self.delivered_bytes, lasted)
+    }
+
+    fn settled_rate_bps(&self, bytes: Size, lasted: Span) -> Option<f64> {
         let measured = lasted - self.warm_up.max(self.start);
-        (measured > Span::ZERO).then(|| self.settled_bytes.as_bits() as f64 / measured.as_secs_f64())
+        (measured > Span::ZERO).then(|| bytes.as_bits() as f64 / measured.as_secs_f64())
     }
 }
 

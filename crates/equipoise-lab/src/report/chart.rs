@@ -58,6 +58,15 @@ pub enum Shape {
     Band(Vec<(f64, f64, f64)>),
     /// Points on their own.
     Points(Vec<(f64, f64)>),
+    /// A point with the intervals of both of its values: lower end, value and upper end of x, and of y.
+    Estimate {
+        /// Of the horizontal axis.
+        x: [f64; 3],
+        /// Of the vertical axis.
+        y: [f64; 3],
+        /// Whether the point is filled, to stand out.
+        is_filled: bool,
+    },
     /// A box over a value of x: minimum, quartiles and maximum, and the mean.
     Box(f64, [f64; 5], f64),
 }

@@ -238,6 +238,10 @@ mod tests {
                     layer(Shape::Band(any.clone())),
                 ];
                 layers.extend(any.iter().map(|&(x, y, z)| layer(Shape::Box(x, [y, z, y, z, y], z))));
+                layers.extend(
+                    any.iter()
+                        .map(|&(x, y, z)| layer(Shape::Estimate { x: [x, y, z], y: [z, y, x], is_filled: small })),
+                );
                 let marks: Vec<_> = places.iter().map(|place| mark(place.1, "\"mark\" & co")).collect();
                 let (x, y) =
                     if small { ((0.0, 10.0), (-1.0, 10.0)) } else { ((limits.0, limits.1), (limits.2, limits.3)) };

@@ -1,12 +1,63 @@
 //! What the figures of a report have in common: how the worlds look, and the run from its start to its end.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
+use super::worlds::InWorld;
 use crate::result::{FlowResult, IntervalResult, Report, Run, World};
 
 /// A chart with the words that go with it.
 pub(super) struct Figure {
     pub(super) title: String,
-    pub(super) html: String,
+    /// `None` if there is nothing to draw.
+    pub(super) chart: Option<Chart>,
+    /// A note below the chart, or in its place; may be empty.
+    pub(super) note: String,
+}
+
+impl Figure {
+    /// A chart that needs no note.
+    pub(super) const fn of(title: String, chart: Chart) -> Self {
+        Self { title, chart: Some(chart), note: String::new() }
+    }
+}
+
+/// A flow in one world.
+pub(super) struct Shown<'a> {
+    /// The first run, and the flow in it.
+    pub(super) run: &'a Run,
+    pub(super) flow: &'a FlowResult,
+    /// The flow in all runs, the first among them.
+    pub(super) runs: Vec<&'a FlowResult>,
+}
+
+impl<'a> Shown<'a> {
+    /// Flow number `index` in the runs of a world, if they have it.
+    pub(super) fn of(world: &InWorld<'a>, index: usize) -> Option<Self> {
+        let run = world.runs.first()?;
+        let runs = world.runs.iter().filter_map(|run| run.flows.get(index)).collect();
+        Some(Self { run, flow: run.flows.get(index)?, runs })
+    }
+
+    /// Points over time of every run that has some.
+    pub(super) fn series<T>(
+        &self,
+        of: impl Fn(&FlowResult) -> &[T],
+        point: impl Fn(&T) -> (f64, f64),
+    ) -> Vec<Vec<(f64, f64)>> {
+        let runs = self.runs.iter().map(|flow| of(flow)).filter(|points| !points.is_empty());
+        runs.map(|points| points.iter().map(&point).collect()).collect()
+    }
+}
+
+/// Finite values of the layers over time, the upper edges of bands among them.
+pub(super) fn heights(layers: &[Layer]) -> Vec<f64> {
+    let of_layer = |layer: &Layer| -> Vec<f64> {
+        match &layer.shape {
+            Shape::Line(points) | Shape::Steps(points) => points.iter().map(|point| point.1).collect(),
+            Shape::Band(points) => points.iter().map(|point| point.2).collect(),
+            Shape::Points(_) | Shape::Estimate { .. } | Shape::Box(..) => Vec::new(),
+        }
+    };
+    layers.iter().flat_map(of_layer).filter(|value| value.is_finite()).collect()
 }
 
 /// How a world's lines look, and what it is called.
@@ -33,17 +84,13 @@ pub(super) fn ms(seconds: Option<f64>) -> f64 {
 /// A chart of lines and steps over the run, from zero to a little above the highest.
 pub(super) fn over_time(
     report: &Report,
-    shown: &[(&Run, &FlowResult)],
+    shown: &[Shown<'_>],
     (id, title): (String, String),
     unit: &'static str,
     layers: Vec<Layer>,
-) -> String {
-    let values = layers.iter().flat_map(|layer| match &layer.shape {
-        Shape::Line(points) | Shape::Steps(points) => points.as_slice(),
-        _ => &[],
-    });
-    let highest = values.map(|point| point.1).filter(|value| value.is_finite()).fold(0.1, f64::max);
-    let chart = Chart {
+) -> Chart {
+    let highest = heights(&layers).into_iter().fold(0.1, f64::max);
+    Chart {
         id,
         title,
         x: time_axis(report),
@@ -53,8 +100,7 @@ pub(super) fn over_time(
         horizontals: Vec::new(),
         verticals: step_marks(report),
         shades: shades(report, shown),
-    };
-    chart.to_html()
+    }
 }
 
 /// The next round number: one or two digits and a power of ten.
@@ -87,10 +133,10 @@ pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
 }
 
 /// The warm-up, what was taken away, and the intervals in which the machine stalled.
-pub(super) fn shades(report: &Report, shown: &[(&Run, &FlowResult)]) -> Vec<Shade> {
+pub(super) fn shades(report: &Report, shown: &[Shown<'_>]) -> Vec<Shade> {
     let warm_up =
         Shade { from: 0.0, to: report.warm_up_s, color: "var(--warm-up)", name: "warm-up, left out of the means" };
-    let stalled = shown.iter().flat_map(|(_, flow)| flow.intervals.iter().filter(|interval| interval.stalled));
+    let stalled = shown.iter().flat_map(|shown| shown.flow.intervals.iter().filter(|interval| interval.stalled));
     let stalled = stalled.map(|interval| Shade {
         from: interval.start_s,
         to: interval.end_s,

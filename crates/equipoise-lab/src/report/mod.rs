@@ -6,6 +6,8 @@ mod area;
 mod axes;
 pub mod chart;
 mod charts;
+mod comparison;
+mod distribution;
 mod drawing;
 mod figure;
 mod format;
@@ -13,6 +15,7 @@ mod marks;
 mod pair;
 mod paths;
 mod shapes;
+mod spread;
 mod tables;
 mod tcp;
 #[cfg(test)]
@@ -26,33 +29,53 @@ pub use format::{NOTHING, escape, millis};
 
 use crate::result::{FlowResult, Report, TcpResult};
 use crate::verdict::Judgement;
+use chart::Chart;
+pub use comparison::comparison_html;
 use figure::Figure;
 use worlds::{InWorld, worlds};
 
 /// The report as a page.
 pub fn html(report: &Report) -> String {
-    let title = escape(&report.scenario);
     let mut page = head(&report.scenario);
-    page.push_str(&format!("<h1>{title}</h1>\n<p>{}</p>\n", escape(&report.description)));
+    page.push_str(&scenario(report, ""));
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+/// The reports of several scenarios as a page, one after another.
+pub fn html_of_several(reports: &[Report]) -> String {
+    let names = reports.iter().map(|report| report.scenario.as_str()).collect::<Vec<_>>().join(", ");
+    let mut page = head(&names);
+    page.extend(reports.iter().zip(1..).map(|(report, number)| scenario(report, &format!("{number}-"))));
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+/// All that a page says of one scenario. What has a name in the page has it behind `prefix`.
+fn scenario(report: &Report, prefix: &str) -> String {
+    let title = escape(&report.scenario);
+    let mut page = format!("<h1>{title}</h1>\n<p>{}</p>\n", escape(&report.description));
     page.push_str(&about(report));
     page.push_str("<h2>Did it hold?</h2>\n");
     for world in worlds(report) {
         page.push_str(&verdicts(&world));
     }
     for (index, flow) in report.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default().iter().enumerate() {
-        page.push_str(&flow_section(report, index, flow));
+        page.push_str(&flow_section(report, (index, flow), prefix));
     }
     page.push_str("<h2>Links</h2>\n");
-    page.extend(charts::link_figures(report).iter().map(figure));
+    page.extend(charts::link_figures(report).into_iter().map(|found| figure(found, prefix)));
     page.push_str(&tables::links(report));
     page.push_str("<h2>Counters</h2>\n");
     page.push_str(&tables::counters(report));
     page.push_str(READING);
-    page.push_str(&format!(
-        "<h2>Scenario</h2>\n<pre tabindex=\"0\">{}</pre>\n</body>\n</html>\n",
-        escape(&report.scenario_text)
-    ));
+    page.push_str(&scenario_text(&report.scenario_text));
     page
+}
+
+/// A scenario file on a page.
+fn scenario_text(text: &str) -> String {
+    format!("<h2>Scenario</h2>\n<pre tabindex=\"0\">{}</pre>\n", escape(text))
 }
 
 /// The beginning of a page with this title: all down to the opened body, with the style of every report.
@@ -79,9 +102,10 @@ const READING: &str = "<h2>How to read this</h2>\n\
     background's departures are drawn from the same seed in both. Live delays are taken from the receive timestamps \
     named above; both ends share one clock. The live bottleneck is an emulator on the same host: what it adds by waking \
     late is in the delays, and stated here. Where several runs are shown, figures are means over the runs with their \
-    95 % confidence interval (Student's t), counters are totals, and charts show the first run of each world.</p>\n\
-    <p>In the charts, simulated lines are dashed and live ones solid; the upper edge of a band, which is the 95th \
-    percentile, is dashed or solid likewise. Where nothing was measured, a line has a gap and a table a dash (–).</p>\n";
+    95 % confidence interval (Student's t), and counters are totals; charts then show at each moment the median of the runs and the \
+    band between their 10th and 90th percentile, where half of the runs or more have a value, and the first run as a thin line.</p>\n\
+    <p>In the charts, simulated lines are dashed and live ones solid; the upper edge of a band is dashed \
+    or solid likewise. Where nothing was measured, a line has a gap and a table a dash (–).</p>\n";
 
 fn about(report: &Report) -> String {
     let mut text = format!(
@@ -95,10 +119,14 @@ fn about(report: &Report) -> String {
         text.push_str(&format!(" · {}: {}, {clock}", world.name, world.seeds()));
     }
     text.push_str("</p>\n");
-    if worlds(report).iter().any(|world| world.runs.len() > 1) {
-        text.push_str(
-            "<p class=\"meta\">Charts show the first run of each world; figures are means over its runs.</p>\n",
-        );
+    for world in worlds(report).into_iter().filter(|world| world.runs.len() > 1) {
+        let (all, drawn) = (world.runs.len(), world.drawn());
+        let runs = if drawn < all { format!("the first {drawn} of {all} runs") } else { format!("the {all} runs") };
+        let name = world.name;
+        text.push_str(&format!(
+            "<p class=\"meta\">Charts of the {name} world show the median of {runs}, the band between the 10th and the 90th percentile \
+             of these runs, and the first run as a thin line; numbers are means over all runs.</p>\n",
+        ));
     }
     text
 }
@@ -191,17 +219,19 @@ fn lateness(world: &InWorld<'_>) -> Option<String> {
     Some(format!("the emulated bottleneck let packets go {median} late in the median, {largest} at the most."))
 }
 
-fn figure(figure: &Figure) -> String {
-    format!("<figure>\n<h3>{}</h3>\n{}</figure>\n", escape(&figure.title), figure.html)
+fn figure(Figure { title, chart, note }: Figure, prefix: &str) -> String {
+    let chart = chart.map(|chart| Chart { id: format!("{prefix}{}", chart.id), ..chart }.to_html()).unwrap_or_default();
+    let note = if note.is_empty() { note } else { format!("<p class=\"note\">{}</p>\n", escape(&note)) };
+    format!("<figure>\n<h3>{}</h3>\n{chart}{note}</figure>\n", escape(&title))
 }
 
 /// One flow: figures where it is controlled, and its metrics.
-fn flow_section(report: &Report, index: usize, flow: &FlowResult) -> String {
+fn flow_section(report: &Report, (index, flow): (usize, &FlowResult), prefix: &str) -> String {
     let controller = flow.controller.as_deref().unwrap_or("background");
     let split = flow.split.as_ref().map(|split| format!(", split by {}", escape(split))).unwrap_or_default();
     let mut text = format!("<h2>{} ({}{split})</h2>\n", escape(&flow.name), escape(controller));
     if flow.controller.is_some() {
-        text.extend(charts::figures(report, index).iter().map(figure));
+        text.extend(charts::figures(report, index).into_iter().map(|found| figure(found, prefix)));
         text.push_str("<h3>Metrics</h3>\n");
     }
     text.push_str(&tables::metrics(report, index, flow));

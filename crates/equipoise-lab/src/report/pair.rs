@@ -1,24 +1,24 @@
 //! The chart of a flow pair: its rate at the receiver over both transports.
 
-use super::chart::{Layer, Shape};
-use super::figure::{Figure, look, over_time};
+use super::charts::name_of;
+use super::figure::{Figure, Shown, look, over_time};
 use super::format::{counted, escape};
+use super::spread;
 use super::worlds::InWorld;
-use crate::result::{FlowResult, PairResult, PairTransport, ReceivedSample, Report, Run};
+use crate::result::{FlowResult, PairResult, ReceivedSample, Report};
 
-/// The rate over both transports, with a point at the beginning of each running period.
-pub(super) fn figures(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> Vec<Figure> {
-    let Some((_, first)) = shown.first() else { return Vec::new() };
+/// The rate over both transports.
+pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
     let mut layers = Vec::new();
-    for (run, flow) in shown {
-        let (style, world) = look(run.world);
+    for shown in shown {
+        let (style, world) = look(shown.run.world);
         let sample = |sample: &ReceivedSample| (sample.at_s, sample.rate_bps / 1e6);
-        let name = format!("{world}: IP packets at the receiver");
-        layers.push(Layer { name, style, shape: Shape::Line(flow.received.iter().map(sample).collect()) });
+        let runs = shown.series(|flow| &flow.received, sample);
+        layers.extend(spread::layers(style, &format!("{world}: IP packets at the receiver"), &runs));
     }
-    let title = format!("{}: rate at the receiver over time", first.name);
-    let html = over_time(report, shown, (format!("received-{flow}"), title.clone()), "rate (Mbit/s)", layers);
-    vec![Figure { title, html }]
+    let title = format!("{}: rate at the receiver over time", name_of(shown));
+    let chart = over_time(report, shown, (format!("received-{flow}"), title.clone()), "rate (Mbit/s)", layers);
+    vec![Figure::of(title, chart)]
 }
 
 /// What a flow pair achieved, and how often it ran.
@@ -27,7 +27,7 @@ pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> 
     let count = results.len().max(1) as f64;
     let mean = |of: &dyn Fn(&PairResult) -> f64| results.iter().map(|pair| of(pair)).sum::<f64>() / count;
     let rate = mean(&|pair| pair.received_bps.unwrap_or(0.0)) / 1e6;
-    let (running, missing) = (mean(&running_periods), mean(&|pair| pair.adus_missing as f64));
+    let (running, missing) = (mean(&|pair| pair.running_periods() as f64), mean(&|pair| pair.adus_missing as f64));
     let over_runs = if results.len() == 1 { "" } else { " in the mean" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     let host = results.iter().find_map(|pair| pair.host.as_ref());
@@ -37,9 +37,4 @@ pub(super) fn verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> 
         counted(running, "running period", "running periods"),
         counted(missing, "ADU missing", "ADUs missing"),
     )
-}
-
-/// How many running periods began.
-pub(super) fn running_periods(pair: &PairResult) -> f64 {
-    pair.periods.iter().filter(|period| period.transport == PairTransport::Rtp).count() as f64
 }

@@ -1,11 +1,12 @@
 //! Charts of a flow over several paths: what each of them carries, and how long it takes.
 
-use super::chart::{Layer, Shape, Style};
-use super::figure::{Figure, look, middle, ms, over_time};
-use crate::result::{FlowResult, IntervalResult, Report, Run};
+use super::chart::{Layer, Style};
+use super::figure::{Figure, Shown, look, middle, ms, over_time};
+use super::spread;
+use crate::result::{IntervalResult, Report};
 
-/// Colours of the paths in their order, as far as they go; where they begin again, the legend tells.
-const COLORS: [&str; 8] = [
+/// Colours of paths and of variants in their order, as far as they go; where they begin again, the legend tells.
+pub(super) const COLORS: [&str; 8] = [
     "var(--series-1)",
     "var(--series-2)",
     "var(--series-3)",
@@ -17,12 +18,14 @@ const COLORS: [&str; 8] = [
 ];
 
 /// Rate and delay of every path; nothing for a flow over one.
-pub(super) fn figures(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> Vec<Figure> {
-    let Some((_, first)) = shown.first().filter(|(_, first)| !first.paths.is_empty()) else { return Vec::new() };
+pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
+    let Some(Shown { flow: first, .. }) = shown.first().filter(|shown| !shown.flow.paths.is_empty()) else {
+        return Vec::new();
+    };
     let figure = |what: &str, id: &str, unit, of: &dyn Fn(&IntervalResult) -> f64| {
         let title = format!("{}: {what} of each path over time", first.name);
-        let layers = layers(shown, of);
-        Figure { html: over_time(report, shown, (format!("{id}-{flow}"), title.clone()), unit, layers), title }
+        let chart = over_time(report, shown, (format!("{id}-{flow}"), title.clone()), unit, layers(shown, of));
+        Figure::of(title, chart)
     };
     vec![
         figure("sending rate", "path-rate", "rate of IP packets (Mbit/s)", &|interval| interval.rate_bps / 1e6),
@@ -30,15 +33,15 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)
     ]
 }
 
-/// A line for each path and world: its colour is the path's, its dashes are the world's.
-fn layers(shown: &[(&Run, &FlowResult)], of: &dyn Fn(&IntervalResult) -> f64) -> Vec<Layer> {
+/// The layers of each path and world: their colour is the path's, their dashes are the world's.
+fn layers(shown: &[Shown<'_>], of: &dyn Fn(&IntervalResult) -> f64) -> Vec<Layer> {
     let mut layers = Vec::new();
-    for (run, flow) in shown {
-        let (style, world) = look(run.world);
-        for (path, color) in flow.paths.iter().zip(COLORS.iter().cycle()) {
-            let points = path.intervals.iter().map(|interval| (middle(interval), of(interval))).collect();
-            let name = format!("{world}: {}", path.name);
-            layers.push(Layer { name, style: Style { color, ..style }, shape: Shape::Line(points) });
+    for shown in shown {
+        let (style, world) = look(shown.run.world);
+        for (place, (path, color)) in shown.flow.paths.iter().zip(COLORS.iter().cycle()).enumerate() {
+            let point = |interval: &IntervalResult| (middle(interval), of(interval));
+            let runs = shown.series(|flow| flow.paths.get(place).map_or(&[], |path| path.intervals.as_slice()), point);
+            layers.extend(spread::layers(Style { color, ..style }, &format!("{world}: {}", path.name), &runs));
         }
     }
     layers

@@ -1,4 +1,4 @@
-//! What a chart's layers look like: lines, steps, bands, points and boxes.
+//! What a chart's layers look like: lines, steps, bands, points, estimates and boxes.
 
 use super::area::{Area, line_swatch};
 use super::chart::{Chart, Layer, Shape, Style};
@@ -8,8 +8,11 @@ const BAND_OPACITY: f64 = 0.2;
 const EDGE_WIDTH: f64 = 0.9;
 /// Half the length of the line that stands for a single point of a line.
 const HALF_DASH: f64 = 3.8;
-/// Radius of a point.
+/// Radius of a point, and of one of few.
 const RADIUS: f64 = 2.6;
+const LARGE_RADIUS: f64 = 4.6;
+/// Width of the line along an interval.
+const INTERVAL_WIDTH: f64 = 1.2;
 /// Half the width of a box in units of the horizontal axis, and that of a whisker's end.
 const HALF_BOX: f64 = 0.25;
 const HALF_END: f64 = 0.12;
@@ -25,7 +28,7 @@ pub(super) fn lines(chart: &Chart, area: &Area<'_>) -> String {
         Shape::Line(points) => line(area, points, *style),
         Shape::Steps(points) => line(area, &corners(points), *style),
         Shape::Band(points) => band(area, points, *style),
-        Shape::Points(_) | Shape::Box(..) => String::new(),
+        Shape::Points(_) | Shape::Estimate { .. } | Shape::Box(..) => String::new(),
     });
     drawn.collect()
 }
@@ -37,7 +40,10 @@ pub(super) fn signs(chart: &Chart, area: &Area<'_>) -> String {
         match shape {
             Shape::Points(points) => {
                 let seen = points.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
-                drawn.extend(seen.map(|&(x, y)| point(area.x(x), area.y(y), *style)));
+                drawn.extend(seen.map(|&(x, y)| point(area.x(x), area.y(y), Sign::small(*style))));
+            }
+            Shape::Estimate { x, y, is_filled } if x.iter().chain(y).all(|value| value.is_finite()) => {
+                drawn.push_str(&estimate(area, *x, *y, Sign::large(*style, *is_filled)));
             }
             Shape::Box(at, five, mean) if at.is_finite() && five.iter().all(|value| value.is_finite()) => {
                 drawn.push_str(&boxed(area, *at, *five, *style));
@@ -58,7 +64,8 @@ pub(super) fn swatch(layer: &Layer) -> String {
     match layer.shape {
         Shape::Band(_) => area(BAND_OPACITY) + &line_swatch(1.0, color, EDGE_WIDTH, dash),
         Shape::Line(_) | Shape::Steps(_) => line_swatch(6.0, color, width, dash),
-        Shape::Points(_) => point(14.0, 6.0, layer.style),
+        Shape::Points(_) => point(14.0, 6.0, Sign::small(layer.style)),
+        Shape::Estimate { is_filled, .. } => point(14.0, 6.0, Sign::large(layer.style, is_filled)),
         Shape::Box(..) => area(BAND_OPACITY) + &line_swatch(6.0, color, 2.5, ""),
     }
 }
@@ -116,18 +123,50 @@ fn band(area: &Area<'_>, points: &[(f64, f64, f64)], style: Style) -> String {
     area_path + &line(area, &edge, Style { width: EDGE_WIDTH, ..style })
 }
 
+/// How the sign of a single value looks.
+#[derive(Clone, Copy)]
+struct Sign {
+    style: Style,
+    radius: f64,
+    width: f64,
+    is_filled: bool,
+}
+
+impl Sign {
+    /// One of many.
+    const fn small(style: Style) -> Self {
+        Self { style, radius: RADIUS, width: 1.0, is_filled: false }
+    }
+
+    /// One of few.
+    const fn large(style: Style, is_filled: bool) -> Self {
+        Self { style, radius: LARGE_RADIUS, width: 1.8, is_filled }
+    }
+}
+
 /// The sign of a single value: a different one for each kind of dashes, so that colour is not the only difference.
-fn point(x: f64, y: f64, style: Style) -> String {
-    let (l, r, t, b) = (x - RADIUS, x + RADIUS, y - RADIUS, y + RADIUS);
-    let look = format!("fill:none;stroke:{};stroke-width:1", style.color);
+fn point(x: f64, y: f64, Sign { style, radius, width, is_filled }: Sign) -> String {
+    let (l, r, t, b) = (x - radius, x + radius, y - radius, y + radius);
+    let fill = if is_filled { style.color } else { "none" };
+    let look = format!("fill:{fill};stroke:{};stroke-width:{width}", style.color);
     let path = match style.dash {
-        "" => return format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" style=\"{look}\"/>"),
+        "" => return format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" style=\"{look}\"/>"),
         "6 3" => format!("M{l:.1} {t:.1}H{r:.1}V{b:.1}H{l:.1}Z"),
         "2 3" => format!("M{x:.1} {t:.1}L{r:.1} {y:.1}L{x:.1} {b:.1}L{l:.1} {y:.1}Z"),
         "9 3 2 3" => format!("M{l:.1} {b:.1}L{x:.1} {t:.1}L{r:.1} {b:.1}Z"),
         _ => format!("M{l:.1} {t:.1}L{r:.1} {b:.1}M{l:.1} {b:.1}L{r:.1} {t:.1}"),
     };
     format!("<path d=\"{path}\" style=\"{look}\"/>")
+}
+
+/// A point with a line along each of its intervals.
+fn estimate(area: &Area<'_>, [left, x, right]: [f64; 3], [low, y, high]: [f64; 3], sign: Sign) -> String {
+    let line = |from: (f64, f64), to: (f64, f64)| {
+        let [x1, y1, x2, y2] = [area.x(from.0), area.y(from.1), area.x(to.0), area.y(to.1)];
+        let look = format!("stroke:{};stroke-width:{INTERVAL_WIDTH}", sign.style.color);
+        format!("<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" style=\"{look}\"/>")
+    };
+    [line((left, y), (right, y)), line((x, low), (x, high)), point(area.x(x), area.y(y), sign)].concat()
 }
 
 /// Whiskers from the least to the largest, a box from quartile to quartile, a bar at the median.

@@ -3,66 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::format::{NOTHING, escape};
-use super::pair;
 use super::worlds::{InWorld, worlds};
+use crate::metrics::{self, Metric};
 use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
 use crate::statistics::half_width_95;
-
-/// A row: what it is, its scale to the printed unit, its decimals, and where it comes from.
-type Metric = (&'static str, f64, usize, fn(&FlowResult) -> Option<f64>);
-
-const METRICS: &[Metric] = &[
-    ("mean rate (Mbit/s)", 1e-6, 3, |flow| flow.mean_rate_bps),
-    ("one-way delay: mean (ms)", 1e3, 3, |flow| flow.delay.mean_s),
-    ("variance (ms²)", 1e6, 3, |flow| flow.delay.variance_s2),
-    ("median (ms)", 1e3, 3, |flow| flow.delay.p50_s),
-    ("95th percentile (ms)", 1e3, 3, |flow| flow.delay.p95_s),
-    ("99th percentile (ms)", 1e3, 3, |flow| flow.delay.p99_s),
-    ("maximum (ms)", 1e3, 3, |flow| flow.delay.max_s),
-    ("target (ms)", 1e3, 3, |flow| flow.target_s),
-    ("settled delay (ms)", 1e3, 3, |flow| flow.settled_delay_s),
-    ("mean squared error (ms²)", 1e6, 3, |flow| flow.mse_s2),
-    ("coefficient of variation", 1.0, 4, |flow| flow.cv),
-    ("delay jitter (ms)", 1e3, 3, |flow| flow.jitter_s),
-    ("packets sent", 1.0, 0, |flow| Some(flow.packets_sent as f64)),
-    ("packets received", 1.0, 0, |flow| Some(flow.packets_received as f64)),
-    ("packets lost (%)", 100.0, 3, |flow| {
-        (flow.packets_sent > 0).then(|| flow.packets_lost as f64 / flow.packets_sent as f64)
-    }),
-    ("schedule begun anew", 1.0, 0, |flow| Some(flow.pacing_resets as f64)),
-    ("three reports missing", 1.0, 0, |flow| Some(flow.reports_missing as f64)),
-    ("stopped by a circuit breaker", 1.0, 0, |flow| Some(flow.circuit_broken.values().sum::<u64>() as f64)),
-];
-
-/// The same of a TCP connection.
-const TCP_METRICS: &[Metric] = &[
-    ("goodput (Mbit/s)", 1e-6, 3, |flow| flow.tcp.as_ref()?.goodput_bps),
-    ("data delivered (MB)", 1e-6, 3, |flow| Some(flow.tcp.as_ref()?.delivered_bytes as f64)),
-    ("segments sent", 1.0, 0, |flow| Some(flow.packets_sent as f64)),
-    ("segments sent again", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.retransmissions as f64)),
-    ("in fast recovery", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_in_recovery? as f64)),
-    ("after a timeout", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.resent_after_timeout? as f64)),
-    ("fast recoveries", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.recoveries? as f64)),
-    ("timeouts", 1.0, 0, |flow| Some(flow.tcp.as_ref()?.timeouts? as f64)),
-    ("least round-trip time (ms)", 1e3, 3, |flow| flow.tcp.as_ref()?.min_round_trip_s),
-    ("transfer finished (s)", 1.0, 3, |flow| flow.tcp.as_ref()?.finished_s),
-];
-
-/// The same of a flow pair; what is of its RTP half alone says so.
-const PAIR_METRICS: &[Metric] = &[
-    ("rate at the receiver (Mbit/s)", 1e-6, 3, |flow| flow.pair.as_ref()?.received_bps),
-    ("ADUs delivered", 1.0, 0, |flow| Some(flow.pair.as_ref()?.adus as f64)),
-    ("ADUs missing", 1.0, 0, |flow| Some(flow.pair.as_ref()?.adus_missing as f64)),
-    ("running periods", 1.0, 0, |flow| flow.pair.as_ref().map(pair::running_periods)),
-    ("RTP: one-way delay, mean (ms)", 1e3, 3, |flow| flow.delay.mean_s),
-    ("RTP: 95th percentile (ms)", 1e3, 3, |flow| flow.delay.p95_s),
-    ("RTP: target (ms)", 1e3, 3, |flow| flow.target_s),
-    ("RTP: packets sent", 1.0, 0, |flow| Some(flow.packets_sent as f64)),
-    ("RTP: packets lost (%)", 100.0, 3, |flow| {
-        (flow.packets_sent > 0).then(|| flow.packets_lost as f64 / flow.packets_sent as f64)
-    }),
-    ("RTP: three reports missing", 1.0, 0, |flow| Some(flow.reports_missing as f64)),
-];
 
 /// Mean over the runs and, of several, the 95 % confidence interval of that mean.
 fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
@@ -86,20 +30,16 @@ fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> String {
 /// One flow's metrics, the worlds side by side.
 pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
-    let row = |(name, scale, decimals, get): &Metric| {
+    let row = |metric: &Metric| {
         let cell = |world: &InWorld<'_>| {
-            let values: Vec<_> = world.runs.iter().filter_map(|run| run.flows.get(index)).filter_map(get).collect();
-            format!("<td>{}</td>", over_runs(&values, *scale, *decimals))
+            let flows = world.runs.iter().filter_map(|run| run.flows.get(index));
+            let values: Vec<_> = flows.filter_map(|flow| metric.of(flow)).collect();
+            format!("<td>{}</td>", over_runs(&values, metric.scale, metric.decimals))
         };
         let cells: String = worlds.iter().map(cell).collect();
-        format!("<tr><th scope=\"row\">{name}</th>{cells}</tr>\n")
+        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", metric.label())
     };
-    let metrics = match (&flow.tcp, &flow.pair) {
-        (Some(_), _) => TCP_METRICS,
-        (None, Some(_)) => PAIR_METRICS,
-        (None, None) => METRICS,
-    };
-    let rows: String = metrics.iter().map(row).collect();
+    let rows: String = metrics::of(flow).iter().map(row).collect();
     let head = format!("<th scope=\"col\">metric</th>{}", world_heads(&worlds, "mean of"));
     table(&format!("Metrics of {}", flow.name), &head, &rows)
 }
@@ -225,7 +165,7 @@ fn counts(run: &Run) -> Vec<(CounterKey<'_>, u64)> {
 }
 
 /// A table that scrolls within itself where the page is narrow; `name` is for those who cannot see it.
-fn table(name: &str, head: &str, rows: &str) -> String {
+pub(super) fn table(name: &str, head: &str, rows: &str) -> String {
     let name = escape(name);
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table><thead><tr>{head}</tr></thead>\

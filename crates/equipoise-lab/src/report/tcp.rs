@@ -1,21 +1,23 @@
 //! Charts of a TCP connection, and of the links in front of which packets wait.
 
-use super::chart::{Layer, Shape, Style};
-use super::figure::{Figure, STEP_DASH, look, over_time};
-use crate::result::{FlowResult, Report, Run, TcpSample};
+use super::chart::{Layer, Style};
+use super::charts::name_of;
+use super::figure::{Figure, STEP_DASH, Shown, look, over_time};
+use super::spread;
+use super::worlds::InWorld;
+use crate::result::{FlowResult, LinkResult, LinkSample, Report, TcpSample};
 
 /// A line of a chart: what the legend says behind the world, and the value of a sample.
 type Series<'a> = (&'a str, &'a dyn Fn(&TcpSample) -> Option<f64>);
 
 /// The figures of a connection: window, goodput, round trips.
-pub(super) fn figures(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)]) -> Vec<Figure> {
-    let Some((_, first)) = shown.first() else { return Vec::new() };
-    let name = &first.name;
+pub(super) fn figures(report: &Report, flow: usize, shown: &[Shown<'_>]) -> Vec<Figure> {
+    let name = name_of(shown);
     let megabits = |bps: Option<f64>| bps.map(|bps| bps / 1e6);
     let figure = |what: &str, id: &str, unit, series: &[Series<'_>]| {
         let title = format!("{name}: {what} over time");
-        let html = series_over_time(report, shown, (format!("{id}-{flow}"), title.clone()), unit, series);
-        Figure { title, html }
+        let layers = series.iter().enumerate().flat_map(|(place, series)| layers(shown, series, place == 0)).collect();
+        Figure::of(title.clone(), over_time(report, shown, (format!("{id}-{flow}"), title), unit, layers))
     };
     vec![
         figure(
@@ -48,47 +50,54 @@ pub(super) fn figures(report: &Report, flow: usize, shown: &[(&Run, &FlowResult)
     ]
 }
 
-fn series_over_time(
-    report: &Report,
-    shown: &[(&Run, &FlowResult)],
-    (id, title): (String, String),
-    unit: &'static str,
-    series: &[Series<'_>],
-) -> String {
+fn samples(flow: &FlowResult) -> &[TcpSample] {
+    flow.tcp.as_ref().map_or(&[], |tcp| tcp.samples.as_slice())
+}
+
+/// The layers of a line in all worlds; what stands beside the main line is drawn as context, and of the first run alone.
+fn layers(shown: &[Shown<'_>], (name, value): &Series<'_>, is_main: bool) -> Vec<Layer> {
+    let point = |sample: &TcpSample| (sample.at_s, value(sample).unwrap_or(f64::NAN));
     let mut layers = Vec::new();
-    for (run, flow) in shown {
-        let (style, world) = look(run.world);
-        for (place, (name, value)) in series.iter().enumerate() {
-            let samples = flow.tcp.as_ref().map(|tcp| tcp.samples.as_slice()).unwrap_or_default();
-            let points: Vec<_> = samples.iter().filter_map(|sample| Some((sample.at_s, value(sample)?))).collect();
-            // What stands beside the main line is drawn as context.
-            let style = if place == 0 { style } else { Style { color: "var(--context)", dash: STEP_DASH, width: 1.4 } };
-            if !points.is_empty() {
-                layers.push(Layer { name: format!("{world}: {name}"), style, shape: Shape::Line(points) });
-            }
+    for shown in shown {
+        let (style, world) = look(shown.run.world);
+        let mut runs = shown.series(samples, point);
+        runs.retain(|points| points.iter().any(|point| point.1.is_finite()));
+        let name = format!("{world}: {name}");
+        if is_main {
+            layers.extend(spread::layers(style, &name, &runs));
+        } else {
+            runs.truncate(1);
+            let style = Style { color: "var(--context)", dash: STEP_DASH, width: 1.4 };
+            layers.extend(spread::layers(style, &name, &runs));
         }
     }
-    over_time(report, shown, (id, title), unit, layers)
+    layers
+}
+
+/// A link in all runs of a world that have samples of it.
+fn sampled<'a>(world: &InWorld<'a>, index: usize) -> impl Iterator<Item = &'a LinkResult> {
+    let links = world.runs.iter().filter_map(move |run| run.links.get(index));
+    links.filter(|link| !link.samples.is_empty())
 }
 
 /// The queues of the links in front of which packets waited, where there are samples.
-pub(super) fn queues(report: &Report, runs: &[&Run]) -> Vec<Figure> {
-    let links = runs.first().map(|run| run.links.as_slice()).unwrap_or_default();
-    let waited = |index: usize| {
-        runs.iter()
-            .any(|run| run.links.get(index).is_some_and(|link| link.max_queue_packets > 0 && !link.samples.is_empty()))
-    };
-    let figure = |(index, link): (usize, &crate::result::LinkResult)| {
-        let layers = runs.iter().filter_map(|run| {
-            let (style, world) = look(run.world);
-            let samples = &run.links.get(index)?.samples;
-            let points = samples.iter().filter_map(|sample| Some((sample.at_s, sample.queue_packets?))).collect();
-            Some(Layer { name: format!("{world}: mean since the last sample"), style, shape: Shape::Line(points) })
-        });
+pub(super) fn queues(report: &Report, worlds: &[InWorld<'_>]) -> Vec<Figure> {
+    let links = worlds.first().and_then(|world| world.runs.first()).map(|run| run.links.as_slice()).unwrap_or_default();
+    let figure = |(index, link): (usize, &LinkResult)| {
+        if !worlds.iter().flat_map(|world| sampled(world, index)).any(|link| link.max_queue_packets > 0) {
+            return None;
+        }
+        let mut layers = Vec::new();
+        for world in worlds {
+            let point = |sample: &LinkSample| (sample.at_s, sample.queue_packets.unwrap_or(f64::NAN));
+            let runs: Vec<Vec<_>> =
+                sampled(world, index).map(|link| link.samples.iter().map(point).collect()).collect();
+            let (style, name) = look(world.world());
+            layers.extend(spread::layers(style, &format!("{name}: mean since the last sample"), &runs));
+        }
         let title = format!("{}: queue over time", link.name);
-        let html =
-            over_time(report, &[], (format!("queue-{index}"), title.clone()), "waiting packets", layers.collect());
-        Figure { title, html }
+        let id = (format!("queue-{index}"), title.clone());
+        Some(Figure::of(title, over_time(report, &[], id, "waiting packets", layers)))
     };
-    links.iter().enumerate().filter(|(index, _)| waited(*index)).map(figure).collect()
+    links.iter().enumerate().filter_map(figure).collect()
 }

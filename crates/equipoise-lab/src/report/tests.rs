@@ -23,6 +23,7 @@ pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
         packets_received: 0,
         packets_lost: 0,
         mean_rate_bps: None,
+        delivered_rate_bps: None,
         delay: DelayResult::default(),
         target_s: Some(0.0082),
         mse_s2: None,
@@ -69,6 +70,7 @@ fn report(runs: Vec<Run>) -> Report {
         duration_s: 40.0,
         steps: Vec::new(),
         outages: Vec::new(),
+        summary: Vec::new(),
         runs,
     }
 }

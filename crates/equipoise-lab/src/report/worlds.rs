@@ -1,9 +1,10 @@
 //! The runs of a report by their world.
 
-use crate::result::{Report, Run, World};
+use crate::result::{FlowResult, Report, Run, World};
 
 /// The runs of one world: at least one.
 pub(super) struct InWorld<'a> {
+    world: World,
     pub(super) name: &'static str,
     pub(super) runs: Vec<&'a Run>,
 }
@@ -11,12 +12,24 @@ pub(super) struct InWorld<'a> {
 /// The worlds that the report has runs of.
 pub(super) fn worlds(report: &Report) -> Vec<InWorld<'_>> {
     let all = [(World::Sim, "simulated"), (World::Live, "live")].into_iter();
-    let with_runs =
-        all.map(|(world, name)| InWorld { name, runs: report.runs.iter().filter(|run| run.world == world).collect() });
+    let runs = |world| report.runs.iter().filter(|run| run.world == world).collect();
+    let with_runs = all.map(|(world, name)| InWorld { world, name, runs: runs(world) });
     with_runs.filter(|world| !world.runs.is_empty()).collect()
 }
 
 impl InWorld<'_> {
+    /// Which one it is.
+    pub(super) const fn world(&self) -> World {
+        self.world
+    }
+
+    /// How many of the runs have kept what they have over time.
+    pub(super) fn drawn(&self) -> usize {
+        let samples = |flow: &FlowResult| flow.tcp.as_ref().is_some_and(|tcp| !tcp.samples.is_empty());
+        let has_series = |run: &Run| run.flows.iter().any(|flow| !flow.intervals.is_empty() || samples(flow));
+        self.runs.iter().filter(|run| has_series(run)).count()
+    }
+
     /// The name as a sentence begins with it.
     pub(super) fn title(&self) -> String {
         let mut letters = self.name.chars();

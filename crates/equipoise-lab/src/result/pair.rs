@@ -27,6 +27,13 @@ pub struct PairHost {
     pub idle_window: String,
 }
 
+impl PairResult {
+    /// How many running periods began.
+    pub fn running_periods(&self) -> usize {
+        self.periods.iter().filter(|period| period.transport == PairTransport::Rtp).count()
+    }
+}
+
 impl PairHost {
     /// In words, for a line below a run.
     pub fn words(&self) -> String {

@@ -69,20 +69,41 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), OverBudget> {
         let (key, flow) = most.map_or(("rate", String::new()), |(flow, _)| (rate_key(flow), flow.name.clone()));
         return Err(OverBudget::Packets { packets: all as u64, duration, key, flow });
     }
-    let intervals = scenario.flows.iter().map(|flow| {
-        let interval = flow.report_interval().unwrap_or(scenario.metric_interval());
-        count(duration - flow.start, interval).saturating_mul(1 + scenario.paths_of(flow).count() as u64)
-    });
-    let intervals = intervals.fold(0, u64::saturating_add);
+    let intervals = intervals(scenario);
     if intervals > MOST_INTERVALS {
         return Err(OverBudget::Intervals { intervals, duration });
     }
-    let sampled = scenario.flows.len() + scenario.links.len();
-    let samples = count(duration, scenario.sample_interval).saturating_mul(sampled as u64);
-    if scenario.is_sampled() && samples > MOST_INTERVALS {
+    let samples = samples(scenario);
+    if samples > MOST_INTERVALS {
         return Err(OverBudget::Samples { samples, duration });
     }
     Ok(())
+}
+
+/// Of how many runs what they have over time fits into some hundred megabytes: 1 to 1000.
+pub(super) fn runs_with_series(scenario: &Scenario) -> u32 {
+    const MOST_RUNS: u64 = 1000;
+    /// Intervals, samples and points of distributions, each of some hundred bytes.
+    const MOST_POINTS: u64 = 1_000_000;
+    const POINTS_OF_A_DISTRIBUTION: u64 = 61;
+    let points = intervals(scenario).saturating_add(samples(scenario));
+    let points = points.saturating_add(POINTS_OF_A_DISTRIBUTION * scenario.flows.len() as u64);
+    (MOST_POINTS / points.max(1)).clamp(1, MOST_RUNS) as u32
+}
+
+/// Control intervals of a run, those of each path of a flow with several among them.
+fn intervals(scenario: &Scenario) -> u64 {
+    let intervals = scenario.flows.iter().map(|flow| {
+        let interval = flow.report_interval().unwrap_or(scenario.metric_interval());
+        count(scenario.duration - flow.start, interval).saturating_mul(1 + scenario.paths_of(flow).count() as u64)
+    });
+    intervals.fold(0, u64::saturating_add)
+}
+
+/// Samples of connections, links and receivers of a run.
+fn samples(scenario: &Scenario) -> u64 {
+    let sampled = if scenario.is_sampled() { scenario.flows.len() + scenario.links.len() } else { 0 };
+    count(scenario.duration, scenario.sample_interval).saturating_mul(sampled as u64)
 }
 
 /// How often a time fits into another.

@@ -9,6 +9,7 @@ use equipoise_path::video::SyntheticError;
 use thiserror::Error;
 
 use super::excerpt::{self, Place};
+use super::nearest::{UnknownField, similar};
 
 /// Why a scenario cannot be run.
 #[derive(Debug, Error)]
@@ -48,6 +49,23 @@ pub enum ScenarioError {
         /// What is wrong with it and what would be right.
         problem: Box<OverrideProblem>,
     },
+    /// A value of the file does not fit what the overrides have made of it.
+    #[error("with the overrides, {}", changed(path, problem))]
+    Changed {
+        /// The path of the value, as an override would have it.
+        path: String,
+        /// What is wrong with it and what would be right.
+        problem: Box<OverrideProblem>,
+    },
+}
+
+/// A value in a text that has no lines, and what is wrong with it.
+fn changed(path: &str, problem: &OverrideProblem) -> String {
+    match problem {
+        OverrideProblem::Value { value, .. } => format!("{path} = {value}: {problem}"),
+        _ if path.is_empty() => problem.to_string(),
+        _ => format!("{path}: {problem}"),
+    }
 }
 
 /// What is wrong with a text that is no scenario, and where.
@@ -67,7 +85,10 @@ impl SyntaxError {
     pub(super) fn new(text: &str, error: &toml::de::Error) -> Self {
         let place = Place::of(text, error.span().map_or(0, |span| span.start));
         let Place { line, column } = place;
-        Self { line, column, message: excerpt::message(error.message()), excerpt: excerpt::line(text, place) }
+        let unknown = UnknownField::of(error.message());
+        let similar = unknown.map(|unknown| similar(unknown.name, unknown.known)).unwrap_or_default();
+        let message = excerpt::message(&format!("{}{similar}", error.message()));
+        Self { line, column, message, excerpt: excerpt::line(text, place) }
     }
 }
 
@@ -79,7 +100,7 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// What is wrong with an override's path. A value or a key that no scenario has is refused as in a file.
+/// What is wrong with an override: its path, or the value that it sets.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OverrideProblem {
@@ -115,6 +136,32 @@ pub enum OverrideProblem {
         found: &'static str,
         /// The key that follows in the path.
         next: String,
+    },
+    /// No scenario has this key.
+    #[error("unknown field `{key}`{similar}; there are: {known}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The keys that a scenario can have in this place.
+        known: String,
+        /// Words on the most similar of them, if one is similar.
+        similar: String,
+    },
+    /// The value is of another type in TOML, or lacks a key.
+    #[error("{message}; a text that reads as a number stands in quotes within the shell's: KEY='\"2\"'")]
+    Mistyped {
+        /// What it is, and what it should be.
+        message: String,
+    },
+    /// The value is wrong, or does not fit others.
+    #[error("{problem}{similar}")]
+    Value {
+        /// The value as TOML has it.
+        value: String,
+        /// What is wrong with it and what would be right.
+        problem: Box<Problem>,
+        /// Words on a similar key, if the key is unknown and one is similar.
+        similar: String,
     },
     /// The key to be removed is not in the file.
     #[error("there is no `{key}` to remove; there are: {known}")]

@@ -25,6 +25,13 @@ impl Place {
         let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
         Self { line: before.matches('\n').count() + 1, column }
     }
+
+    /// The byte at this place of a text; its end if the text has no such place.
+    pub(super) fn byte(self, text: &str) -> usize {
+        let line_start: usize = text.split_inclusive('\n').take(self.line - 1).map(str::len).sum();
+        let line = text.get(line_start..).unwrap_or_default();
+        line_start + line.char_indices().nth(self.column - 1).map_or(line.len(), |(byte, _)| byte)
+    }
 }
 
 /// A value as it is written: its first line, cut to a readable length.
@@ -74,6 +81,9 @@ mod tests {
         assert_eq!(excerpt.chars().nth(mark.chars().count() - 1), Some('X'));
         assert_eq!(line(&text, Place::of(&text, 8)), "short = 1\n        ^");
         assert_eq!(line("", Place::of("", 0)), "\n^");
+        for (text, byte) in [(text.as_str(), 5010), (text.as_str(), 3), ("µ = 1\nµµ", 9), ("a\n", 2), ("", 0)] {
+            assert_eq!(Place::of(text, byte).byte(text), byte, "there and back");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The file is TOML. Every quantity is a text with its unit; unknown keys are refused; every error names line, key,
 //! value and what would be right. What comes out of [`Scenario::parse`] can be run as it is.
 
+mod blame;
 mod budget;
 mod catalogue;
 mod check;
@@ -12,11 +13,14 @@ mod excerpt;
 mod explain;
 mod link;
 mod multipath;
+mod nearest;
 mod overrides;
 mod pair;
 mod raw;
 mod raw_link;
 mod raw_source;
+mod set;
+mod swap;
 mod tcp;
 
 use std::fs::File;
@@ -34,6 +38,8 @@ pub use link::{Direction, Link};
 pub use multipath::{MultipathFlow, Outage, Path};
 pub use overrides::Override;
 pub use pair::{PairFlow, RunningLaw};
+pub use set::SetError;
+pub use swap::{Swap, SwapError};
 pub use tcp::{BandwidthSource, TcpFlow};
 pub use toml::Value;
 
@@ -197,15 +203,22 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`] for a file that cannot be read, and as [`Scenario::parse`].
     pub fn read(path: &path::Path) -> Result<Self, ScenarioError> {
+        Self::parse(&Self::read_text(path)?)
+    }
+
+    /// Reads the text of a file, and checks nothing but its length.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Read`] and [`ScenarioError::TooLong`].
+    pub fn read_text(path: &path::Path) -> Result<String, ScenarioError> {
         let mut bytes = Vec::new();
         // One byte more than is taken, so that a longer file is told from one that just fits.
         File::open(path)?.take(MOST_TEXT as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > MOST_TEXT {
             return Err(ScenarioError::TooLong { most: MOST_TEXT });
         }
-        let text =
-            String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))?;
-        Self::parse(&text)
+        let not_utf8 = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8").into();
+        String::from_utf8(bytes).map_err(not_utf8)
     }
 
     /// Checks the text of a scenario file, which can name our own controllers, laws and models.
@@ -218,11 +231,12 @@ impl Scenario {
 
     /// Applies overrides to the text of a scenario file, in their order, and checks the result.
     ///
-    /// [`Scenario::text`] is the result, without the comments of the file; lines in errors are lines of the result.
+    /// [`Scenario::text`] is the result, without the comments of the file.
     ///
     /// # Errors
-    /// [`ScenarioError::Override`] for the first override that does not fit the file, and as [`Scenario::parse`] for the
-    /// result: a key that no scenario has is refused as an unknown key of a file.
+    /// [`ScenarioError::Override`] for an override that does not fit the file, that sets a key which no scenario has, or that sets
+    /// a wrong value; as [`Scenario::parse`] if the file itself is wrong; [`ScenarioError::Changed`] for another value of the file
+    /// that does not fit the overrides.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         Self::parse_in(&Catalogue::default(), text, overrides)
     }
@@ -235,7 +249,13 @@ impl Scenario {
         if text.len() > MOST_TEXT {
             return Err(ScenarioError::TooLong { most: MOST_TEXT });
         }
-        check::scenario(&overrides::apply(text, overrides)?, catalogue)
+        let changed = overrides::apply(text, overrides)?;
+        check::scenario(&changed, catalogue).map_err(|error| {
+            if overrides.is_empty() {
+                return error;
+            }
+            blame::lay(error, &changed, overrides, || check::scenario(text, catalogue).err())
+        })
     }
 
     /// Whether connections' and links' states are sampled: if there are TCP flows, flow pairs or playout buffers, or if the rates
@@ -257,6 +277,11 @@ impl Scenario {
     /// [`OverBudget`], with the number and the key to change.
     pub fn check_budget(&self) -> Result<(), OverBudget> {
         budget::check(self)
+    }
+
+    /// Of how many of many runs one may keep what they have over time, so that memory is bounded: 1 to 1000.
+    pub fn runs_with_series(&self) -> u32 {
+        budget::runs_with_series(self)
     }
 
     /// The scenario in words: what would run, and how loaded the links would be.

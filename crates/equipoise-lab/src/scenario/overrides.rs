@@ -10,7 +10,7 @@ use super::error::{OverrideProblem, ScenarioError, SyntaxError};
 /// Sections that have a name, by which a path addresses them.
 const SECTIONS: [&str; 3] = ["link", "path", "flow"];
 /// Addresses every section, or every entry of a list.
-const ALL: &str = "*";
+pub(super) const ALL: &str = "*";
 
 /// A change of one key of a scenario file.
 ///
@@ -50,6 +50,14 @@ impl Override {
         &self.path
     }
 
+    /// The value that it sets; `None` if it removes.
+    pub(super) const fn value(&self) -> Option<&Value> {
+        match &self.change {
+            Change::Set(value) => Some(value),
+            Change::Remove => None,
+        }
+    }
+
     fn apply(&self, scenario: &mut Table) -> Result<(), OverrideProblem> {
         let keys = keys(&self.path).ok_or(OverrideProblem::Path)?;
         let (first, rest) = keys.split_first().ok_or(OverrideProblem::Path)?;
@@ -67,22 +75,27 @@ impl Override {
 /// The text of a scenario with the overrides applied in their order; the text itself if there are none.
 ///
 /// # Errors
-/// [`ScenarioError::Syntax`] if the text is not TOML, [`ScenarioError::Override`] for the first override that does not fit.
+/// As [`applied`].
 pub(super) fn apply(text: &str, overrides: &[Override]) -> Result<String, ScenarioError> {
-    if overrides.is_empty() {
-        return Ok(text.to_owned());
-    }
+    if overrides.is_empty() { Ok(text.to_owned()) } else { Ok(applied(text, overrides)?.to_string()) }
+}
+
+/// The tables of a scenario's text with the overrides applied in their order.
+///
+/// # Errors
+/// [`ScenarioError::Syntax`] if the text is not TOML, [`ScenarioError::Override`] for the first override that does not fit.
+pub(super) fn applied(text: &str, overrides: &[Override]) -> Result<Table, ScenarioError> {
     let mut scenario: Table = toml::from_str(text).map_err(|error| SyntaxError::new(text, &error))?;
     for change in overrides {
         change
             .apply(&mut scenario)
             .map_err(|problem| ScenarioError::Override { path: change.path.clone(), problem: Box::new(problem) })?;
     }
-    Ok(scenario.to_string())
+    Ok(scenario)
 }
 
 /// The keys of a path; `None` if it is not a chain of keys.
-fn keys(path: &str) -> Option<Vec<&str>> {
+pub(super) fn keys(path: &str) -> Option<Vec<&str>> {
     let mut keys = Vec::new();
     let mut rest = path;
     loop {

@@ -1,0 +1,100 @@
+//! Several runs of a world in one table: a row a metric, a column a flow.
+
+use equipoise_lab::metrics::{self, Metric};
+use equipoise_lab::result::{FlowResult, FlowSummary, Run, WorldSummary};
+
+use super::name;
+
+/// Columns of a terminal that a table may take.
+const WIDTH: usize = 100;
+
+/// The means of a world's runs, and what disturbed them.
+pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
+    let [first, .., last] = runs else { return String::new() };
+    let world = name(summary.world).trim_end();
+    let mut text = format!(
+        "{world}: {} runs, seeds {} to {}; mean ± 95 % confidence interval over the runs\n",
+        summary.runs, first.seed, last.seed
+    );
+    for columns in tables(&summary.flows, &first.flows) {
+        text.push_str(&format!("\n{}", table(&columns)));
+    }
+    text.push('\n');
+    text.extend(disturbances(runs));
+    text
+}
+
+/// A flow in a table.
+struct Column<'a> {
+    head: String,
+    summary: &'a FlowSummary,
+    metrics: &'static [Metric],
+}
+
+impl Column<'_> {
+    fn cell(&self, metric: &Metric) -> String {
+        let mean = self.summary.metrics.get(metric.key);
+        mean.map_or_else(|| "-".to_owned(), |mean| metric.mean(mean.mean, mean.half_width()))
+    }
+
+    fn width(&self) -> usize {
+        let cells = self.metrics.iter().map(|metric| self.cell(metric).chars().count());
+        cells.max().unwrap_or(0).max(self.head.chars().count())
+    }
+}
+
+/// The flows with the same metrics side by side, as many as a line holds.
+fn tables<'a>(summaries: &'a [FlowSummary], flows: &[FlowResult]) -> Vec<Vec<Column<'a>>> {
+    let column = |(summary, flow): (&'a FlowSummary, &FlowResult)| {
+        let of = flow.controller.as_ref().map(|controller| format!(" ({controller})")).unwrap_or_default();
+        Column { head: format!("{}{of}", summary.name), summary, metrics: metrics::of(flow) }
+    };
+    let mut tables: Vec<Vec<Column<'_>>> = Vec::new();
+    for column in summaries.iter().zip(flows).map(column) {
+        let fits = |table: &&mut Vec<Column<'_>>| {
+            let width: usize = table.iter().map(|column| 2 + column.width()).sum();
+            let same = table.first().is_some_and(|first| std::ptr::eq(first.metrics, column.metrics));
+            same && labels(column.metrics) + width + 2 + column.width() <= WIDTH
+        };
+        match tables.iter_mut().find(fits) {
+            Some(table) => table.push(column),
+            None => tables.push(vec![column]),
+        }
+    }
+    tables
+}
+
+/// Width of the widest label.
+fn labels(metrics: &[Metric]) -> usize {
+    metrics.iter().map(|metric| metric.label().chars().count()).max().unwrap_or(0)
+}
+
+fn table(columns: &[Column<'_>]) -> String {
+    let metrics = columns.first().map_or(&[][..], |column| column.metrics);
+    let width = labels(metrics);
+    let line = |label: &str, cell: &dyn Fn(&Column<'_>) -> String| {
+        let cells: String = columns.iter().map(|column| format!("  {:>1$}", cell(column), column.width())).collect();
+        format!("{label:width$}{cells}\n")
+    };
+    let measured = |metric: &&Metric| columns.iter().any(|column| column.summary.metrics.contains_key(metric.key));
+    let rows = metrics.iter().filter(measured).map(|metric| line(&metric.label(), &|column| column.cell(metric)));
+    line("", &|column| column.head.clone()) + &rows.collect::<String>()
+}
+
+/// What the machine did to the runs, and how the hosts carried them out.
+fn disturbances(runs: &[&Run]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let stalls: Vec<_> = runs.iter().flat_map(|run| &run.stalls).map(|stall| stall.end_s - stall.start_s).collect();
+    if !stalls.is_empty() {
+        let (times, stood) = (stalls.len(), stalls.iter().sum::<f64>() * 1e3);
+        lines.push(format!("the machine stalled {times} times, {stood:.0} ms in all\n"));
+    }
+    let early = runs.iter().filter(|run| !run.complete).count();
+    if early > 0 {
+        lines.push(format!("{early} of {} runs ended before their time\n", runs.len()));
+    }
+    let flows = runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
+    let hosts = flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?)));
+    lines.extend(hosts.map(|(flow, host)| format!("{}: {}\n", flow.name, host.words())));
+    lines
+}

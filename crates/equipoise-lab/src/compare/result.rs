@@ -1,0 +1,224 @@
+use serde::Serialize;
+
+use super::{Place, Variant};
+use crate::metrics::Metric;
+use crate::result::{Mean, json};
+use crate::statistics::mean_95;
+
+/// What a comparison has found, as its JSON holds it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Version of Equipoise that made it.
+    pub version: String,
+    /// Seed of the first run of each variant; the n-th uses `seed + n`.
+    pub seed: u64,
+    /// Runs of each variant.
+    pub runs: u32,
+    /// The flow whose delay is set against its rate.
+    pub flow: String,
+    /// The variants, the first of which the others are compared with.
+    pub variants: Vec<VariantResult>,
+    /// Delay and rate of that flow, in the order of the variants.
+    pub places: Vec<Place>,
+    /// The flows that all variants have, background traffic left out.
+    pub flows: Vec<FlowComparison>,
+}
+
+/// A variant.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantResult {
+    /// Its name in the comparison.
+    pub name: String,
+    /// Name of its scenario.
+    pub scenario: String,
+    /// The scenario's own words on what it shows.
+    pub description: String,
+    /// The scenario as it was run, whole.
+    pub scenario_text: String,
+}
+
+/// A flow in all variants.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowComparison {
+    /// Its name.
+    pub name: String,
+    /// Its metrics.
+    pub metrics: Vec<MetricComparison>,
+}
+
+/// A metric in all variants.
+#[derive(Clone, Debug, Serialize)]
+pub struct MetricComparison {
+    /// The metric; in JSON its key, which carries the unit of all values.
+    pub metric: &'static Metric,
+    /// In the order of the variants.
+    pub variants: Vec<Sample>,
+}
+
+/// A metric of one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// Its mean over the runs; `null` if no run has it.
+    pub mean: Option<Mean>,
+    /// Its difference from the first variant; `null` of that one itself, and if no seed has both.
+    pub difference: Option<Difference>,
+    /// Its value in each run, in the order of the seeds; `null` where it was not measured.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A difference of two variants, taken seed by seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Mean over the seeds that have both, with its interval.
+    #[serde(flatten)]
+    pub mean: Mean,
+    /// What that says.
+    pub word: Word,
+}
+
+/// What a difference says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Word {
+    /// Less than the first variant: the interval lies below zero.
+    Less,
+    /// More than the first variant: the interval lies above zero.
+    More,
+    /// The same value as the first variant in every run.
+    Equal,
+    /// The interval holds zero, or there is none.
+    Undecided,
+}
+
+impl Word {
+    /// For tables.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Less => "less",
+            Self::More => "more",
+            Self::Equal => "equal",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+impl Difference {
+    /// How far `values` lie above `first`, pair by pair; `None` if no pair is whole.
+    pub fn of(first: &[Option<f64>], values: &[Option<f64>]) -> Option<Self> {
+        let pairs = first.iter().zip(values).filter_map(|(first, value)| Some((*value)? - (*first)?));
+        let differences: Vec<f64> = pairs.collect();
+        let mean = Mean::of(&differences)?;
+        let is_equal = differences.iter().all(|difference| difference.abs() <= 0.0);
+        let word = match mean_95(&differences).map(|estimate| estimate.ci95) {
+            Some(_) if is_equal => Word::Equal,
+            Some([_, high]) if high < 0.0 => Word::Less,
+            Some([low, _]) if low > 0.0 => Word::More,
+            _ => Word::Undecided,
+        };
+        Some(Self { mean, word })
+    }
+}
+
+impl VariantResult {
+    pub(super) fn of(variant: &Variant) -> Self {
+        let Variant { name, scenario } = variant;
+        Self {
+            name: name.clone(),
+            scenario: scenario.name.clone(),
+            description: scenario.description.trim().to_owned(),
+            scenario_text: scenario.text.clone(),
+        }
+    }
+}
+
+impl FlowComparison {
+    /// The metric of this key.
+    pub fn metric(&self, key: &str) -> Option<&MetricComparison> {
+        self.metrics.iter().find(|found| found.metric.key == key)
+    }
+}
+
+impl MetricComparison {
+    /// A mean difference in the unit of tables, with its sign and half the width of its interval.
+    pub fn difference(&self, mean: &Mean) -> String {
+        let text = self.metric.mean(mean.mean, mean.half_width());
+        if mean.mean > 0.0 { format!("+{text}") } else { text.replace('-', "−") }
+    }
+}
+
+impl Comparison {
+    /// The comparison as JSON, with a line break at its end.
+    pub fn to_json(&self) -> String {
+        json(self)
+    }
+
+    /// The seeds in words: "20 runs on the seeds 1 to 20".
+    pub fn seeds(&self) -> String {
+        let last = self.seed.wrapping_add(u64::from(self.runs.saturating_sub(1)));
+        format!("{} runs on the seeds {} to {last}", self.runs, self.seed)
+    }
+
+    /// The names of the variants that are Pareto-optimal.
+    pub fn pareto_optimal(&self) -> Vec<&str> {
+        let placed = self.variants.iter().zip(&self.places);
+        placed
+            .filter(|(_, place)| place.is_pareto_optimal == Some(true))
+            .map(|(variant, _)| variant.name.as_str())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::statistics::half_width_95;
+
+    fn all(values: &[f64]) -> Vec<Option<f64>> {
+        values.iter().copied().map(Some).collect()
+    }
+
+    /// Differences 1, 2 and 3: mean 2, deviation 1, Student's t 4.303 at two degrees of freedom, so 2 ± 2.484.
+    #[test]
+    fn differences_are_taken_run_by_run() {
+        let (first, other) = (all(&[10.0, 20.0, 30.0]), all(&[11.0, 22.0, 33.0]));
+        let found = Difference::of(&first, &other).expect("pairs");
+        assert!(
+            (found.mean.mean - 2.0).abs() < 1e-12
+                && (found.mean.half_width().expect("an interval") - 2.484).abs() < 1e-3
+        );
+        assert_eq!(found.word, Word::Undecided);
+        // The values themselves lie far apart, their differences do not.
+        let steady = Difference::of(&first, &all(&[11.0, 21.1, 30.9])).expect("pairs");
+        assert_eq!(steady.word, Word::More);
+        assert_eq!(Difference::of(&all(&[11.0, 21.1, 30.9]), &first).expect("pairs").word, Word::Less);
+        assert_eq!(Difference::of(&first, &first).expect("pairs").word, Word::Equal);
+    }
+
+    #[test]
+    fn what_was_not_measured_in_both_is_left_out_and_one_pair_decides_nothing() {
+        let found = Difference::of(&[Some(1.0), None, Some(3.0)], &[Some(2.0), Some(9.0), None]).expect("a pair");
+        assert_eq!((found.mean.runs, found.mean.ci95, found.word), (1, None, Word::Undecided));
+        assert_eq!(Difference::of(&[None], &[Some(1.0)]), None);
+    }
+
+    proptest! {
+        /// The other way round is the same with the other sign, and noise that both have does not show.
+        #[test]
+        fn a_difference_is_odd_and_knows_nothing_of_common_noise(
+            values in proptest::collection::vec((-1e3..1e3f64, -1e3..1e3f64, -1e3..1e3f64), 2..20),
+        ) {
+            let column = |of: fn(&(f64, f64, f64)) -> f64| all(&values.iter().map(of).collect::<Vec<_>>());
+            let there = Difference::of(&column(|v| v.0), &column(|v| v.1)).expect("pairs");
+            let back = Difference::of(&column(|v| v.1), &column(|v| v.0)).expect("pairs");
+            prop_assert!((there.mean.mean + back.mean.mean).abs() < 1e-9);
+            let turned = match there.word { Word::Less => Word::More, Word::More => Word::Less, same => same };
+            prop_assert_eq!(turned, back.word);
+            let noisy = Difference::of(&column(|v| v.0 + v.2), &column(|v| v.1 + v.2)).expect("pairs");
+            prop_assert!((there.mean.mean - noisy.mean.mean).abs() < 1e-9);
+            let differences: Vec<_> = values.iter().map(|v| v.1 - v.0).collect();
+            prop_assert!((there.mean.half_width().expect("pairs") - half_width_95(&differences).expect("pairs")).abs() < 1e-9);
+        }
+    }
+}

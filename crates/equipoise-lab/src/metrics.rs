@@ -1,0 +1,201 @@
+//! What a flow is judged by: each metric with its name, its unit and where it comes from. Tables, summaries and comparisons are made
+//! from this one list.
+
+use serde::{Serialize, Serializer};
+
+use crate::result::FlowResult;
+use crate::scenario::FlowKind;
+
+/// A number that a run has of a flow.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its key in JSON, which carries the unit of the values.
+    pub key: &'static str,
+    /// Its name in tables.
+    pub name: &'static str,
+    /// Its unit in tables; empty for counts and ratios.
+    pub unit: &'static str,
+    /// From the unit of the values to that of tables.
+    pub scale: f64,
+    /// Decimals in tables.
+    pub decimals: usize,
+    /// Whether comparisons show it.
+    pub is_compared: bool,
+    of: fn(&FlowResult) -> Option<f64>,
+}
+
+impl Metric {
+    /// Its value, in the unit that its key carries; `None` if it was not measured.
+    pub fn of(&self, flow: &FlowResult) -> Option<f64> {
+        (self.of)(flow)
+    }
+
+    /// Its name with its unit.
+    pub fn label(&self) -> String {
+        if self.unit.is_empty() { self.name.to_owned() } else { format!("{} ({})", self.name, self.unit) }
+    }
+
+    /// A value in the unit of tables, with their decimals and without the unit.
+    pub fn number(&self, value: f64) -> String {
+        format!("{:.*}", self.decimals, value * self.scale)
+    }
+
+    /// A mean in the unit of tables, with half the width of its interval if it has one.
+    pub fn mean(&self, mean: f64, half_width: Option<f64>) -> String {
+        let interval = half_width.map(|half| format!(" ± {}", self.number(half))).unwrap_or_default();
+        self.number(mean) + &interval
+    }
+
+    const fn compared(self) -> Self {
+        Self { is_compared: true, ..self }
+    }
+}
+
+/// As its key.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key)
+    }
+}
+
+/// The metrics of a flow, by what it is.
+pub fn of(flow: &FlowResult) -> &'static [Metric] {
+    match (&flow.tcp, &flow.pair) {
+        (Some(_), _) => TCP,
+        (None, Some(_)) => PAIR,
+        (None, None) => MEDIA,
+    }
+}
+
+/// The metrics of a flow of a scenario, by what it is.
+pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
+    match kind {
+        FlowKind::Tcp(_) => TCP,
+        FlowKind::Pair(_) => PAIR,
+        FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Background { .. } => MEDIA,
+    }
+}
+
+type Get = fn(&FlowResult) -> Option<f64>;
+
+const fn rate(key: &'static str, name: &'static str, of: Get) -> Metric {
+    Metric { key, name, unit: "Mbit/s", scale: 1e-6, decimals: 3, is_compared: false, of }
+}
+
+const fn millis(key: &'static str, name: &'static str, of: Get) -> Metric {
+    Metric { key, name, unit: "ms", scale: 1e3, decimals: 3, is_compared: false, of }
+}
+
+const fn count(key: &'static str, name: &'static str, of: Get) -> Metric {
+    Metric { key, name, unit: "", scale: 1.0, decimals: 0, is_compared: false, of }
+}
+
+const fn seconds(key: &'static str, name: &'static str, of: Get) -> Metric {
+    Metric { key, name, unit: "s", scale: 1.0, decimals: 3, is_compared: false, of }
+}
+
+const fn millis_squared(key: &'static str, name: &'static str, of: Get) -> Metric {
+    Metric { key, name, unit: "ms²", scale: 1e6, decimals: 3, is_compared: false, of }
+}
+
+const fn percent(key: &'static str, name: &'static str, of: Get) -> Metric {
+    Metric { key, name, unit: "%", scale: 100.0, decimals: 3, is_compared: false, of }
+}
+
+fn lost(flow: &FlowResult) -> Option<f64> {
+    (flow.packets_sent > 0).then(|| flow.packets_lost as f64 / flow.packets_sent as f64)
+}
+
+/// The rate at which a flow's media or data arrive, whatever the flow is.
+pub(crate) const DELIVERED: Metric = rate("delivered_rate_bps", "delivered rate", |flow| {
+    let of_tcp = || flow.tcp.as_ref()?.goodput_bps;
+    let of_pair = || flow.pair.as_ref()?.received_bps;
+    if flow.pair.is_some() { of_pair() } else { of_tcp().or(flow.delivered_rate_bps) }
+})
+.compared();
+
+/// The mean one-way delay of a flow over RTP.
+pub(crate) const MEAN_DELAY: Metric =
+    millis("delay_mean_s", "one-way delay: mean", |flow| flow.delay.mean_s).compared();
+
+/// Of media sessions and background traffic.
+const MEDIA: &[Metric] = &[
+    rate("mean_rate_bps", "mean rate", |flow| flow.mean_rate_bps).compared(),
+    DELIVERED,
+    MEAN_DELAY,
+    millis_squared("delay_variance_s2", "variance", |flow| flow.delay.variance_s2),
+    millis("delay_p50_s", "median", |flow| flow.delay.p50_s).compared(),
+    millis("delay_p95_s", "95th percentile", |flow| flow.delay.p95_s).compared(),
+    millis("delay_p99_s", "99th percentile", |flow| flow.delay.p99_s).compared(),
+    millis("delay_max_s", "maximum", |flow| flow.delay.max_s),
+    millis("target_s", "target", |flow| flow.target_s),
+    millis("settled_delay_s", "settled delay", |flow| flow.settled_delay_s).compared(),
+    millis_squared("mse_s2", "mean squared error", |flow| flow.mse_s2),
+    Metric { decimals: 4, ..count("cv", "coefficient of variation", |flow| flow.cv) }.compared(),
+    millis("jitter_s", "delay jitter", |flow| flow.jitter_s),
+    count("packets_sent", "packets sent", |flow| Some(flow.packets_sent as f64)),
+    count("packets_received", "packets received", |flow| Some(flow.packets_received as f64)),
+    percent("lost_share", "packets lost", lost).compared(),
+    count("pacing_resets", "schedule begun anew", |flow| Some(flow.pacing_resets as f64)),
+    count("reports_missing", "three reports missing", |flow| Some(flow.reports_missing as f64)),
+    count("circuit_broken", "stopped by a circuit breaker", |flow| {
+        Some(flow.circuit_broken.values().sum::<u64>() as f64)
+    }),
+];
+
+/// Of TCP connections.
+const TCP: &[Metric] = &[
+    rate("goodput_bps", "goodput", |flow| flow.tcp.as_ref()?.goodput_bps),
+    Metric {
+        unit: "MB",
+        ..rate("delivered_bytes", "data delivered", |flow| Some(flow.tcp.as_ref()?.delivered_bytes as f64))
+    },
+    count("packets_sent", "segments sent", |flow| Some(flow.packets_sent as f64)),
+    count("retransmissions", "segments sent again", |flow| Some(flow.tcp.as_ref()?.retransmissions as f64)).compared(),
+    count("resent_in_recovery", "in fast recovery", |flow| Some(flow.tcp.as_ref()?.resent_in_recovery? as f64)),
+    count("resent_after_timeout", "after a timeout", |flow| Some(flow.tcp.as_ref()?.resent_after_timeout? as f64)),
+    count("recoveries", "fast recoveries", |flow| Some(flow.tcp.as_ref()?.recoveries? as f64)),
+    count("timeouts", "timeouts", |flow| Some(flow.tcp.as_ref()?.timeouts? as f64)).compared(),
+    millis("min_round_trip_s", "least round-trip time", |flow| flow.tcp.as_ref()?.min_round_trip_s),
+    seconds("finished_s", "transfer finished", |flow| flow.tcp.as_ref()?.finished_s).compared(),
+];
+
+/// Of flow pairs; what is of the RTP half alone says so.
+const PAIR: &[Metric] = &[
+    rate("received_bps", "rate at the receiver", |flow| flow.pair.as_ref()?.received_bps),
+    count("adus", "ADUs delivered", |flow| Some(flow.pair.as_ref()?.adus as f64)),
+    count("adus_missing", "ADUs missing", |flow| Some(flow.pair.as_ref()?.adus_missing as f64)).compared(),
+    count("running_periods", "running periods", |flow| Some(flow.pair.as_ref()?.running_periods() as f64)),
+    Metric { name: "RTP: one-way delay, mean", ..MEAN_DELAY },
+    millis("delay_p95_s", "RTP: 95th percentile", |flow| flow.delay.p95_s).compared(),
+    millis("target_s", "RTP: target", |flow| flow.target_s),
+    count("packets_sent", "RTP: packets sent", |flow| Some(flow.packets_sent as f64)),
+    percent("lost_share", "RTP: packets lost", lost).compared(),
+    count("reports_missing", "RTP: three reports missing", |flow| Some(flow.reports_missing as f64)),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_of_a_flow_has_a_key_and_a_name_of_its_own() {
+        for list in [MEDIA, TCP, PAIR] {
+            for of in [|metric: &Metric| metric.key, |metric: &Metric| metric.name] {
+                assert_eq!(list.iter().map(of).collect::<BTreeSet<_>>().len(), list.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_metric_is_printed_in_the_unit_of_its_label() {
+        assert_eq!(
+            (MEAN_DELAY.label().as_str(), MEAN_DELAY.number(0.0082)),
+            ("one-way delay: mean (ms)", "8.200".to_owned())
+        );
+        assert_eq!(DELIVERED.mean(3_912_000.0, Some(41_000.0)), "3.912 ± 0.041");
+        assert_eq!(DELIVERED.mean(3_912_000.0, None), "3.912");
+    }
+}

@@ -1,0 +1,216 @@
+//! The page of a comparison: delay against rate, paired differences, and the scenarios as they were run.
+
+use super::chart::{Axis, Chart, Layer, Shape, Style};
+use super::figure::nice;
+use super::format::{NOTHING, escape};
+use super::paths::COLORS;
+use super::tables::table;
+use super::{head, scenario_text};
+use crate::compare::{Comparison, FlowComparison, MetricComparison, Place, Sample, Word};
+use crate::result::Mean;
+
+/// Signs of the variants in their order, by the dashes that stand for them.
+const SIGNS: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "1 4"];
+
+/// The comparison as a page.
+pub fn comparison_html(comparison: &Comparison) -> String {
+    let names = comparison.variants.iter().map(|variant| variant.name.as_str()).collect::<Vec<_>>();
+    let title = names.join(", ");
+    let mut page = head(&title);
+    page.push_str(&format!("<h1>{}</h1>\n", escape(&title)));
+    page.push_str(&about(comparison));
+    page.push_str(&format!("<h2>{}: delay against rate</h2>\n{}", escape(&comparison.flow), pareto(comparison)));
+    for flow in &comparison.flows {
+        page.push_str(&format!("<h2>{}: differences</h2>\n{}", escape(&flow.name), differences(comparison, flow)));
+    }
+    page.push_str(READING);
+    for variant in &comparison.variants {
+        page.push_str(&format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&variant.name), escape(&variant.description)));
+        page.push_str(&scenario_text(&variant.scenario_text));
+    }
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+const READING: &str = "<h2>How to read this</h2>\n\
+    <p>All variants ran on the same seeds, so that the same seed draws the same background traffic in each. A difference is taken seed by \
+    seed, and its interval is that of the mean of these differences (Student's t): what chance does to two variants alike cancels out, and a \
+    difference can be decided where the intervals of the two means overlap. It is <em>less</em> or <em>more</em> if its 95 % confidence \
+    interval does not hold zero, <em>equal</em> if every run has the same value, and else <em>undecided</em>. Each interval is by itself: \
+    of twenty differences that are none, one is expected to look decided.</p>\n\
+    <p>The delivered rate is that of the packets sent after the warm-up that arrived, in IP packets; of a TCP connection it is new data, \
+    without headers. A variant is <em>Pareto-optimal</em> if no other one has less delay at no lower a rate, or a higher rate at no more delay, \
+    by the means. Lost packets are those of the whole run.</p>\n";
+
+fn about(comparison: &Comparison) -> String {
+    let first = comparison.variants.first().map_or("", |variant| variant.name.as_str());
+    let optimal = comparison.pareto_optimal().into_iter().map(escape).collect::<Vec<_>>().join(", ");
+    let optimal = if optimal.is_empty() { "none: delay or rate was not measured".to_owned() } else { optimal };
+    format!(
+        "<p class=\"meta\">Equipoise {} · simulated, {} a variant · differences are those from {}</p>\n\
+         <p class=\"verdict\"><strong>Pareto-optimal in mean delay and delivered rate:</strong> {optimal}</p>\n",
+        escape(&comparison.version),
+        comparison.seeds(),
+        escape(first),
+    )
+}
+
+/// The chart of delay against rate; the variants that are Pareto-optimal are filled, and joined by a line.
+fn pareto(comparison: &Comparison) -> String {
+    let mut front = Vec::new();
+    let mut layers = Vec::new();
+    let mut missing = Vec::new();
+    for (number, (variant, place)) in comparison.variants.iter().zip(&comparison.places).enumerate() {
+        let Place { delivered_rate_bps: Some(rate), delay_mean_s: Some(delay), is_pareto_optimal } = place else {
+            missing.push(escape(&variant.name));
+            continue;
+        };
+        let (x, y) = (ends(rate).map(|bps| bps / 1e6), ends(delay).map(|s| s * 1e3));
+        let is_filled = *is_pareto_optimal == Some(true);
+        let optimal = if is_filled { ", Pareto-optimal" } else { "" };
+        if is_filled {
+            front.push((x[1], y[1]));
+        }
+        let nth = |all: &[&'static str]| all.get(number % all.len()).copied().unwrap_or_default();
+        let style = Style { color: nth(&COLORS), dash: nth(&SIGNS), width: 1.8 };
+        layers.push(Layer {
+            name: format!("{}{optimal}", variant.name),
+            style,
+            shape: Shape::Estimate { x, y, is_filled },
+        });
+    }
+    let note = if missing.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"note\">Not drawn, as delay or rate was not measured: {}.</p>\n", missing.join(", "))
+    };
+    if layers.is_empty() {
+        return note;
+    }
+    front.sort_by(|one: &(f64, f64), other| one.0.total_cmp(&other.0));
+    let (right, top) =
+        layers.iter().map(reach).fold((0.0, 0.0), |most: (f64, f64), next| (most.0.max(next.0), most.1.max(next.1)));
+    if front.len() > 1 {
+        let style = Style { color: "var(--context)", dash: "2 3", width: 1.4 };
+        layers.push(Layer {
+            name: "from one Pareto-optimal variant to the next".to_owned(),
+            style,
+            shape: Shape::Line(front),
+        });
+    }
+    let chart = Chart {
+        id: "pareto".to_owned(),
+        title: "Mean one-way delay against delivered rate, a point a variant, with 95 % confidence intervals"
+            .to_owned(),
+        x: Axis::new("delivered rate (Mbit/s); more is better", 0.0, nice(right * 1.02)),
+        y: Axis::new("mean one-way delay (ms); less is better", 0.0, nice(top * 1.02)),
+        categories: Vec::new(),
+        layers,
+        horizontals: Vec::new(),
+        verticals: Vec::new(),
+        shades: Vec::new(),
+    };
+    format!("<figure>\n{}{note}</figure>\n", chart.to_html())
+}
+
+/// The lower end of an interval, its mean, and the upper end; the mean alone if there is no interval.
+fn ends(mean: &Mean) -> [f64; 3] {
+    let [low, high] = mean.ci95.unwrap_or([mean.mean; 2]);
+    [low, mean.mean, high]
+}
+
+/// How far a layer reaches to the right and up.
+fn reach(layer: &Layer) -> (f64, f64) {
+    match layer.shape {
+        Shape::Estimate { x: [.., right], y: [.., top], .. } => (right, top),
+        _ => (0.0, 0.0),
+    }
+}
+
+/// Means and paired differences of a flow: rows of a metric for each variant.
+fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
+    let first = comparison.variants.first().map_or("", |variant| variant.name.as_str());
+    let heads = [
+        ("", "metric".to_owned()),
+        (" class=\"text\"", "variant".to_owned()),
+        ("", "mean ± 95 %".to_owned()),
+        ("", format!("difference from {} ± 95 %", escape(first))),
+        (" class=\"text\"", "which is".to_owned()),
+    ];
+    let heads: String = heads.map(|(class, head)| format!("<th scope=\"col\"{class}>{head}</th>")).concat();
+    let rows: String = flow.metrics.iter().map(|metric| rows(comparison, metric)).collect();
+    table(&format!("Differences of {}", flow.name), &heads, &rows)
+}
+
+fn rows(comparison: &Comparison, metric: &MetricComparison) -> String {
+    if metric.variants.iter().all(|sample| sample.mean.is_none()) {
+        return String::new();
+    }
+    let row = |(name, sample): (&str, &Sample)| {
+        let mean = sample.mean.map(|mean| metric.metric.mean(mean.mean, mean.half_width()));
+        let difference = sample.difference.map(|difference| metric.difference(&difference.mean));
+        let [mean, difference] = [mean, difference].map(|cell| cell.unwrap_or_else(|| NOTHING.to_owned()));
+        let word = match sample.difference.map(|difference| difference.word) {
+            Some(decided @ (Word::Less | Word::More)) => format!("<strong>{}</strong>", decided.text()),
+            Some(other) => other.text().to_owned(),
+            None => String::new(),
+        };
+        let name = escape(name);
+        format!(
+            "<td class=\"text\">{name}</td><td>{mean}</td><td>{difference}</td><td class=\"text\">{word}</td></tr>\n"
+        )
+    };
+    let names = comparison.variants.iter().map(|variant| variant.name.as_str());
+    let cells = names.zip(&metric.variants).map(row).collect::<Vec<_>>().join("<tr>");
+    let (label, count) = (metric.metric.label(), metric.variants.len());
+    format!("<tr><th scope=\"rowgroup\" rowspan=\"{count}\">{label}</th>{cells}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DEMO_SHORT;
+    use crate::compare::{self, Plan, Variant};
+    use crate::scenario::{Override, Scenario};
+
+    fn compared(names: [&str; 2]) -> Comparison {
+        let variant = |(name, b): (&str, i64)| {
+            let scenario = Scenario::parse_with(DEMO_SHORT, &[Override::set("flow.media.controller.b", b)]);
+            Variant { name: name.to_owned(), scenario: scenario.expect("a right scenario") }
+        };
+        let variants: Vec<_> = names.into_iter().zip([300, 2000]).map(variant).collect();
+        compare::run(&variants, None, &Plan { seed: 1, runs: 3, threads: Some(1) }, &|_| {}).expect("it runs")
+    }
+
+    #[test]
+    fn the_page_has_the_chart_the_differences_and_both_scenarios() {
+        let page = comparison_html(&compared(["quick", "slow"]));
+        for words in [
+            "delivered rate (Mbit/s); more is better",
+            "Pareto-optimal",
+            "difference from quick ± 95 %",
+            "95th percentile (ms)",
+        ] {
+            assert!(page.contains(words), "{words}");
+        }
+        assert_eq!(page.matches("<h2>Scenario</h2>").count(), 2);
+        assert_eq!(page.matches("viewBox=\"0 0 900 340\"").count(), 1);
+        assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("<script"));
+    }
+
+    #[test]
+    fn hostile_names_stay_text_and_what_was_not_measured_is_said() {
+        let mut comparison = compared(["<b>", "\"slow\" & co"]);
+        for place in &mut comparison.places {
+            place.delay_mean_s = None;
+        }
+        let page = comparison_html(&comparison);
+        assert!(
+            !page.contains("<b>")
+                && page.contains("Not drawn, as delay or rate was not measured: &lt;b&gt;, &quot;slow&quot; &amp; co.")
+        );
+        comparison.variants.clear();
+        comparison.flows.clear();
+        assert!(comparison_html(&comparison).ends_with("</html>\n"));
+    }
+}

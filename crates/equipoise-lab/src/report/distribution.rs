@@ -1,0 +1,138 @@
+//! The chart of a delay's distribution.
+
+use super::chart::{Axis, Chart, Layer, Shape};
+use super::charts::{name_of, target_mark, target_of};
+use super::figure::{Figure, Shown, look, nice};
+use super::format::millis;
+use super::spread;
+use crate::result::{DelayShare, FlowResult};
+
+/// Exponents of the least and the largest share on the axis: 0.1 % and 100 %.
+const LEAST_PERCENT: i32 = -1;
+const MOST_PERCENT: i32 = 2;
+/// Delays at which several runs are compared.
+const GRID: u32 = 200;
+
+/// The complementary distribution on a logarithmic axis: the tail, by which media is judged, has as much room as the rest, and the
+/// 95th and 99th percentiles stand where 5 % and 1 % are left.
+pub(super) fn figure(flow: usize, shown: &[Shown<'_>]) -> Figure {
+    let title = format!("{}: distribution of the one-way delay", name_of(shown));
+    let target = target_of(shown);
+    let curves: Vec<Vec<_>> = shown.iter().map(curves).collect();
+    let delays = || curves.iter().flatten().flatten().map(|point| point.0);
+    let (Some(least), Some(longest)) = (delays().reduce(f64::min), delays().reduce(f64::max)) else {
+        return Figure { title, chart: None, note: "No packet arrived after the warm-up.".to_owned() };
+    };
+    let mut layers = Vec::new();
+    for (shown, curves) in shown.iter().zip(&curves) {
+        let (style, world) = look(shown.run.world);
+        layers.extend(match curves.as_slice() {
+            [only] => vec![Layer { name: world.to_owned(), style, shape: Shape::Line(only.clone()) }],
+            several => {
+                let grid: Vec<_> = several.iter().map(|curve| on_grid(curve, least, longest)).collect();
+                above_the_axis(spread::layers(style, world, &grid))
+            }
+        });
+    }
+    let (left, right) = (least.min(target.unwrap_or(least)), longest.max(target.unwrap_or(longest)));
+    let chart = Chart {
+        id: format!("distribution-{flow}"),
+        title: "Share of the packets sent after the warm-up that had at least a given one-way delay".to_owned(),
+        x: Axis::new("one-way delay (ms)", left.floor().max(0.0), nice(right.max(1e-3))),
+        y: Axis::logarithmic("packets with at least this delay (%)", LEAST_PERCENT, MOST_PERCENT),
+        categories: Vec::new(),
+        layers,
+        horizontals: Vec::new(),
+        verticals: target.map(|at| target_mark(at, format!("target {}", millis(at / 1e3)))).into_iter().collect(),
+        shades: Vec::new(),
+    };
+    let note = "So many of the packets took this long or longer: the 95th percentile is where 5 % are left, the 99th where 1 % are. The \
+        curve goes down to one packet in a thousand, or to the last one of fewer; nothing of it is cut off."
+        .to_owned();
+    Figure { title, chart: Some(chart), note }
+}
+
+/// The curves of all runs that have one.
+fn curves(shown: &Shown<'_>) -> Vec<Vec<(f64, f64)>> {
+    shown.runs.iter().map(|flow| complementary(flow)).filter(|curve| !curve.is_empty()).collect()
+}
+
+/// The exponent of the percentage of packets over the delay in milliseconds that they had at least.
+fn complementary(flow: &FlowResult) -> Vec<(f64, f64)> {
+    let point = |point: &DelayShare| (point.delay_s * 1e3, (point.share * 100.0).log10());
+    flow.distribution.iter().map(point).filter(|(delay, share)| delay.is_finite() && share.is_finite()).collect()
+}
+
+/// A curve at the delays of a grid: of all packets before its beginning, below the axis after its end.
+fn on_grid(curve: &[(f64, f64)], least: f64, longest: f64) -> Vec<(f64, f64)> {
+    let at = |place: u32| {
+        let delay = least + (longest - least) * f64::from(place) / f64::from(GRID);
+        let next = curve.partition_point(|point| point.0 < delay);
+        let share = match (next.checked_sub(1).and_then(|before| curve.get(before)), curve.get(next)) {
+            (None, _) => MOST_PERCENT.into(),
+            (Some(_), None) => f64::from(LEAST_PERCENT) - 1.0,
+            (Some(before), Some(next)) => before.1 + (next.1 - before.1) * (delay - before.0) / (next.0 - before.0),
+        };
+        (delay, share)
+    };
+    (0..=GRID).map(at).collect()
+}
+
+/// Lines end where they leave the axis, in place of running along its foot; a band keeps its foot.
+fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
+    let least = f64::from(LEAST_PERCENT);
+    for layer in &mut layers {
+        match &mut layer.shape {
+            Shape::Line(points) => {
+                points.iter_mut().filter(|point| point.1 < least).for_each(|point| point.1 = f64::NAN)
+            }
+            Shape::Band(points) => {
+                points.iter_mut().filter(|point| point.2 < least).for_each(|point| point.2 = f64::NAN)
+            }
+            _ => {}
+        }
+    }
+    layers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{flow, run};
+    use crate::result::World;
+
+    /// Read off the chart, the 95th percentile was one of what is left of the 99th, and the tail was gone.
+    #[test]
+    fn the_distribution_is_complementary_and_its_tail_is_whole() {
+        let (flow, empty) = (flow(&[(1.0, 5.0), (0.05, 18.7), (0.01, 60.0), (1e-3, 192.0)]), flow(&[]));
+        let rounded: Vec<_> = complementary(&flow)
+            .into_iter()
+            .map(|(at, share)| (at.round() as i64, (share * 100.0).round() as i64))
+            .collect();
+        assert_eq!(rounded, [(5, 200), (19, 70), (60, 0), (192, -100)], "100 %, 5 %, 1 % and 0.1 %");
+        let run = run(World::Sim, 1, 0.0082);
+        let drawn = |flow| figure(0, &[Shown { run: &run, flow, runs: vec![flow] }]);
+        let chart = drawn(&flow).chart.expect("something to draw").to_html();
+        for label in [">100<", ">10<", ">1<", ">0.1<", ">200<", "packets with at least this delay (%)"] {
+            assert!(chart.contains(label), "{label}: {chart}");
+        }
+        let nothing = drawn(&empty);
+        assert!(nothing.chart.is_none() && nothing.note.contains("No packet arrived"));
+    }
+
+    #[test]
+    fn curves_of_several_runs_are_compared_at_the_same_delays() {
+        let curve = [(5.0, 2.0), (15.0, 0.0)];
+        let grid = on_grid(&curve, 0.0, 20.0);
+        let at = |delay: usize| grid[delay * GRID as usize / 20];
+        for (delay, share) in [(0, 2.0), (5, 2.0), (10, 1.0), (15, 0.0), (20, -2.0)] {
+            assert!((at(delay).1 - share).abs() < 1e-9 && (at(delay).0 - delay as f64).abs() < 1e-9, "{:?}", at(delay));
+        }
+        let Some(Shape::Line(line)) =
+            above_the_axis(spread::layers(look(World::Sim).0, "sim", &[grid])).pop().map(|layer| layer.shape)
+        else {
+            panic!("a line")
+        };
+        assert!(line[150].1.is_finite() && line[151].1.is_nan(), "the line ends with the curve");
+    }
+}

@@ -1,0 +1,91 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Run, World};
+use crate::metrics;
+use crate::statistics::mean_95;
+
+/// All runs of a world, summed up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorldSummary {
+    /// Where they ran.
+    pub world: World,
+    /// How many there are.
+    pub runs: u64,
+    /// One entry a flow, in the scenario's order.
+    pub flows: Vec<FlowSummary>,
+}
+
+/// A flow in all runs of a world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// The flow's name.
+    pub name: String,
+    /// The mean of each metric by its [key](crate::metrics::Metric::key), in the unit that the key carries; metrics that no run
+    /// has are left out.
+    pub metrics: BTreeMap<String, Mean>,
+}
+
+/// A mean over runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mean {
+    /// How many runs it is over: those in which the metric was measured.
+    pub runs: u64,
+    /// The mean.
+    pub mean: f64,
+    /// Lower and upper end of its 95 % confidence interval (Student's t); `null` of a single run.
+    pub ci95: Option<[f64; 2]>,
+}
+
+impl Mean {
+    /// The mean of some values; `None` of none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let runs = values.len() as u64;
+        let mean = (runs > 0).then(|| values.iter().sum::<f64>() / runs as f64)?;
+        Some(Self { runs, mean, ci95: mean_95(values).map(|estimate| estimate.ci95) })
+    }
+
+    /// Half the width of the interval, if there is one.
+    pub fn half_width(&self) -> Option<f64> {
+        self.ci95.map(|[low, high]| (high - low) / 2.0)
+    }
+}
+
+/// The worlds that have several runs, summed up.
+pub(super) fn of(runs: &[Run]) -> Vec<WorldSummary> {
+    let of_world = |world| {
+        let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
+        (runs.len() > 1).then(|| WorldSummary { world, runs: runs.len() as u64, flows: flows(&runs) })
+    };
+    [World::Sim, World::Live].into_iter().filter_map(of_world).collect()
+}
+
+fn flows(runs: &[&Run]) -> Vec<FlowSummary> {
+    let first = runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
+    let flow = |(index, first)| {
+        let results: Vec<_> = runs.iter().filter_map(|run| run.flows.get(index)).collect();
+        let mean = |metric: &metrics::Metric| {
+            let values: Vec<_> = results.iter().filter_map(|flow| metric.of(flow)).collect();
+            Some((metric.key.to_owned(), Mean::of(&values)?))
+        };
+        let first: &super::FlowResult = first;
+        FlowSummary { name: first.name.clone(), metrics: metrics::of(first).iter().filter_map(mean).collect() }
+    };
+    first.iter().enumerate().map(flow).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean 2, deviation sqrt(2), so 12.706 either way: Student's t at one degree of freedom.
+    #[test]
+    fn a_mean_has_an_interval_from_two_runs_on() {
+        let mean = Mean::of(&[1.0, 3.0]).expect("two runs");
+        assert_eq!(mean.runs, 2);
+        assert!((mean.mean - 2.0).abs() < 1e-12 && (mean.half_width().expect("an interval") - 12.706).abs() < 1e-9);
+        assert_eq!(Mean::of(&[5.0]), Some(Mean { runs: 1, mean: 5.0, ci95: None }));
+        assert_eq!(Mean::of(&[]), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Which override an error in a changed scenario file comes from: nobody sees the lines of the changed file.
+
+use equipoise::control::ConfigError;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{OverrideProblem, Problem, ScenarioError, SyntaxError};
+use super::excerpt::Place;
+use super::nearest::{UnknownField, similar};
+use super::overrides::{ALL, Override, keys};
+
+/// The error of a text that `overrides` have changed: that of the override it comes from; else that of the `original`, if it is
+/// wrong, too; else that of the key in the changed text.
+pub(super) fn lay(
+    error: ScenarioError,
+    changed: &str,
+    overrides: &[Override],
+    original: impl FnOnce() -> Option<ScenarioError>,
+) -> ScenarioError {
+    let (place, key, problem) = match error {
+        ScenarioError::Wrong { line, column, key, value, problem } => (
+            Place { line, column },
+            key,
+            OverrideProblem::Value { value, similar: similar_parameter(&problem), problem },
+        ),
+        ScenarioError::Syntax(syntax) => {
+            (Place { line: syntax.line, column: syntax.column }, String::new(), of_syntax(syntax))
+        }
+        other => return other,
+    };
+    let path = path_at(changed, place.byte(changed)).unwrap_or_default();
+    let is_unknown = matches!(problem, OverrideProblem::UnknownKey { .. });
+    let fault = Fault { path: &path, key: &key, is_unknown };
+    let problem = Box::new(problem);
+    if let Some(culprit) = overrides.iter().rev().find(|change| fault.is_of(change)) {
+        return ScenarioError::Override { path: culprit.path().to_owned(), problem };
+    }
+    original().unwrap_or_else(|| ScenarioError::Changed { path: shown(&path), problem })
+}
+
+/// The end of a message on a parameter that the controller does not have.
+fn similar_parameter(problem: &Problem) -> String {
+    match problem {
+        Problem::Controller(ConfigError::UnknownParameter { name, known, .. }) => similar(name, known.split(", ")),
+        _ => String::new(),
+    }
+}
+
+fn of_syntax(error: SyntaxError) -> OverrideProblem {
+    match UnknownField::of(&error.message) {
+        Some(UnknownField { name, known }) => OverrideProblem::UnknownKey {
+            key: name.to_owned(),
+            known: known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", "),
+            similar: similar(name, known),
+        },
+        None => OverrideProblem::Mistyped { message: error.message },
+    }
+}
+
+/// Where the fault is.
+struct Fault<'a> {
+    path: &'a [String],
+    /// The key that the error names, which may stand at the name of its section.
+    key: &'a str,
+    /// Whether no scenario has the key.
+    is_unknown: bool,
+}
+
+impl Fault<'_> {
+    /// Whether an override has made it.
+    fn is_of(&self, change: &Override) -> bool {
+        /// Keys of a section: its kind and its name.
+        const SECTION: usize = 2;
+        let keys = keys(change.path()).unwrap_or_default();
+        let common = keys.iter().zip(self.path).take_while(|(key, at)| **key == ALL || **key == at.as_str()).count();
+        let is_within = common == keys.len();
+        // What an override inserts may lack something, or be what nobody knows.
+        let is_around = common == self.path.len() && common > 0 && (self.is_unknown || common > SECTION);
+        let is_beside = common == SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key);
+        is_within || is_around || is_beside
+    }
+}
+
+/// A path as an override has it.
+fn shown(path: &[String]) -> String {
+    let key = |key: &String| if key.contains('.') { format!("\"{key}\"") } else { key.clone() };
+    path.iter().map(key).collect::<Vec<_>>().join(".")
+}
+
+/// The keys that lead to a byte of a TOML text; sections and entries with a name are addressed by it, other entries by their place.
+fn path_at(text: &str, byte: usize) -> Option<Vec<String>> {
+    let document = DeTable::parse(text).ok()?;
+    let mut path = Vec::new();
+    find_in_table(document.get_ref(), byte, &mut path).then_some(path)
+}
+
+/// Whether the byte is in a table; if so, `path` leads to it.
+fn find_in_table(table: &DeTable<'_>, byte: usize, path: &mut Vec<String>) -> bool {
+    table.iter().any(|(key, value)| {
+        path.push(key.get_ref().to_string());
+        let found =
+            key.span().contains(&byte) || find_in_value(value.get_ref(), byte, path) || value.span().contains(&byte);
+        if !found {
+            path.pop();
+        }
+        found
+    })
+}
+
+fn find_in_value(value: &DeValue<'_>, byte: usize, path: &mut Vec<String>) -> bool {
+    match value {
+        DeValue::Table(table) => find_in_table(table, byte, path),
+        DeValue::Array(list) => list.iter().enumerate().any(|(place, entry)| {
+            let name = entry.get_ref().get("name").and_then(|name| name.get_ref().as_str().map(str::to_owned));
+            path.push(name.unwrap_or_else(|| place.to_string()));
+            let found = find_in_value(entry.get_ref(), byte, path) || entry.span().contains(&byte);
+            if !found {
+                path.pop();
+            }
+            found
+        }),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_a_text_has_the_path_that_an_override_would_have() {
+        let text =
+            "name = \"x\"\n[[flow]]\nname = \"a.b\"\nsteps = [{ at = 1 }, { at = 23 }]\n[flow.controller]\nb = 7\n";
+        for (sign, expected) in [
+            ("\"x\"", "name"),
+            ("23", "flow.\"a.b\".steps.1.at"),
+            ("\"a.b\"", "flow.\"a.b\".name"),
+            ("7", "flow.\"a.b\".controller.b"),
+            ("b = 7", "flow.\"a.b\".controller.b"),
+        ] {
+            let path = path_at(text, text.find(sign).expect(sign)).expect(sign);
+            assert_eq!(shown(&path), expected, "{sign}");
+        }
+        assert_eq!(path_at("a = ", 0), None, "no TOML");
+    }
+}

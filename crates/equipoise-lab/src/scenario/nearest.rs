@@ -1,0 +1,64 @@
+//! What a person most probably meant by a name that does not exist.
+
+/// How similar two names have to be (Jaro 1989), from 0 to 1: the value by which clap finds similar arguments.
+const SIMILAR_FROM: f64 = 0.7;
+
+/// The known name that is most similar to `name`; `None` if no name is similar enough.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let similar = known.into_iter().map(|known| (strsim::jaro(name, known), known));
+    similar
+        .filter(|(similarity, _)| *similarity >= SIMILAR_FROM)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, known)| known)
+}
+
+/// The end of a message that refuses `name`: the similar one, or nothing.
+pub(super) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, known).map_or(String::new(), |similar| format!("; a similar key exists: `{similar}`"))
+}
+
+/// A key that no scenario has, and the keys that stand in its place in other scenarios.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct UnknownField<'a> {
+    pub(super) name: &'a str,
+    pub(super) known: Vec<&'a str>,
+}
+
+impl<'a> UnknownField<'a> {
+    /// Reads the message of [`serde::de::Error::unknown_field`], which has the names in no other form.
+    pub(super) fn of(message: &'a str) -> Option<Self> {
+        let (name, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
+        Some(Self { name, known: expected.split('`').skip(1).step_by(2).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn a_typing_error_finds_the_key_that_was_meant() {
+        let known = ["name", "description", "duration", "warm_up", "seed", "link", "path", "flow"];
+        for (typed, meant) in [("durration", "duration"), ("warmup", "warm_up"), ("flows", "flow"), ("sed", "seed")] {
+            assert_eq!(nearest(typed, known), Some(meant), "{typed}");
+        }
+        assert_eq!(nearest("xyzzy", known), None);
+        assert_eq!(nearest("seed", []), None);
+        assert_eq!(similar("sed", known), "; a similar key exists: `seed`");
+        assert_eq!(similar("xyzzy", known), "");
+    }
+
+    /// If serde words its message otherwise one day, no similar key would be named any more.
+    #[test]
+    fn serdes_message_of_an_unknown_field_is_understood() {
+        for known in [&["at", "rate"][..], &["name", "links", "down"], &["only"]] {
+            let message =
+                toml::de::Error::unknown_field("rat", Box::leak(known.to_vec().into_boxed_slice())).to_string();
+            let expected = UnknownField { name: "rat", known: known.to_vec() };
+            assert_eq!(UnknownField::of(message.trim_end()), Some(expected), "{message}");
+        }
+        assert_eq!(UnknownField::of("missing field `name`"), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! Another controller in the place of a flow's: what it shares with the old one is kept.
+
+use equipoise::control::{Entry, Kind, Parameter};
+use thiserror::Error;
+use toml::{Table, Value};
+
+use super::nearest::similar;
+use super::{Catalogue, Override, Scenario, ScenarioError, overrides};
+
+/// A scenario in which a flow's controller is exchanged.
+#[derive(Clone, Debug)]
+pub struct Swap<'a> {
+    catalogue: &'a Catalogue,
+    text: &'a str,
+    overrides: &'a [Override],
+    flow: String,
+    /// The old controller.
+    old: &'static Entry,
+    /// The keys of its table, overrides among them.
+    given: Vec<String>,
+}
+
+/// Why a controller cannot be exchanged.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SwapError {
+    /// The scenario is wrong.
+    #[error("the scenario is wrong as it is")]
+    Scenario(#[from] ScenarioError),
+    /// No flow has a controller.
+    #[error("no flow of the scenario has a `controller`")]
+    NoController,
+    /// Several flows have a controller, and none is named.
+    #[error("several flows have a `controller`; name the one to exchange it in: {known}")]
+    WhichFlow {
+        /// The flows that have one.
+        known: String,
+    },
+    /// The flow that is named has no controller.
+    #[error("there is no flow `{flow}` with a `controller`; there are: {known}")]
+    NoSuchFlow {
+        /// The name.
+        flow: String,
+        /// The flows that have one.
+        known: String,
+    },
+    /// The catalogue has no such controller.
+    #[error("there is no controller `{name}`{similar}; there are: {known}")]
+    UnknownController {
+        /// The name.
+        name: String,
+        /// The controllers that there are.
+        known: String,
+        /// Words on the most similar of them, if one is similar.
+        similar: String,
+    },
+    /// Neither the old controller nor a new one has the parameter.
+    #[error("none of the controllers has `{parameter}`, which is given{similar}; they have: {known}")]
+    UnknownParameter {
+        /// The parameter.
+        parameter: String,
+        /// What they have.
+        known: String,
+        /// Words on the most similar of them, if one is similar.
+        similar: String,
+    },
+    /// The new controller needs what the old one does not have.
+    #[error("{controller} needs `{parameter}`, {meaning}; give it by --set '{example}'")]
+    Missing {
+        /// The new controller.
+        controller: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// What it means.
+        meaning: &'static str,
+        /// An override that sets it, as `KEY=VALUE`.
+        example: String,
+    },
+    /// The scenario does not go with the new controller.
+    #[error("with the controller {controller}")]
+    With {
+        /// The new controller.
+        controller: &'static str,
+        /// What is wrong then.
+        source: ScenarioError,
+    },
+}
+
+impl<'a> Swap<'a> {
+    /// The scenario of a text with overrides, in which the controller of `flow` is going to be exchanged; of the only flow that has
+    /// one if none is named.
+    ///
+    /// # Errors
+    /// [`SwapError`] if there is no such flow, if it is not clear which one is meant, and if the text is no scenario.
+    pub fn new(
+        catalogue: &'a Catalogue,
+        text: &'a str,
+        overrides: &'a [Override],
+        flow: Option<&str>,
+    ) -> Result<Self, SwapError> {
+        let scenario = overrides::applied(text, overrides)?;
+        let flows = scenario.get("flow").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let controlled: Vec<_> = flows.iter().filter_map(named_controller).collect();
+        let known = || controlled.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let (flow, table) = match (flow, controlled.as_slice()) {
+            (_, []) => {
+                // A file that is wrong says more by its own error.
+                Scenario::parse_in(catalogue, text, overrides)?;
+                return Err(SwapError::NoController);
+            }
+            (None, [only]) => *only,
+            (None, _) => return Err(SwapError::WhichFlow { known: known() }),
+            (Some(flow), all) => *all
+                .iter()
+                .find(|(name, _)| *name == flow)
+                .ok_or_else(|| SwapError::NoSuchFlow { flow: flow.to_owned(), known: known() })?,
+        };
+        let Some(old) = table.get("name").and_then(Value::as_str).and_then(|name| catalogue.controllers.find(name))
+        else {
+            Scenario::parse_in(catalogue, text, overrides)?;
+            return Err(SwapError::NoController);
+        };
+        let given = table.keys().filter(|key| *key != "name").cloned().collect();
+        Ok(Self { catalogue, text, overrides, flow: flow.to_owned(), old, given })
+    }
+
+    /// The flow whose controller is exchanged.
+    pub fn flow(&self) -> &str {
+        &self.flow
+    }
+
+    /// A scenario for each of these controllers, with the parameters of the old one that the new one has, too, by name and kind; and
+    /// with those that an override has given in addition.
+    ///
+    /// # Errors
+    /// [`SwapError`] for a controller that does not exist, lacks a parameter or does not go with the scenario, and for a parameter
+    /// that neither the old nor any of the new ones has.
+    pub fn with<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Scenario>, SwapError> {
+        let entries = names.into_iter().map(|name| self.entry(name)).collect::<Result<Vec<_>, _>>()?;
+        self.check_given(&entries)?;
+        entries.into_iter().map(|entry| self.exchange(entry)).collect()
+    }
+
+    fn entry(&self, name: &str) -> Result<&'static Entry, SwapError> {
+        let controllers = &self.catalogue.controllers;
+        controllers.find(name).ok_or_else(|| SwapError::UnknownController {
+            name: name.to_owned(),
+            known: controllers.names(),
+            similar: similar(name, controllers.iter().map(|entry| entry.name)),
+        })
+    }
+
+    /// Every parameter that is given has to be that of somebody.
+    fn check_given(&self, entries: &[&'static Entry]) -> Result<(), SwapError> {
+        let mut known: Vec<_> =
+            entries.iter().chain([&self.old]).flat_map(|entry| entry.parameters).map(|p| p.name).collect();
+        known.sort_unstable();
+        known.dedup();
+        let stray = self.given.iter().find(|given| !known.contains(&given.as_str()));
+        stray.map_or(Ok(()), |stray| {
+            let similar = similar(stray, known.iter().copied());
+            Err(SwapError::UnknownParameter { parameter: stray.clone(), known: known.join(", "), similar })
+        })
+    }
+
+    fn exchange(&self, new: &'static Entry) -> Result<Scenario, SwapError> {
+        let controller = format!("flow.{}.controller", quoted(&self.flow));
+        let is_kept = |given: &&String| {
+            let (old, new) = (kind(self.old, given), kind(new, given));
+            // What the old one does not have was set for the new one.
+            new.is_some() && (old.is_none() || old == new)
+        };
+        let kept: Vec<_> = self.given.iter().filter(is_kept).collect();
+        let is_missing =
+            |parameter: &&Parameter| parameter.default.is_none() && kept.iter().all(|kept| *kept != parameter.name);
+        if let Some(missing) = new.parameters.iter().find(is_missing) {
+            let example = format!("{controller}.{}={}", missing.name, example(missing));
+            let (controller, meaning) = (new.name, missing.meaning);
+            return Err(SwapError::Missing { controller, parameter: missing.name, meaning, example });
+        }
+        let mut overrides = self.overrides.to_vec();
+        let dropped = self.given.iter().filter(|given| !kept.contains(given));
+        overrides.extend(dropped.map(|dropped| Override::remove(format!("{controller}.{}", quoted(dropped)))));
+        overrides.push(Override::set(format!("{controller}.name"), new.name));
+        let swapped = Scenario::parse_in(self.catalogue, self.text, &overrides);
+        swapped.map_err(|source| SwapError::With { controller: new.name, source })
+    }
+}
+
+/// A flow's name and the table of its controller, if it has one.
+fn named_controller(flow: &Value) -> Option<(&str, &Table)> {
+    Some((flow.get("name")?.as_str()?, flow.get("controller")?.as_table()?))
+}
+
+fn kind(entry: &Entry, parameter: &str) -> Option<Kind> {
+    entry.parameters.iter().find(|known| known.name == parameter).map(|known| known.kind)
+}
+
+/// A key of a path.
+fn quoted(key: &str) -> String {
+    match key {
+        key if key.contains('"') => format!("'{key}'"),
+        key if key.contains(['.', '\'']) => format!("\"{key}\""),
+        key => key.to_owned(),
+    }
+}
+
+/// A value that a parameter could have.
+fn example(parameter: &Parameter) -> &'static str {
+    match parameter.kind {
+        Kind::Rate => "3 Mbit/s",
+        Kind::Span => "40 ms",
+        Kind::Number { .. } => parameter.range.map_or("1", |(least, _)| least),
+        Kind::Choice(words) => words.first().copied().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DEMO;
+    use crate::scenario::FlowKind;
+
+    fn swapped(overrides: &[Override], names: &[&str]) -> Result<Vec<Scenario>, SwapError> {
+        Swap::new(&Catalogue::default(), DEMO, overrides, None)?.with(names.iter().copied())
+    }
+
+    /// The first flow's controller and the parameters that are not at their defaults.
+    fn controller(scenario: &Scenario) -> (&'static str, Vec<String>) {
+        let FlowKind::Session { controller, .. } = &scenario.flows[0].kind else { panic!("a session") };
+        let given = controller.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
+        (controller.entry.name, given.collect())
+    }
+
+    #[test]
+    fn parameters_of_the_same_name_and_kind_are_kept_and_others_left_out() {
+        let rate = Override::set("flow.media.controller.rate", "3 Mbit/s");
+        let scenarios = swapped(&[rate], &["ap", "aimd", "tfrc", "cbr", "lda"]).expect("right controllers");
+        let has = |place: usize, words: &str| {
+            let (name, parameters) = controller(&scenarios[place]);
+            assert!(parameters.iter().any(|parameter| parameter == words), "{name}: {words} in {parameters:?}");
+        };
+        has(0, "b = 300");
+        has(1, "target = 8.2 ms");
+        has(1, "min_rate = 100 kbit/s");
+        has(2, "min_rate = 100 kbit/s");
+        has(3, "rate = 3 Mbit/s");
+        has(4, "max_rate = 15 Mbit/s");
+        assert_eq!(
+            scenarios.iter().map(|scenario| controller(scenario).0).collect::<Vec<_>>(),
+            ["ap", "aimd", "tfrc", "cbr", "lda"]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_or_unknown_is_said_with_what_to_set() {
+        let cases: [(&[Override], &[&str], &[&str]); 5] = [
+            (&[], &["ap", "cbr"], &["cbr needs `rate`", "--set 'flow.media.controller.rate=3 Mbit/s'"]),
+            (&[], &["ap", "tfcr"], &["no controller `tfcr`; a similar key exists: `tfrc`"]),
+            (&[Override::set("flow.media.controller.rat", "3 Mbit/s")], &["ap", "cbr"], &["`rat`", "`rate`"]),
+            (&[], &["tq"], &["with the controller tq"]),
+            (&[Override::set("flow.media.controller.name", "app")], &["ap"], &["wrong as it is"]),
+        ];
+        for (overrides, names, expected) in cases {
+            let refused = swapped(overrides, names).expect_err("wrong on purpose").to_string();
+            for words in expected {
+                assert!(refused.contains(words), "{names:?} are refused with `{refused}`, without `{words}`");
+            }
+        }
+    }
+
+    #[test]
+    fn the_flow_has_to_be_clear() {
+        let catalogue = Catalogue::default();
+        let two = DEMO.replace("[[link]]", "[[flow]]\nname = \"x.y\"\npath = [\"bottleneck\"]\npacket_size = \"1000 B\"\nreport_interval = \"1 s\"\ncontroller = { name = \"ap\", target = \"9 ms\" }\n[[link]]");
+        let refused =
+            |text: &str, flow| Swap::new(&catalogue, text, &[], flow).expect_err("wrong on purpose").to_string();
+        assert!(refused(&two, None).contains("x.y, media"), "{}", refused(&two, None));
+        assert!(refused(&two, Some("background")).contains("there are: x.y, media"));
+        let swap = Swap::new(&catalogue, &two, &[], Some("x.y")).expect("a flow with a controller");
+        assert_eq!(controller(&swap.with(["aimd"]).expect("a controller")[0]).0, "aimd");
+        let background = &DEMO[DEMO.rfind("[[flow]]").expect("two flows")..];
+        let none = DEMO[..DEMO.find("[[flow]]").expect("two flows")].to_owned() + background;
+        assert!(refused(&none, None).contains("no flow of the scenario has a `controller`"));
+        assert!(refused("name = 3", None).contains("wrong as it is"));
+    }
+}
