@@ -12,7 +12,7 @@ use crate::workspace::{self, Workspace};
 
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
-const SUBCOMMANDS: [&str; 7] = ["demo", "sim", "live", "link", "check", "controllers", "completions"];
+const SUBCOMMANDS: [&str; 8] = ["demo", "sim", "compare", "live", "link", "check", "controllers", "completions"];
 
 /// Writes all generated pages.
 pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {

@@ -8,7 +8,8 @@
 //!
 //! This is the only crate that knows the scenario and both worlds. [`scenario`] is the file, checked; [`sim`] and
 //! [`live`] run it with the same endpoints from the same seed; [`record`] sums up the events of either; [`result`] is
-//! the one form of results, and [`report`] draws them. [`link`] is the emulated path as a program of its own.
+//! the one form of results, and [`report`] draws them. [`compare`] sets several scenarios against each
+//! other. [`link`] is the emulated path as a program of its own.
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};

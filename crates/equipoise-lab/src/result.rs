@@ -4,6 +4,7 @@
 //! what was not measured. Times of a run count from its start.
 
 mod pair;
+mod series;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -524,20 +525,6 @@ fn outages(scenario: &Scenario) -> Vec<OutageResult> {
         end_s: outage.until.unwrap_or(scenario.duration).as_secs_f64(),
     };
     outages.map(result).collect()
-}
-
-impl Run {
-    /// The run without what it has over time and without distributions: what is left takes the same memory however long it was.
-    #[must_use]
-    pub fn without_series(mut self) -> Self {
-        for flow in &mut self.flows {
-            (flow.intervals, flow.distribution, flow.received) = (Vec::new(), Vec::new(), Vec::new());
-            flow.paths.iter_mut().for_each(|path| path.intervals = Vec::new());
-            flow.tcp.iter_mut().for_each(|tcp| tcp.samples = Vec::new());
-        }
-        self.links.iter_mut().for_each(|link| link.samples = Vec::new());
-        self
-    }
 }
 
 impl LinkResult {

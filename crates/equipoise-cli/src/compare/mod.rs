@@ -80,9 +80,12 @@ fn of_controllers(options: &Compare, file: &Path) -> Result<(Vec<Variant>, Optio
 
 /// What --set gives is named as it was given.
 fn refused_swap(file: &Path, changes: &Changes, error: SwapError) -> CliError {
+    let is_set = |path: &str| changes.set.iter().any(|change| change.path() == path);
     match error {
         SwapError::Scenario(source) => refused(file, changes, source),
-        SwapError::With { source: source @ ScenarioError::Override { .. }, .. } => refused(file, changes, source),
+        SwapError::With { source: ScenarioError::Override { path, problem }, .. } if is_set(&path) => {
+            refused(file, changes, ScenarioError::Override { path, problem })
+        }
         source => CliError::Swap { file: file.to_path_buf(), source },
     }
 }

@@ -3,6 +3,7 @@
 mod capture;
 mod clock_steps;
 mod clocks;
+mod compare;
 mod faults;
 mod files;
 mod hosts;

@@ -10,7 +10,8 @@ fn help_has_examples_and_lists_the_exit_codes() {
     for words in ["Examples:", "equipoise demo", "Exit codes:", "130  interrupted", "5    an output file"] {
         assert!(help.contains(words), "{words} is missing from {help}");
     }
-    for command in ["demo", "sim", "live", "link", "paper", "capture", "check", "controllers", "completions"] {
+    for command in ["demo", "sim", "compare", "live", "link", "paper", "capture", "check", "controllers", "completions"]
+    {
         assert!(help.contains(command), "{command}");
         assert_eq!(run(&[command, "--help"]).status.code(), Some(0), "{command}");
     }
@@ -60,6 +61,7 @@ fn every_result_in_json_names_its_version_its_seed_and_its_parameters() {
     let demo = scenario("demo-short");
     for (arguments, keys) in [
         (&["sim", &demo, "--seed", "7"][..], &["seed", "scenario", "scenario_text", "duration_s", "warm_up_s"][..]),
+        (&["compare", &demo, "--controller", "ap,aimd", "--runs", "2"], &["seed", "runs", "variants", "flow"]),
         (&["paper", "waki2013", "fig5", "--quick"], &["seed", "paper", "runs", "quick"]),
         // Nothing is drawn by chance.
         (&["capture", "rtt", &capture, "--bin", "2ms"], &["rule", "bin_s"]),

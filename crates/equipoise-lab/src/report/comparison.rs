@@ -3,10 +3,10 @@
 use super::chart::{Axis, Chart, Layer, Shape, Style};
 use super::figure::nice;
 use super::format::{NOTHING, escape};
+use super::head;
 use super::paths::COLORS;
 use super::tables::table;
-use super::{head, scenario_text};
-use crate::compare::{Comparison, FlowComparison, MetricComparison, Place, Sample, Word};
+use crate::compare::{Comparison, FlowComparison, MetricComparison, Place, Sample, VariantResult, Word};
 use crate::result::Mean;
 
 /// Signs of the variants in their order, by the dashes that stand for them.
@@ -24,9 +24,14 @@ pub fn comparison_html(comparison: &Comparison) -> String {
         page.push_str(&format!("<h2>{}: differences</h2>\n{}", escape(&flow.name), differences(comparison, flow)));
     }
     page.push_str(READING);
-    for variant in &comparison.variants {
-        page.push_str(&format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&variant.name), escape(&variant.description)));
-        page.push_str(&scenario_text(&variant.scenario_text));
+    page.push_str("<h2>The variants</h2>\n");
+    for VariantResult { name, description, scenario_text, .. } in &comparison.variants {
+        page.push_str(&format!(
+            "<h3>{}</h3>\n<p>{}</p>\n<details>\n<summary>The scenario as it was run</summary>\n<pre tabindex=\"0\">{}</pre>\n</details>\n",
+            escape(name),
+            escape(description),
+            escape(scenario_text)
+        ));
     }
     page.push_str("</body>\n</html>\n");
     page
@@ -57,60 +62,108 @@ fn about(comparison: &Comparison) -> String {
 
 /// The chart of delay against rate; the variants that are Pareto-optimal are filled, and joined by a line.
 fn pareto(comparison: &Comparison) -> String {
-    let mut front = Vec::new();
-    let mut layers = Vec::new();
-    let mut missing = Vec::new();
-    for (number, (variant, place)) in comparison.variants.iter().zip(&comparison.places).enumerate() {
-        let Place { delivered_rate_bps: Some(rate), delay_mean_s: Some(delay), is_pareto_optimal } = place else {
-            missing.push(escape(&variant.name));
-            continue;
-        };
-        let (x, y) = (ends(rate).map(|bps| bps / 1e6), ends(delay).map(|s| s * 1e3));
-        let is_filled = *is_pareto_optimal == Some(true);
-        let optimal = if is_filled { ", Pareto-optimal" } else { "" };
-        if is_filled {
-            front.push((x[1], y[1]));
-        }
-        let nth = |all: &[&'static str]| all.get(number % all.len()).copied().unwrap_or_default();
-        let style = Style { color: nth(&COLORS), dash: nth(&SIGNS), width: 1.8 };
-        layers.push(Layer {
-            name: format!("{}{optimal}", variant.name),
-            style,
-            shape: Shape::Estimate { x, y, is_filled },
-        });
-    }
+    let all = || comparison.variants.iter().zip(&comparison.places);
+    let missing = all().filter(|(_, place)| drawn(place).is_none()).map(|(variant, _)| escape(&variant.name));
+    let missing = missing.collect::<Vec<_>>().join(", ");
     let note = if missing.is_empty() {
         String::new()
     } else {
-        format!("<p class=\"note\">Not drawn, as delay or rate was not measured: {}.</p>\n", missing.join(", "))
+        format!("<p class=\"note\">Not drawn, as delay or rate was not measured: {missing}.</p>\n")
     };
-    if layers.is_empty() {
-        return note;
-    }
-    front.sort_by(|one: &(f64, f64), other| one.0.total_cmp(&other.0));
-    let (right, top) =
-        layers.iter().map(reach).fold((0.0, 0.0), |most: (f64, f64), next| (most.0.max(next.0), most.1.max(next.1)));
-    if front.len() > 1 {
-        let style = Style { color: "var(--context)", dash: "2 3", width: 1.4 };
-        layers.push(Layer {
-            name: "from one Pareto-optimal variant to the next".to_owned(),
-            style,
-            shape: Shape::Line(front),
-        });
-    }
+    let points: Vec<_> = comparison.places.iter().filter_map(drawn).collect();
+    let Some(scale) = Scale::of(&points) else { return note };
+    let right = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
     let chart = Chart {
         id: "pareto".to_owned(),
         title: "Mean one-way delay against delivered rate, a point a variant, with 95 % confidence intervals"
             .to_owned(),
-        x: Axis::new("delivered rate (Mbit/s); more is better", 0.0, nice(right * 1.02)),
-        y: Axis::new("mean one-way delay (ms); less is better", 0.0, nice(top * 1.02)),
+        x: Axis::new("delivered rate (Mbit/s)", 0.0, nice(right * 1.02)),
+        y: scale.axis(),
         categories: Vec::new(),
-        layers,
+        layers: layers(comparison, &scale),
         horizontals: Vec::new(),
         verticals: Vec::new(),
         shades: Vec::new(),
     };
-    format!("<figure>\n{}{note}</figure>\n", chart.to_html())
+    let reading =
+        "<p class=\"note\">Better is further down and further to the right. Lines are 95 % confidence intervals.</p>\n";
+    format!("<figure>\n{}{reading}{note}</figure>\n", chart.to_html())
+}
+
+fn layers(comparison: &Comparison, scale: &Scale) -> Vec<Layer> {
+    let nth = |all: &[&'static str], number: usize| all.get(number % all.len()).copied().unwrap_or_default();
+    let mut layers = Vec::new();
+    let mut front = Vec::new();
+    for (number, (variant, place)) in comparison.variants.iter().zip(&comparison.places).enumerate() {
+        let Some(Drawn { x, y }) = drawn(place) else { continue };
+        let y = y.map(|ms| scale.on_axis(ms));
+        let is_filled = place.is_pareto_optimal == Some(true);
+        let optimal = if is_filled { ", Pareto-optimal" } else { "" };
+        if is_filled {
+            front.push((x[1], y[1]));
+        }
+        let style = Style { color: nth(&COLORS, number), dash: nth(&SIGNS, number), width: 1.8 };
+        let name = format!("{}{optimal}", variant.name);
+        layers.push(Layer { name, style, shape: Shape::Estimate { x, y, is_filled } });
+    }
+    front.sort_by(|one: &(f64, f64), other| one.0.total_cmp(&other.0));
+    if front.len() > 1 {
+        let style = Style { color: "var(--context)", dash: "2 3", width: 1.4 };
+        let name = "from one Pareto-optimal variant to the next".to_owned();
+        layers.push(Layer { name, style, shape: Shape::Line(front) });
+    }
+    layers
+}
+
+/// Where a variant is drawn: lower end, mean and upper end of its rate in Mbit/s and of its delay in milliseconds.
+struct Drawn {
+    x: [f64; 3],
+    y: [f64; 3],
+}
+
+fn drawn(place: &Place) -> Option<Drawn> {
+    let (rate, delay) = (place.delivered_rate_bps?, place.delay_mean_s?);
+    Some(Drawn { x: ends(&rate).map(|bps| bps / 1e6), y: ends(&delay).map(|s| s * 1e3) })
+}
+
+/// The axis of the delays.
+enum Scale {
+    /// Up to so many milliseconds.
+    Linear(f64),
+    /// From one power of ten to another, so that short delays can be told apart beside long ones.
+    Logarithmic(i32, i32),
+}
+
+impl Scale {
+    /// `None` of no points.
+    fn of(points: &[Drawn]) -> Option<Self> {
+        /// How many times the shortest delay the longest may have on a linear axis.
+        const LINEAR_TO: f64 = 10.0;
+        let least = points.iter().map(|point| point.y[1]).reduce(f64::min)?;
+        let most = points.iter().map(|point| point.y[2]).fold(0.0, f64::max);
+        let is_linear = least <= 0.0 || most <= LINEAR_TO * least || !most.is_finite();
+        Some(if is_linear {
+            Self::Linear(nice(most * 1.02))
+        } else {
+            Self::Logarithmic(least.log10().floor() as i32, most.log10().ceil() as i32)
+        })
+    }
+
+    /// A delay as the axis has it, at its foot if it is shorter than that.
+    fn on_axis(&self, ms: f64) -> f64 {
+        match self {
+            Self::Linear(_) => ms,
+            Self::Logarithmic(foot, _) => ms.max(10f64.powi(*foot)).log10(),
+        }
+    }
+
+    fn axis(&self) -> Axis {
+        const LABEL: &str = "mean one-way delay (ms)";
+        match self {
+            Self::Linear(top) => Axis::new(LABEL, 0.0, *top),
+            Self::Logarithmic(foot, top) => Axis::logarithmic(LABEL, *foot, *top),
+        }
+    }
 }
 
 /// The lower end of an interval, its mean, and the upper end; the mean alone if there is no interval.
@@ -119,20 +172,11 @@ fn ends(mean: &Mean) -> [f64; 3] {
     [low, mean.mean, high]
 }
 
-/// How far a layer reaches to the right and up.
-fn reach(layer: &Layer) -> (f64, f64) {
-    match layer.shape {
-        Shape::Estimate { x: [.., right], y: [.., top], .. } => (right, top),
-        _ => (0.0, 0.0),
-    }
-}
-
 /// Means and paired differences of a flow: rows of a metric for each variant.
 fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     let first = comparison.variants.first().map_or("", |variant| variant.name.as_str());
     let heads = [
-        ("", "metric".to_owned()),
-        (" class=\"text\"", "variant".to_owned()),
+        ("", "variant".to_owned()),
         ("", "mean ± 95 %".to_owned()),
         ("", format!("difference from {} ± 95 %", escape(first))),
         (" class=\"text\"", "which is".to_owned()),
@@ -157,13 +201,12 @@ fn rows(comparison: &Comparison, metric: &MetricComparison) -> String {
         };
         let name = escape(name);
         format!(
-            "<td class=\"text\">{name}</td><td>{mean}</td><td>{difference}</td><td class=\"text\">{word}</td></tr>\n"
+            "<tr><th scope=\"row\">{name}</th><td>{mean}</td><td>{difference}</td><td class=\"text\">{word}</td></tr>\n"
         )
     };
     let names = comparison.variants.iter().map(|variant| variant.name.as_str());
-    let cells = names.zip(&metric.variants).map(row).collect::<Vec<_>>().join("<tr>");
-    let (label, count) = (metric.metric.label(), metric.variants.len());
-    format!("<tr><th scope=\"rowgroup\" rowspan=\"{count}\">{label}</th>{cells}")
+    let rows: String = names.zip(&metric.variants).map(row).collect();
+    format!("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"4\">{}</th></tr>\n{rows}", metric.metric.label())
 }
 
 #[cfg(test)]
@@ -185,17 +228,28 @@ mod tests {
     #[test]
     fn the_page_has_the_chart_the_differences_and_both_scenarios() {
         let page = comparison_html(&compared(["quick", "slow"]));
-        for words in [
-            "delivered rate (Mbit/s); more is better",
-            "Pareto-optimal",
-            "difference from quick ± 95 %",
-            "95th percentile (ms)",
-        ] {
+        for words in
+            ["delivered rate (Mbit/s)</text>", "Pareto-optimal", "difference from quick ± 95 %", "95th percentile (ms)"]
+        {
             assert!(page.contains(words), "{words}");
         }
-        assert_eq!(page.matches("<h2>Scenario</h2>").count(), 2);
+        assert_eq!(page.matches("<summary>The scenario as it was run</summary>").count(), 2);
         assert_eq!(page.matches("viewBox=\"0 0 900 340\"").count(), 1);
         assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("<script"));
+    }
+
+    /// On a linear axis a delay of 7 ms and one of 11 ms lie on each other beside one of 180 ms.
+    #[test]
+    fn delays_far_apart_have_a_logarithmic_axis() {
+        let at = |ms: f64| Drawn { x: [1.0; 3], y: [ms - 8.0, ms, ms + 1.0] };
+        let near = Scale::of(&[at(20.0), at(30.0)]).expect("points");
+        assert!(matches!(near, Scale::Linear(top) if (top - 40.0).abs() < 1e-9));
+        assert!((near.on_axis(20.0) - 20.0).abs() < 1e-12);
+        let far = Scale::of(&[at(7.0), at(180.0)]).expect("points");
+        assert!(
+            matches!(far, Scale::Logarithmic(0, 3)) && far.on_axis(-1.0).abs() < 1e-12 && far.axis().is_logarithmic
+        );
+        assert!(Scale::of(&[]).is_none());
     }
 
     #[test]

@@ -69,13 +69,8 @@ fn scenario(report: &Report, prefix: &str) -> String {
     page.push_str("<h2>Counters</h2>\n");
     page.push_str(&tables::counters(report));
     page.push_str(READING);
-    page.push_str(&scenario_text(&report.scenario_text));
+    page.push_str(&format!("<h2>Scenario</h2>\n<pre tabindex=\"0\">{}</pre>\n", escape(&report.scenario_text)));
     page
-}
-
-/// A scenario file on a page.
-fn scenario_text(text: &str) -> String {
-    format!("<h2>Scenario</h2>\n<pre tabindex=\"0\">{}</pre>\n", escape(text))
 }
 
 /// The beginning of a page with this title: all down to the opened body, with the style of every report.

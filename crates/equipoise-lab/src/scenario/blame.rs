@@ -30,11 +30,18 @@ pub(super) fn lay(
     let path = path_at(changed, place.byte(changed)).unwrap_or_default();
     let is_unknown = matches!(problem, OverrideProblem::UnknownKey { .. });
     let fault = Fault { path: &path, key: &key, is_unknown };
+    let mut latest = overrides.iter().rev();
     let problem = Box::new(problem);
-    if let Some(culprit) = overrides.iter().rev().find(|change| fault.is_of(change)) {
+    if let Some(culprit) = latest.clone().find(|change| fault.is_at(change)) {
         return ScenarioError::Override { path: culprit.path().to_owned(), problem };
     }
-    original().unwrap_or_else(|| ScenarioError::Changed { path: shown(&path), problem })
+    if let Some(original) = original() {
+        return original;
+    }
+    match latest.find(|change| fault.is_beside(change)) {
+        Some(culprit) => ScenarioError::Override { path: culprit.path().to_owned(), problem },
+        None => ScenarioError::Changed { path: shown(&path), problem },
+    }
 }
 
 /// The end of a message on a parameter that the controller does not have.
@@ -56,6 +63,9 @@ fn of_syntax(error: SyntaxError) -> OverrideProblem {
     }
 }
 
+/// Keys of a section: its kind and its name.
+const SECTION: usize = 2;
+
 /// Where the fault is.
 struct Fault<'a> {
     path: &'a [String],
@@ -66,17 +76,23 @@ struct Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// Whether an override has made it.
-    fn is_of(&self, change: &Override) -> bool {
-        /// Keys of a section: its kind and its name.
-        const SECTION: usize = 2;
+    /// Whether it is in what an override sets, or in a table that an override has inserted.
+    fn is_at(&self, change: &Override) -> bool {
         let keys = keys(change.path()).unwrap_or_default();
-        let common = keys.iter().zip(self.path).take_while(|(key, at)| **key == ALL || **key == at.as_str()).count();
-        let is_within = common == keys.len();
-        // What an override inserts may lack something, or be what nobody knows.
+        let common = self.common(&keys);
         let is_around = common == self.path.len() && common > 0 && (self.is_unknown || common > SECTION);
-        let is_beside = common == SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key);
-        is_within || is_around || is_beside
+        common == keys.len() || is_around
+    }
+
+    /// Whether it is in the section of an override, and of a key in the override's path.
+    fn is_beside(&self, change: &Override) -> bool {
+        let keys = keys(change.path()).unwrap_or_default();
+        self.common(&keys) >= SECTION && keys.iter().skip(SECTION).any(|key| *key == self.key)
+    }
+
+    /// How many keys of a path lead to the same place.
+    fn common(&self, keys: &[&str]) -> usize {
+        keys.iter().zip(self.path).take_while(|(key, at)| **key == ALL || **key == at.as_str()).count()
     }
 }
 

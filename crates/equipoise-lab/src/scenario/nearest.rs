@@ -1,6 +1,6 @@
 //! What a person most probably meant by a name that does not exist.
 
-/// How similar two names have to be (Jaro 1989), from 0 to 1: the value by which clap finds similar arguments.
+/// How similar two names have to be by the measure of Jaro, from 0 to 1: the value by which clap finds similar arguments.
 const SIMILAR_FROM: f64 = 0.7;
 
 /// The known name that is most similar to `name`; `None` if no name is similar enough.
@@ -14,7 +14,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 
 /// The end of a message that refuses `name`: the similar one, or nothing.
 pub(super) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(name, known).map_or(String::new(), |similar| format!("; a similar key exists: `{similar}`"))
+    nearest(name, known).map_or(String::new(), |similar| format!("; a similar one exists: `{similar}`"))
 }
 
 /// A key that no scenario has, and the keys that stand in its place in other scenarios.
@@ -28,6 +28,8 @@ impl<'a> UnknownField<'a> {
     /// Reads the message of [`serde::de::Error::unknown_field`], which has the names in no other form.
     pub(super) fn of(message: &'a str) -> Option<Self> {
         let (name, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
+        // What [`similar`] has added is behind them.
+        let (expected, _) = expected.split_once(';').unwrap_or((expected, ""));
         Some(Self { name, known: expected.split('`').skip(1).step_by(2).collect() })
     }
 }
@@ -46,7 +48,7 @@ mod tests {
         }
         assert_eq!(nearest("xyzzy", known), None);
         assert_eq!(nearest("seed", []), None);
-        assert_eq!(similar("sed", known), "; a similar key exists: `seed`");
+        assert_eq!(similar("sed", known), "; a similar one exists: `seed`");
         assert_eq!(similar("xyzzy", known), "");
     }
 
@@ -57,7 +59,8 @@ mod tests {
             let message =
                 toml::de::Error::unknown_field("rat", Box::leak(known.to_vec().into_boxed_slice())).to_string();
             let expected = UnknownField { name: "rat", known: known.to_vec() };
-            assert_eq!(UnknownField::of(message.trim_end()), Some(expected), "{message}");
+            let message = message.trim_end().to_owned() + &similar("rat", known.iter().copied());
+            assert_eq!(UnknownField::of(&message), Some(expected), "{message}");
         }
         assert_eq!(UnknownField::of("missing field `name`"), None);
     }

@@ -256,7 +256,7 @@ mod tests {
     fn what_is_missing_or_unknown_is_said_with_what_to_set() {
         let cases: [(&[Override], &[&str], &[&str]); 5] = [
             (&[], &["ap", "cbr"], &["cbr needs `rate`", "--set 'flow.media.controller.rate=3 Mbit/s'"]),
-            (&[], &["ap", "tfcr"], &["no controller `tfcr`; a similar key exists: `tfrc`"]),
+            (&[], &["ap", "tfcr"], &["no controller `tfcr`; a similar one exists: `tfrc`"]),
             (&[Override::set("flow.media.controller.rat", "3 Mbit/s")], &["ap", "cbr"], &["`rat`", "`rate`"]),
             (&[], &["tq"], &["with the controller tq"]),
             (&[Override::set("flow.media.controller.name", "app")], &["ap"], &["wrong as it is"]),

@@ -1,0 +1,221 @@
+//! Overrides, several files, many runs and comparisons.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Folder, run, said, scenario};
+
+/// What the command prints as JSON.
+#[track_caller]
+fn json(arguments: &[&str]) -> Value {
+    let done = run(&[arguments, &["--json", "-", "--quiet"]].concat());
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    serde_json::from_slice(&done.stdout).expect("JSON alone")
+}
+
+#[test]
+fn set_changes_what_runs_and_the_results_say_so() {
+    let demo = scenario("demo-short");
+    let set =
+        ["--set", "duration=5s", "--set", "flow.media.controller.b=2", "--set", "link.bottleneck.rate=\"10 Mbit/s\""];
+    let changed = json(&[&["sim", &demo][..], &set].concat());
+    assert_eq!(changed["duration_s"], 5.0);
+    assert!(changed["steps"][0]["rate_bps"] == 10_000_000, "{}", changed["steps"]);
+    let text = changed["scenario_text"].as_str().expect("a text");
+    assert!(text.contains("b = 2") && text.contains("rate = \"10 Mbit/s\""), "{text}");
+    let explained = said(&run(&[&["check", &demo][..], &set].concat()));
+    assert!(explained.contains("runs for 5 s") && explained.contains("b = 2"), "{explained}");
+}
+
+/// Whoever writes --set sees no line of a changed file.
+#[test]
+fn a_wrong_set_is_refused_by_name_with_what_would_be_right() {
+    let demo = scenario("demo-short");
+    let cases: [(&str, i32, &[&str]); 9] = [
+        ("durration=30s", 3, &["--set 'durration=30s'", "a similar one exists: `duration`"]),
+        (
+            "flow.media.controller.taget=9ms",
+            3,
+            &["--set 'flow.media.controller.taget=9ms'", "a similar one exists: `target`"],
+        ),
+        ("flow.media.packetsize=9", 3, &["a similar one exists: `packet_size`"]),
+        ("link.bottleneck.rate=15", 3, &["--set 'link.bottleneck.rate=15'", "has no unit"]),
+        ("flow.madia.start=1s", 3, &["--set 'flow.madia.start=1s'", "there are: media, background"]),
+        ("flow.media.controller.min_rate=20M", 3, &["--set 'flow.media.controller.min_rate=20M'", "above `max_rate`"]),
+        ("flow.media.controller.max_rate=0.05M", 3, &["flow.media.controller.min_rate", "above `max_rate`"]),
+        ("name=2", 3, &["--set 'name=2'", "expected a string", "quotes"]),
+        ("duration", 2, &["'--set <KEY=VALUE>'", "KEY=VALUE, such as"]),
+    ];
+    for command in ["sim", "check"] {
+        for (set, code, expected) in cases {
+            let refused = run(&[command, &demo, "--set", set]);
+            let message = said(&refused);
+            assert_eq!(refused.status.code(), Some(code), "{set}: {message}");
+            for words in expected {
+                assert!(message.contains(words), "{set} is refused with `{message}`, without `{words}`");
+            }
+            assert!(!message.contains("line "), "{set}: {message}");
+        }
+    }
+}
+
+/// A file that is wrong is named with its own lines, whatever is set.
+#[test]
+fn a_wrong_file_is_told_from_a_wrong_set() {
+    let folder = Folder::new();
+    let file = folder.file("wrong.toml");
+    let text = fs::read_to_string(scenario("demo")).expect("readable");
+    fs::write(&file, text.replace("queue = \"1000 packets\"", "queue = \"many\"")).expect("writable");
+    let refused = said(&run(&["sim", &file, "--set", "duration=30s"]));
+    assert!(refused.contains("line 18, column 9: queue = \"many\"") && !refused.contains("--set"), "{refused}");
+}
+
+#[test]
+fn several_files_are_listed_one_after_another_and_share_report_and_json() {
+    let folder = Folder::new();
+    let (json, report, trace) = (folder.file("both.json"), folder.file("both.html"), folder.file("trace.csv"));
+    let (demo, idle) = (scenario("demo-short"), scenario("idle"));
+    let done = run(&[
+        "sim",
+        &demo,
+        &idle,
+        "--set",
+        "duration=10s",
+        "--set",
+        "warm_up=2s",
+        "--json",
+        &json,
+        "--report",
+        &report,
+    ]);
+    let listed = said(&done);
+    assert_eq!(done.status.code(), Some(0), "{listed}");
+    let places = ["demo-short.toml", "idle.toml"].map(|name| listed.find(name).expect(name));
+    assert!(places[0] < places[1], "{listed}");
+    let results: Value = serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
+    assert_eq!([0, 1].map(|file| results[file]["scenario"].clone()), ["demo-short", "idle"]);
+    let page = fs::read_to_string(report).expect("written");
+    assert_eq!(page.matches("<h1>").count(), 2);
+    for id in ["clip-1-delay-0", "clip-2-delay-0"] {
+        assert_eq!(page.matches(&format!("<clipPath id=\"{id}\">")).count(), 1, "{id}");
+    }
+    let refused = run(&["sim", &demo, &idle, "--trace", &trace]);
+    assert!(refused.status.code() == Some(2) && said(&refused).contains("single run"), "{}", said(&refused));
+    let missing = run(&["sim", &demo, &folder.file("no.toml")]);
+    assert!(missing.status.code() == Some(3) && !said(&missing).contains("sim "), "nothing is run: {}", said(&missing));
+}
+
+#[test]
+fn many_runs_are_one_table_of_means_with_their_intervals() {
+    let demo = scenario("demo-short");
+    let table = said(&run(&["sim", &demo, "--runs", "5"]));
+    assert!(table.contains("sim: 5 runs, seeds 1 to 5; mean ± 95 %"), "{table}");
+    assert!(table.contains("media (ap)  ") && table.contains("background"), "{table}");
+    let row = table.lines().find(|line| line.starts_with("settled delay (ms)")).expect("a row");
+    assert_eq!(row.matches('±').count(), 2, "{row}");
+    assert_eq!(table.matches("media").count(), 2, "a column and a judgement: {table}");
+    let results = json(&["sim", &demo, "--runs", "5"]);
+    assert_eq!(results["runs"].as_array().map(Vec::len), Some(5), "JSON keeps all runs");
+    let settled = &results["summary"][0]["flows"][0]["metrics"]["settled_delay_s"];
+    assert_eq!(settled["runs"], 5);
+    let mean = settled["mean"].as_f64().expect("a mean");
+    assert!(row.contains(&format!("{:.3} ± ", mean * 1e3)), "{row} has not {mean}");
+    assert!(json(&["sim", &demo])["summary"].is_null(), "a single run has no mean");
+}
+
+#[test]
+fn charts_of_many_runs_show_their_spread() {
+    let folder = Folder::new();
+    let report = folder.file("many.html");
+    assert_eq!(run(&["sim", &scenario("demo-short"), "--runs", "4", "--report", &report]).status.code(), Some(0));
+    let page = fs::read_to_string(report).expect("written");
+    for words in
+        ["mean of each interval: 10 % to 90 % of 4 runs", "median of the runs", "the first run", "median of the 4 runs"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+/// The issue's own case, with fewer runs.
+#[test]
+fn controllers_are_compared_on_the_same_seeds() {
+    let folder = Folder::new();
+    let demo = scenario("demo");
+    let page = |name: &str, threads: &str| {
+        let (report, json) = (folder.file(&format!("{name}.html")), folder.file(&format!("{name}.json")));
+        let set = ["--set", "flow.media.controller.rate=6 Mbit/s", "--runs", "3", "--threads", threads];
+        let done =
+            run(&[&["compare", &demo, "--controller", "ap,tfrc,cbr", "--report", &report, "--json", &json][..], &set]
+                .concat());
+        assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+        (said(&done), fs::read_to_string(report).expect("written"), fs::read_to_string(json).expect("written"))
+    };
+    let one = page("one", "1");
+    assert!(one == page("two", "2"), "the number of threads shows");
+    let (table, page, json) = one;
+    assert!(table.starts_with("ap, tfrc, cbr, simulated with 3 runs on the seeds 1 to 3 each\n"), "{table}");
+    assert!(table.contains("difference from ap") && table.contains("Pareto-optimal"), "{table}");
+    assert!(page.contains("difference from ap ± 95 %") && page.contains("<svg") && page.contains(", Pareto-optimal"));
+    let results: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(results["variants"][2]["name"], "cbr");
+    assert!(results["variants"][2]["scenario_text"].as_str().expect("a text").contains("rate = \"6 Mbit/s\""));
+    let metric = |key: &str| {
+        let all = results["flows"][0]["metrics"].as_array().expect("metrics");
+        all.iter().find(|found| found["metric"] == key).expect("a metric")["variants"].clone()
+    };
+    let delay = metric("delay_mean_s");
+    let value = |variant: usize, run: usize| delay[variant]["values"][run].as_f64().expect("measured");
+    let by_hand = (0..3).map(|run| value(2, run) - value(0, run)).sum::<f64>() / 3.0;
+    let difference = &delay[2]["difference"];
+    assert!((difference["mean"].as_f64().expect("a mean") - by_hand).abs() < 1e-12, "{difference}");
+    // Six of constant rate beside 9 and then 10.5 are more than the link has, and AP gives way.
+    assert_eq!((difference["word"].as_str(), &delay[0]["difference"]), (Some("more"), &Value::Null));
+    let alone = json_of_seed(&demo, 2);
+    assert_eq!(alone, delay[0]["values"][1], "a run is the same alone and in a comparison");
+}
+
+/// The mean delay of the demo's session with a seed.
+fn json_of_seed(file: &str, seed: u32) -> Value {
+    json(&["sim", file, "--seed", &seed.to_string()])["runs"][0]["flows"][0]["delay"]["mean_s"].clone()
+}
+
+#[test]
+fn files_are_compared_by_the_names_of_their_scenarios() {
+    let folder = Folder::new();
+    let other = folder.file("other.toml");
+    let text = fs::read_to_string(scenario("demo-short")).expect("readable");
+    fs::write(&other, text.replace("name = \"demo-short\"", "name = \"slow\"").replace("b = 300", "b = 3000"))
+        .expect("writable");
+    let done = said(&run(&["compare", &scenario("demo-short"), &other, "--runs", "2", "--flow", "media"]));
+    assert!(done.starts_with("demo-short, slow, simulated") && done.contains("difference from demo-short"), "{done}");
+    let same = said(&run(&["compare", &scenario("demo-short"), &other, &other, "--runs", "2"]));
+    assert!(same.contains("two variants have the name"), "{same}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_could_be() {
+    let demo = scenario("demo-short");
+    let cases: [(&[&str], i32, &[&str]); 7] = [
+        (&[&demo], 2, &["1 file and 0 controllers", "hint: such as"]),
+        (&[&demo, "--controller", "ap"], 2, &["1 controller"]),
+        (&[&demo, &demo, "--controller", "ap,cbr"], 2, &["2 files and 2 controllers"]),
+        (&[&demo, "--controller", "ap,cbr"], 3, &["cbr needs `rate`", "--set 'flow.media.controller.rate=3 Mbit/s'"]),
+        (&[&demo, "--controller", "ap,tfcr"], 3, &["no controller `tfcr`", "`tfrc`", "equipoise controllers"]),
+        (&[&demo, "--controller", "ap,aimd", "--flow", "background"], 3, &["with a `controller`; there are: media"]),
+        (
+            &[&demo, "--controller", "ap,cbr", "--set", "flow.media.controller.rate=3ms"],
+            3,
+            &["--set 'flow.media.controller.rate=3ms'"],
+        ),
+    ];
+    for (arguments, code, expected) in cases {
+        let refused = run(&[&["compare"], arguments].concat());
+        let message = said(&refused);
+        assert_eq!(refused.status.code(), Some(code), "{arguments:?}: {message}");
+        for words in expected {
+            assert!(message.contains(words), "{arguments:?} is refused with `{message}`, without `{words}`");
+        }
+    }
+    assert_eq!(run(&["compare", &demo, "--controller", "ap,cbr", "--runs", "1"]).status.code(), Some(2), "no interval");
+}
