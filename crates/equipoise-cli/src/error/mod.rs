@@ -118,9 +118,8 @@ impl CliError {
         match self {
             closed if closed.is_closed_pipe() => CLOSED_PIPE,
             Self::NothingToCheck { .. } | Self::TraceOfSeveral | Self::Variants { .. } => 2,
-            Self::Sim(error) | Self::Compare(CompareError::Sim { source: error, .. } | CompareError::Run(error)) => {
-                u8::from(matches!(error, SimError::OverBudget(_))) * 2 + 1
-            }
+            Self::Sim(error) | Self::Compare(CompareError::Run(error)) => of_sim(error),
+            Self::Compare(CompareError::Sim { source, .. }) => of_sim(source),
             Self::Scenario { .. } | Self::Set { .. } | Self::Swap { .. } | Self::Compare(_) => 3,
             Self::Output { .. } | Self::Lost { .. } => 5,
             #[cfg(feature = "papers")]
@@ -163,4 +162,9 @@ impl CliError {
             Self::Signal(_) => None,
         }
     }
+}
+
+/// The exit code of what the simulator refuses, or fails at.
+const fn of_sim(error: &SimError) -> u8 {
+    if matches!(error, SimError::OverBudget(_)) { 3 } else { 1 }
 }

@@ -76,7 +76,7 @@ pub enum CompareError {
         /// The variant.
         variant: String,
         /// Why.
-        source: SimError,
+        source: Box<SimError>,
     },
     /// A run failed.
     #[error("the simulated run failed")]
@@ -98,8 +98,8 @@ pub fn run(
     let flows = shared_flows(variants)?;
     let flow = chosen_flow(variants, &flows, flow)?;
     for variant in variants {
-        let checked = sim::check(&variant.scenario).and_then(|()| Ok(variant.scenario.check_budget()?));
-        checked.map_err(|source| CompareError::Sim { variant: variant.name.clone(), source })?;
+        sim::check(&variant.scenario)
+            .map_err(|source| CompareError::Sim { variant: variant.name.clone(), source: Box::new(source) })?;
     }
     let jobs = variants.iter().flat_map(|variant| {
         (0..plan.runs).map(|number| (&variant.scenario, plan.seed.wrapping_add(u64::from(number))))

@@ -56,8 +56,11 @@ mod tests {
     use super::super::{MetricComparison, Sample};
     use super::*;
 
+    /// A rate and a delay.
+    type Measured = (Option<f64>, Option<f64>);
+
     /// A flow whose variants have these rates and delays.
-    fn flow(points: &[(Option<f64>, Option<f64>)]) -> FlowComparison {
+    fn flow(points: &[Measured]) -> FlowComparison {
         static RATE: crate::metrics::Metric = DELIVERED;
         static DELAY: crate::metrics::Metric = MEAN_DELAY;
         let sample = |value: Option<f64>| Sample {
@@ -65,7 +68,7 @@ mod tests {
             difference: None,
             values: vec![value],
         };
-        let metric = |metric, of: fn(&(Option<f64>, Option<f64>)) -> Option<f64>| MetricComparison {
+        let metric = |metric, of: fn(&Measured) -> Option<f64>| MetricComparison {
             metric,
             variants: points.iter().map(of).map(sample).collect(),
         };
@@ -75,7 +78,7 @@ mod tests {
         }
     }
 
-    fn optimal(points: &[(Option<f64>, Option<f64>)]) -> Vec<Option<bool>> {
+    fn optimal(points: &[Measured]) -> Vec<Option<bool>> {
         places(&flow(points)).iter().map(|place| place.is_pareto_optimal).collect()
     }
 

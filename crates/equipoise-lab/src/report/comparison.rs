@@ -72,12 +72,11 @@ fn pareto(comparison: &Comparison) -> String {
     };
     let points: Vec<_> = comparison.places.iter().filter_map(drawn).collect();
     let Some(scale) = Scale::of(&points) else { return note };
-    let right = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
     let chart = Chart {
         id: "pareto".to_owned(),
         title: "Mean one-way delay against delivered rate, a point a variant, with 95 % confidence intervals"
             .to_owned(),
-        x: Axis::new("delivered rate (Mbit/s)", 0.0, nice(right * 1.02)),
+        x: rates(&points),
         y: scale.axis(),
         categories: Vec::new(),
         layers: layers(comparison, &scale),
@@ -124,6 +123,21 @@ struct Drawn {
 fn drawn(place: &Place) -> Option<Drawn> {
     let (rate, delay) = (place.delivered_rate_bps?, place.delay_mean_s?);
     Some(Drawn { x: ends(&rate).map(|bps| bps / 1e6), y: ends(&delay).map(|s| s * 1e3) })
+}
+
+/// The axis of the rates: from zero, unless all rates lie in the upper half.
+fn rates(points: &[Drawn]) -> Axis {
+    /// Room beside the outermost intervals, as a share of what lies between them.
+    const MARGIN: f64 = 0.08;
+    let least = points.iter().map(|point| point.x[0]).fold(f64::INFINITY, f64::min);
+    let most = points.iter().map(|point| point.x[2]).fold(0.0, f64::max);
+    let margin = MARGIN * (most - least);
+    let label = "delivered rate (Mbit/s)";
+    if least > most / 2.0 && margin > 0.0 {
+        Axis::new(label, least - margin, most + margin)
+    } else {
+        Axis::new(label, 0.0, nice(most * 1.02))
+    }
 }
 
 /// The axis of the delays.
@@ -178,8 +192,8 @@ fn differences(comparison: &Comparison, flow: &FlowComparison) -> String {
     let heads = [
         ("", "variant".to_owned()),
         ("", "mean ± 95 %".to_owned()),
-        ("", format!("difference from {} ± 95 %", escape(first))),
         (" class=\"text\"", "which is".to_owned()),
+        ("", format!("difference from {} ± 95 %", escape(first))),
     ];
     let heads: String = heads.map(|(class, head)| format!("<th scope=\"col\"{class}>{head}</th>")).concat();
     let rows: String = flow.metrics.iter().map(|metric| rows(comparison, metric)).collect();
@@ -201,7 +215,7 @@ fn rows(comparison: &Comparison, metric: &MetricComparison) -> String {
         };
         let name = escape(name);
         format!(
-            "<tr><th scope=\"row\">{name}</th><td>{mean}</td><td>{difference}</td><td class=\"text\">{word}</td></tr>\n"
+            "<tr><th scope=\"row\">{name}</th><td>{mean}</td><td class=\"text\">{word}</td><td>{difference}</td></tr>\n"
         )
     };
     let names = comparison.variants.iter().map(|variant| variant.name.as_str());
@@ -250,6 +264,17 @@ mod tests {
             matches!(far, Scale::Logarithmic(0, 3)) && far.on_axis(-1.0).abs() < 1e-12 && far.axis().is_logarithmic
         );
         assert!(Scale::of(&[]).is_none());
+    }
+
+    #[test]
+    fn rates_that_lie_close_together_fill_their_axis() {
+        let at = |mbps: f64| Drawn { x: [mbps - 0.1, mbps, mbps + 0.1], y: [1.0; 3] };
+        let close = rates(&[at(3.0), at(4.0)]);
+        assert!((close.min - 2.804).abs() < 1e-9 && (close.max - 4.196).abs() < 1e-9, "{close:?}");
+        let apart = rates(&[at(1.0), at(4.0)]);
+        assert!(apart.min.abs() < 1e-12 && (apart.max - 5.0).abs() < 1e-9, "{apart:?}");
+        let one = Drawn { x: [3.0; 3], y: [1.0; 3] };
+        assert!(rates(&[one]).min.abs() < 1e-12, "a single point has no width");
     }
 
     #[test]

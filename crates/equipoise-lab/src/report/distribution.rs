@@ -84,10 +84,10 @@ fn above_the_axis(mut layers: Vec<Layer>) -> Vec<Layer> {
     for layer in &mut layers {
         match &mut layer.shape {
             Shape::Line(points) => {
-                points.iter_mut().filter(|point| point.1 < least).for_each(|point| point.1 = f64::NAN)
+                points.iter_mut().filter(|point| point.1 < least).for_each(|point| point.1 = f64::NAN);
             }
             Shape::Band(points) => {
-                points.iter_mut().filter(|point| point.2 < least).for_each(|point| point.2 = f64::NAN)
+                points.iter_mut().filter(|point| point.2 < least).for_each(|point| point.2 = f64::NAN);
             }
             _ => {}
         }

@@ -88,6 +88,33 @@ fn several_runs_of_a_world_share_one_verdict() {
     assert!(page.contains("<td class=\"text\">decided by law</td><td>9</td><td>3</td>"), "counters are totals");
 }
 
+/// Of many runs only the first keep what they have over time, and the page says so; means are over all.
+#[test]
+fn runs_without_series_count_for_the_means_and_not_for_the_charts() {
+    let interval = |start_s: f64| IntervalResult {
+        start_s,
+        end_s: start_s + 1.0,
+        rate_bps: 1e6,
+        delay_mean_s: Some(0.008),
+        delay_variance_s2: None,
+        delay_p50_s: None,
+        delay_p95_s: None,
+        delay_p99_s: None,
+        delay_max_s: None,
+        packets: 1,
+        packets_lost: 0,
+        stalled: false,
+    };
+    let runs = (1..=4u8).map(|seed| {
+        let mut run = run(World::Sim, seed.into(), f64::from(seed) / 1e3);
+        run.flows.iter_mut().for_each(|flow| flow.intervals = vec![interval(0.0), interval(1.0)]);
+        if seed > 3 { run.without_series() } else { run }
+    });
+    let page = html(&report(runs.collect()));
+    assert!(page.contains("the median of the first 3 of 4 runs") && page.contains("10 % to 90 % of 3 runs"), "{page}");
+    assert!(page.contains("settled at 2.50 ms in the mean"), "the mean of 1, 2, 3 and 4 ms");
+}
+
 #[test]
 fn steps_are_labelled_within_the_run_and_stay_text() {
     let mut results = report(vec![run(World::Sim, 1, 0.0082)]);

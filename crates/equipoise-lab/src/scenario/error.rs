@@ -50,7 +50,7 @@ pub enum ScenarioError {
         problem: Box<OverrideProblem>,
     },
     /// A value of the file does not fit what the overrides have made of it.
-    #[error("with the overrides, {}", changed(path, problem))]
+    #[error("with what is set, {}", changed(path, problem))]
     Changed {
         /// The path of the value, as an override would have it.
         path: String,

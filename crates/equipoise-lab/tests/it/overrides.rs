@@ -173,6 +173,38 @@ fn an_unknown_key_is_refused_by_the_check_of_the_file() {
     }
 }
 
+/// Two values that do not fit each other: the one of the file is named by its path, as nobody sees the lines of the result.
+#[test]
+fn a_value_of_the_file_that_does_not_fit_an_override_is_named_by_its_path() {
+    let message = refusal(Override::set("flow.media.controller.max_rate", "0.01 Mbit/s"));
+    assert!(message.contains("above `max_rate`") && !message.contains("line "), "{message}");
+    let later = refusal(Override::set("duration", "15 s"));
+    assert_eq!(
+        later,
+        "with what is set, link.bottleneck.steps.1.at = \"20 s\": must be before the end of the run at 15 s"
+    );
+    let wrong = TEXT.replace("delay = \"5 ms\"", "delay = \"5\"");
+    let error = Scenario::parse_with(&wrong, &[Override::set("duration", "50 s")]).expect_err("a wrong file");
+    assert!(error.to_string().starts_with("line 8, column 9: delay = \"5\""), "a file's own line: {error}");
+}
+
+#[test]
+fn similar_keys_are_named() {
+    for (path, similar) in [
+        ("durration", "duration"),
+        ("flow.media.packetsize", "packet_size"),
+        ("flow.media.controller.taget", "target"),
+        ("link.bottleneck.steps.0.rat", "rate"),
+    ] {
+        let message = refusal(Override::set(path, "1 s"));
+        assert!(message.contains(&format!("; a similar one exists: `{similar}`")), "{path}: {message}");
+        assert!(message.starts_with(&format!("override {path}: ")) && !message.contains("line "), "{path}: {message}");
+    }
+    let error = Scenario::parse(&TEXT.replace("queue = ", "queu = ")).expect_err("a wrong file");
+    let ScenarioError::Syntax(error) = error else { panic!("{error}") };
+    assert!(error.message.ends_with("; a similar one exists: `queue`"), "{error}");
+}
+
 #[test]
 fn a_wrong_value_is_refused_with_its_remedy_and_no_section_is_no_place_for_a_key() {
     assert!(refusal(Override::set("duration", 40)).contains("has no unit"));

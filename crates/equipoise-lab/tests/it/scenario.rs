@@ -146,6 +146,17 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     ("duration = \"40 s\"", "duration = ", &["line 2"]),
 ];
 
+/// What many runs have over time is kept of as many as memory has room for.
+#[test]
+fn long_scenarios_keep_the_series_of_fewer_runs() {
+    let with = |text: &str| Scenario::parse(text).expect("a right scenario").runs_with_series();
+    assert_eq!(with(GOOD), 1000);
+    assert_eq!(with(&GOOD.replace("\"40 s\"", "\"40000 s\"")), 12);
+    let longest =
+        GOOD.replace("\"40 s\"", "\"40000 s\"").replace("report_interval = \"1 s\"", "report_interval = \"20 ms\"");
+    assert_eq!(with(&longest), 1);
+}
+
 #[test]
 fn what_is_wrong_is_named_with_line_key_value_and_remedy() {
     for (right, wrong, expected) in WRONG {
