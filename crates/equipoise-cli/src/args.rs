@@ -88,8 +88,8 @@ pub(crate) enum Command {
   equipoise compare scenarios/lte.toml --controller ap,tfrc --runs 50 --report compare.html
   equipoise compare one.toml other.toml --flow media --json compare.json
 
-Parameters of the file's controller go over to another one that has them, too, by name and kind; what --set gives is
-for all controllers that have it. Differences are taken seed by seed, from the first variant.")]
+Parameters of the file's controller go over to another one that has them, too, by name and kind.
+What --set gives is for all controllers that have it. Differences are taken seed by seed.")]
     Compare(Compare),
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
     #[cfg(feature = "live")]
