@@ -64,6 +64,11 @@ pub enum CompareError {
         /// Flows that all variants have, background traffic left out.
         known: String,
     },
+    /// No flow is in all variants.
+    #[error(
+        "the variants have no flow in common that sends media or data; give flows that are to be compared one name"
+    )]
+    NoSharedFlow,
     /// It is not clear which flow is compared.
     #[error("which flow is to be compared? Name one that all variants have: {known}")]
     WhichFlow {
@@ -181,6 +186,7 @@ fn chosen_flow(variants: &[Variant], flows: &[SharedFlow], named: Option<&str>) 
     match (sessions.as_slice(), flows) {
         ([only], _) => Ok(only.name.clone()),
         ([], [only]) => Ok(only.name.clone()),
+        ([], []) => Err(CompareError::NoSharedFlow),
         _ => Err(CompareError::WhichFlow { known: known() }),
     }
 }
@@ -267,7 +273,7 @@ mod tests {
         let renamed = Variant { name: "two".to_owned(), scenario: one.scenario.clone() };
         let mut other = renamed.clone();
         other.scenario.flows[0].name = "call".to_owned();
-        assert!(refused(&[one.clone(), other.clone()], None).contains("none"));
+        assert!(refused(&[one.clone(), other.clone()], None).contains("no flow in common"));
         assert!(refused(&[one.clone(), other], Some("media")).contains("two has no flow `media`"));
         assert!(
             refused(&[one.clone(), renamed.clone()], Some("background"))
