@@ -5,6 +5,7 @@ use crate::network::Packet;
 use crate::observer::{SimClock, Time};
 
 /// What a link does with packets.
+#[expect(clippy::large_enum_variant, reason = "nearly all links are of the larger kind")]
 pub(crate) enum Carrier {
     /// Nothing happens by chance, and on arrival it is known when a packet comes out: no packet is kept.
     Fifo(FifoLink<SimClock>),

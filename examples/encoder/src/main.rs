@@ -150,7 +150,7 @@ fn bottleneck(clock: &Clock, from: &Socket, to: &MediaReceiver, seconds: u32) ->
         queue: QueueLimit::Bytes(Size::from_bytes(64_000)),
     };
     let forward = link(Schedule::new(wide, vec![(third, narrow), (third + third, wide)]));
-    let links = vec![forward, link(Schedule::constant(wide))];
+    let links = vec![forward.into(), link(Schedule::constant(wide)).into()];
     let (sender, receiver) = (from.address(), to.local_address());
     let route = Route { forward: vec![0], backward: vec![1], protocol: Protocol::Udp, sender, receiver };
     Ok(Emulator::start(clock, EmulatorConfig::new(clock.now(), links, vec![route]))?)

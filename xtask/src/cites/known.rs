@@ -166,6 +166,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (1624, "Computation of the Internet Checksum via Incremental Update"),
     (2018, "TCP Selective Acknowledgment Options"),
     (2544, "Benchmarking Methodology for Network Interconnect Devices"),
+    (2697, "A Single Rate Three Color Marker"),
     (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit"),
     (3168, "The Addition of Explicit Congestion Notification (ECN) to IP"),
     (3550, "RTP: A Transport Protocol for Real-Time Applications"),

@@ -93,7 +93,9 @@ fn direction(config: &PipeConfig) -> String {
         Jitter::Normal(deviation) => and(format!("normal jitter of {deviation}")),
         Jitter::HalfNormal(deviation) => and(format!("half-normal jitter of {deviation}")),
     }
-    policer.iter().for_each(|policer| and(format!("policed to {}", bucket(policer))));
+    if let Some(policer) = policer {
+        and(format!("policed to {}", bucket(policer)));
+    }
     if *duplication != Share::NONE {
         and(format!("{duplication} twice"));
     }

@@ -101,7 +101,7 @@ pub(super) struct Keys<'r> {
     pub(super) steps: Option<&'r Vec<RawLinkStep>>,
 }
 
-impl<'r> Keys<'r> {
+impl Keys<'_> {
     /// These where there are such, and else those of both ways. One way of saying what is carried, or lost, takes the place of another.
     pub(super) fn over(self, both: Self) -> Self {
         let rate =

@@ -93,7 +93,7 @@ impl FromStr for Jitter {
     }
 }
 
-/// N_STD, at which the half-normal jitter is cut off (RFC 8868, Sec. 4.5.3).
+/// `N_STD`, at which the half-normal jitter is cut off (RFC 8868, Sec. 4.5.3).
 pub(super) const MOST_DEVIATIONS: f64 = 3.0;
 
 /// A share of the packets leaves the order.
