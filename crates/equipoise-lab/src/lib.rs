@@ -15,6 +15,7 @@
 use equipoise::units::{Instant, SenderClock, Span};
 pub use equipoise_session::{Event, PathId, Transport};
 
+pub mod capacity;
 pub mod compare;
 mod ends;
 #[cfg(feature = "live")]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use equipoise::control::ConfigError;
 #[cfg(feature = "kernel")]
 use equipoise_kernel::KernelError;
-use equipoise_lab::link::{CapacityError, NetError};
+use equipoise_lab::capacity::CapacityError;
+use equipoise_lab::link::NetError;
 use equipoise_lab::live::LiveError;
 use equipoise_net::KeyError;
 use thiserror::Error;

@@ -5,7 +5,8 @@ pub(crate) mod args;
 use std::sync::atomic::Ordering;
 
 use equipoise::units::{Schedule, Span};
-use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run, steps_capacity, trace_capacity};
+use equipoise_lab::capacity::{steps_capacity, trace_capacity};
+use equipoise_lab::link::{BridgeConfig, Ends, Late, LinkDirection, LinkReport, run};
 use equipoise_path::link::{
     Capacity, Codel, Discipline, DualPi2, FqCodel, Loss, Pie, PipeConfig, Reordering, TokenBucket,
 };

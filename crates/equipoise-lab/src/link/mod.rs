@@ -2,18 +2,14 @@
 
 mod settings;
 
-use std::fs;
-use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::units::{Size, Span};
 use equipoise_net::{Bridge, BridgeReport, Clock, DirectionReport, Lateness};
 pub use equipoise_net::{BridgeConfig, NetError};
-use equipoise_path::link::{Capacity, DeliveryTrace, LinkStats, TraceError, rate_steps};
+use equipoise_path::link::LinkStats;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 pub use settings::{
     BucketSettings, CapacitySettings, DisciplineSettings, Ends, JitterSettings, LossSettings, PathSettings,
@@ -21,38 +17,6 @@ pub use settings::{
 };
 
 use crate::result::Stall;
-
-/// Why a file gives no capacity.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum CapacityError {
-    /// It cannot be read.
-    #[error("it cannot be read")]
-    Read(#[source] io::Error),
-    /// It is not what it should be.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-}
-
-/// A capacity from a trace in Mahimahi's format, from `offset` on.
-///
-/// # Errors
-/// [`CapacityError`], with the line.
-pub fn trace_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
-    Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?.from_offset(offset)))
-}
-
-/// A capacity from lines of `time_s,rate_mbps`, from `offset` on.
-///
-/// # Errors
-/// [`CapacityError`], with the line.
-pub fn steps_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
-    Ok(Capacity::Rate(rate_steps(&read(file)?)?.from_offset(offset)))
-}
-
-fn read(file: &Path) -> Result<String, CapacityError> {
-    fs::read_to_string(file).map_err(CapacityError::Read)
-}
 
 /// How often it is looked whether the end has come.
 const LOOK: Span = Span::from_millis(20);

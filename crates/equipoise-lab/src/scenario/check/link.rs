@@ -11,7 +11,7 @@ use equipoise_path::link::{
 use toml::{Spanned, Value};
 
 use super::Check;
-use crate::link::{CapacityError, steps_capacity, trace_capacity};
+use crate::capacity::{CapacityError, steps_capacity, trace_capacity};
 use crate::scenario::Link;
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw_link::{Keys, RawLink, RawLinkStep};

@@ -1,0 +1,41 @@
+//! Capacities from files: recorded traces, and rates over time.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use equipoise::units::Span;
+use equipoise_path::link::{Capacity, DeliveryTrace, TraceError, rate_steps};
+use thiserror::Error;
+
+/// Why a file gives no capacity.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// It cannot be read.
+    #[error("it cannot be read")]
+    Read(#[source] io::Error),
+    /// It is not what it should be.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+/// A capacity from a trace in Mahimahi's format, from `offset` on.
+///
+/// # Errors
+/// [`CapacityError`], with the line.
+pub fn trace_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
+    Ok(Capacity::Trace(DeliveryTrace::parse(&read(file)?)?.from_offset(offset)))
+}
+
+/// A capacity from lines of `time_s,rate_mbps`, from `offset` on.
+///
+/// # Errors
+/// [`CapacityError`], with the line.
+pub fn steps_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityError> {
+    Ok(Capacity::Rate(rate_steps(&read(file)?)?.from_offset(offset)))
+}
+
+fn read(file: &Path) -> Result<String, CapacityError> {
+    fs::read_to_string(file).map_err(CapacityError::Read)
+}
