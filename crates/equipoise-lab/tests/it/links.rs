@@ -1,7 +1,9 @@
 //! Links of scenarios: what can be written, what is refused, and what then happens to packets.
 
 use std::fs;
+use std::sync::atomic::AtomicBool;
 
+use equipoise_lab::live::{self, Setup, Stage};
 use equipoise_lab::result::{LinkResult, Run};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim::simulate_many;
@@ -210,4 +212,44 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     let one = runs(1);
     assert_eq!(one, runs(2));
     assert_ne!(one[0], one[1], "another seed is another run");
+}
+
+/// Each discipline on real sockets, against the simulator: bursts at twice the link's rate, whose delay the discipline decides.
+#[test]
+#[ignore = "real time: 40 s"]
+fn every_discipline_does_the_same_live_as_simulated() {
+    for aqm in [
+        "",
+        "aqm = { name = \"codel\" }",
+        "aqm = { name = \"fq_codel\" }",
+        "aqm = { name = \"pie\" }",
+        "aqm = { name = \"dualpi2\" }",
+    ] {
+        let text = format!(
+            "name = \"links\"\nduration = \"8 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"60 packets\"\n\
+             {aqm}\nloss = \"1%\"\njitter = \"1 ms half-normal\"\nsteps = [{{ at = \"4 s\", delay = \"20 ms\" }}]\n[[flow]]\n\
+             name = \"media\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
+             source = {{ kind = \"on-off\", rate = \"8 Mbit/s\", on = \"200 ms\", off = \"200 ms\" }}\n"
+        );
+        let simulated = run(&text);
+        let scenario = Scenario::parse(&text).expect("a right scenario");
+        let setup = Setup::new(1, Stage::Loopback);
+        let live = live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {}).expect("sockets on loopback");
+        let (simulated, live) = (&simulated, &live);
+        let stalled = live.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum::<f64>();
+        let delays =
+            |run: &Run| (run.flows[0].delay.mean_s.expect("delays"), run.flows[0].delay.p95_s.expect("delays"));
+        let ((mean, tail), (live_mean, live_tail)) = (delays(simulated), delays(live));
+        let told = format!(
+            "{aqm} simulated {simulated:?}, live {:?} {:?}, {stalled} s of stalls",
+            live.flows[0].delay, live.links
+        );
+        // The same packets meet the same link; what differs is when the machine lets them go.
+        assert!((live_mean - mean).abs() < 2e-3 + 0.1 * mean + stalled, "{told}");
+        assert!((live_tail - tail).abs() < 4e-3 + 0.15 * tail + stalled, "{told}");
+        let sent = |run: &Run| run.flows[0].packets_sent as f64;
+        assert!((sent(live) / sent(simulated) - 1.0).abs() < 0.02, "{told}");
+        let lost = |run: &Run| run.flows[0].packets_lost as f64 / sent(run);
+        assert!((lost(live) - lost(simulated)).abs() < 0.02, "{told}");
+    }
 }

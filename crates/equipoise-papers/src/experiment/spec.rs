@@ -226,6 +226,11 @@ impl Spec {
         self.claim(runs, ours, holds, note)
     }
 
+    /// The claim, of something that happens in no run: there is no number, and it does not come out.
+    pub(crate) fn never(&self, runs: u32, note: impl Into<String>) -> Claim {
+        self.claim(runs, None.into(), Some(Judgement::Fails), note)
+    }
+
     /// The claim, decided on several numbers of ours; the one that is shown is the one that is farthest from the rule, or the nearest
     /// where one will do.
     pub(crate) fn decide_cells(&self, runs: u32, cells: &[Estimate], note: impl Into<String>) -> Claim {

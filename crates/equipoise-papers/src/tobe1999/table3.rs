@@ -113,10 +113,12 @@ fn response_of_tcp_s(trace: &Trace, tolerance: Rate) -> f64 {
 
 fn claims(found: &Responses) -> Vec<Claim> {
     let claim = |(spec, seconds): (&Spec, &Vec<f64>)| {
-        let never = seconds.iter().filter(|seconds| seconds.is_nan()).count();
-        let note =
-            format!("At most {:.1} s; in {never} of {} runs it did not become stable.", most(seconds), seconds.len());
-        spec.decide(seconds.len() as u32, mean_of(seconds.iter().copied()), note)
+        let (runs, never) = (seconds.len(), seconds.iter().filter(|seconds| seconds.is_nan()).count());
+        if never == runs && runs > 1 {
+            return spec.never(runs as u32, format!("In none of {runs} runs does it become stable within the run."));
+        }
+        let note = format!("At most {:.1} s; in {never} of {runs} runs it did not become stable.", most(seconds));
+        spec.decide(runs as u32, mean_of(seconds.iter().copied()), note)
     };
     [T_PR, T_PI].iter().zip(found).map(claim).collect()
 }
