@@ -74,6 +74,7 @@ pub(crate) fn session(
         supply: supply.unwrap_or_default(),
         reports_playout: flow.playout().is_some(),
         circuit_breakers: flow.circuit_breakers,
+        ecn: flow.ecn,
         ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
     };
     let context = RateContext { packet: flow.packet_size, load: load.clone() };

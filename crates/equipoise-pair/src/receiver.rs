@@ -7,7 +7,7 @@ use crate::wire::{AduHeader, AduPart};
 use equipoise::units::{Instant, ReceiverClock, Span};
 use equipoise_session::rtp::{self, Payload, SessionError};
 use equipoise_session::wire::rtp::RtpPacket;
-use equipoise_session::{Carrier, DropReason, Endpoint as _, Transmit, Wake, WakeReason};
+use equipoise_session::{Carrier, DropReason, Ecn, Endpoint as _, Transmit, Wake, WakeReason};
 
 /// What the receiving end of a flow pair is made of.
 #[derive(Clone, Debug)]
@@ -216,7 +216,7 @@ impl Receiver {
             Item::Event(event) => Output::Event(event),
             Item::Datagram { bytes, media } => {
                 self.spare.push(core::mem::replace(&mut self.sent, bytes));
-                Output::Transmit(Transmit { head: &self.sent, media, carrier: Carrier::Udp })
+                Output::Transmit(Transmit { head: &self.sent, media, carrier: Carrier::Udp, ecn: Ecn::NotCapable })
             }
         })
     }

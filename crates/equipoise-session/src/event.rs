@@ -71,6 +71,8 @@ pub enum Event {
         round_trip: Span,
         /// Share of the interval's packets that were lost, 0 to 1.
         fraction_lost: f64,
+        /// Share of those that came with a mark of congestion among those that may be marked, since the last report; `None` where none may.
+        fraction_marked: Option<f64>,
         /// Packets that were sent and have not arrived, since the session began.
         lost: u64,
     },

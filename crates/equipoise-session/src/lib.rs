@@ -21,6 +21,7 @@ pub mod wire;
 
 use equipoise::units::{Instant, Size};
 
+pub use equipoise_path::link::Ecn;
 pub use event::{DropReason, Event, Transport};
 
 pub use equipoise::control::scheduler::PathId;
@@ -64,6 +65,8 @@ pub enum Input<'a> {
         path: PathId,
         /// The payload.
         datagram: &'a [u8],
+        /// What the IP header said of congestion; [`Ecn::NotCapable`] too where nobody looked.
+        ecn: Ecn,
     },
     /// The time asked for has come; too early or without need does no harm.
     Timer,
@@ -92,9 +95,9 @@ pub enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// A datagram on path 0.
+    /// A datagram on path 0, of whose IP header nothing is known.
     pub const fn datagram(datagram: &'a [u8]) -> Self {
-        Self::Datagram { path: PathId(0), datagram }
+        Self::Datagram { path: PathId(0), datagram, ecn: Ecn::NotCapable }
     }
 
     /// Payload that is sent once.
@@ -150,6 +153,8 @@ pub struct Transmit<'a> {
     pub media: usize,
     /// What carries it.
     pub carrier: Carrier,
+    /// What its IP header is to say of congestion.
+    pub ecn: Ecn,
 }
 
 /// The protocol below a datagram's payload.

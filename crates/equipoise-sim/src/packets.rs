@@ -1,5 +1,5 @@
 use equipoise::units::Size;
-use equipoise_session::Transmit;
+use equipoise_session::{Ecn, Transmit};
 
 /// Datagrams under way, in slots that are used again: no allocation once the path is full.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +19,14 @@ pub(crate) struct Packet {
     len: u32,
     /// Of the IP packet.
     size: Size,
+    ecn: Ecn,
     /// Packets under way that carry it: more than one where a link has made copies.
     copies: u32,
 }
 
 impl Packet {
-    const EMPTY: Self = Self { head: [0; Transmit::MAX_HEAD], head_len: 0, len: 0, size: Size::ZERO, copies: 0 };
+    const EMPTY: Self =
+        Self { head: [0; Transmit::MAX_HEAD], head_len: 0, len: 0, size: Size::ZERO, ecn: Ecn::NotCapable, copies: 0 };
 }
 
 impl Packets {
@@ -37,6 +39,7 @@ impl Packets {
         packet.head_len = kept as u8;
         packet.len = transmit.len() as u32;
         packet.size = transmit.packet_size();
+        packet.ecn = transmit.ecn;
         packet.copies = 1;
         id
     }
@@ -46,6 +49,11 @@ impl Packets {
             self.slots.push(Packet::EMPTY);
             (self.slots.len() - 1) as PacketId
         })
+    }
+
+    /// What its IP header says of congestion as it is sent.
+    pub(crate) fn ecn(&self, id: PacketId) -> Ecn {
+        self.slots[id as usize].ecn
     }
 
     /// Size of the IP packet.
@@ -93,7 +101,7 @@ mod tests {
         let (mut packets, mut scratch) = (Packets::default(), Vec::new());
         for (head_len, media) in [(Transmit::MAX_HEAD, 0), (24, 900), (Transmit::MAX_HEAD, 1300), (0, 200), (64, 0)] {
             let head = vec![0xAB; head_len];
-            let id = packets.insert(&Transmit { head: &head, media, carrier: Carrier::Udp });
+            let id = packets.insert(&Transmit { head: &head, media, carrier: Carrier::Udp, ecn: Ecn::NotCapable });
             assert_eq!(packets.size(id), Size::IPV4_UDP + Size::from_bytes((head_len + media) as u64));
             let datagram = packets.remove(id, &mut scratch);
             let (found_head, found_media) = datagram.split_at(head_len);
@@ -107,8 +115,9 @@ mod tests {
     fn slots_of_delivered_and_dropped_datagrams_are_used_again() {
         let (mut packets, mut scratch) = (Packets::default(), Vec::new());
         for _ in 0..100 {
-            let [first, second] =
-                [1, 2].map(|byte| packets.insert(&Transmit { head: &[byte], media: 10, carrier: Carrier::Udp }));
+            let [first, second] = [1, 2].map(|byte| {
+                packets.insert(&Transmit { head: &[byte], media: 10, carrier: Carrier::Udp, ecn: Ecn::NotCapable })
+            });
             packets.discard(first);
             packets.copy(second);
             for _ in 0..2 {

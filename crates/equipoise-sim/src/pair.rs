@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size};
 use equipoise_pair::{Adu, Input as PairInput, Output as PairOutput, TcpRequest, TcpState};
-use equipoise_session::{Carrier, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
+use equipoise_session::{Carrier, Ecn, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
 
 use crate::Time;
 use crate::tcp::{self, Segment};
@@ -109,7 +109,7 @@ impl Outbox {
             }
             Item::Datagram { head, media } => {
                 self.spare.push(std::mem::replace(&mut self.head, head));
-                let transmit = Transmit { head: &self.head, media, carrier: Carrier::Udp };
+                let transmit = Transmit { head: &self.head, media, carrier: Carrier::Udp, ecn: Ecn::NotCapable };
                 Some(Output::Transmit { path, transmit })
             }
         }

@@ -28,6 +28,7 @@ use std::io::{self, Read as _};
 use std::path;
 
 use equipoise::units::{Rate, Schedule, Size, Span};
+use equipoise_session::Ecn;
 
 pub(crate) use budget::MOST_INTERVALS;
 pub use budget::OverBudget;
@@ -88,6 +89,8 @@ pub struct Flow {
     pub back: Option<Vec<usize>>,
     /// The direction in which its media pass the links.
     pub direction: Direction,
+    /// What its media packets say of congestion: whether queues may mark them.
+    pub ecn: Ecn,
     /// Size of its IP packets; of a flow pair's RTP packets.
     pub packet_size: Size,
     /// Whether the circuit breakers of a session act (RFC 8083, Sec. 4).

@@ -51,6 +51,7 @@ pub(super) struct RawFlow {
     pub(super) back: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) paths: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) direction: Option<Spanned<String>>,
+    pub(super) ecn: Option<Spanned<String>>,
     pub(super) scheduler: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) period: Option<Spanned<Value>>,
     pub(super) packet_size: Spanned<Value>,

@@ -3,10 +3,12 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
+use equipoise::units::Span;
+use equipoise_lab::Event;
 use equipoise_lab::live::{self, Setup, Stage};
 use equipoise_lab::result::{LinkResult, Run};
 use equipoise_lab::scenario::Scenario;
-use equipoise_lab::sim::simulate_many;
+use equipoise_lab::sim::{RunObserver, simulate_each_observed, simulate_many};
 
 use crate::scenario::refusal;
 
@@ -212,6 +214,54 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     let one = runs(1);
     assert_eq!(one, runs(2));
     assert_ne!(one[0], one[1], "another seed is another run");
+}
+
+/// The share of marked packets of each report.
+#[derive(Default)]
+struct Marks(Vec<f64>);
+
+impl RunObserver for Marks {
+    fn on_event(&mut self, _: Span, _: usize, event: &Event) {
+        if let Event::ReportApplied { fraction_marked: Some(share), .. } = event {
+            self.0.push(*share);
+        }
+    }
+}
+
+/// What a queue marks comes to the controller, and nothing is dropped in its place.
+#[test]
+fn marks_come_from_the_queue_to_the_controller() {
+    let run = |ecn: &str| {
+        let text = format!(
+            "name = \"ecn\"\nduration = \"20 s\"\n[[link]]\nname = \"way\"\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\
+             queue = \"1000 packets\"\naqm = {{ name = \"codel\" }}\n[[flow]]\nname = \"media\"\npath = [\"way\"]\n\
+             packet_size = \"1000 B\"\nreport_interval = \"1 s\"\necn = \"{ecn}\"\n\
+             controller = {{ name = \"cbr\", rate = \"1.5 Mbit/s\" }}\n[[flow]]\nname = \"others\"\npath = [\"way\"]\n\
+             packet_size = \"1000 B\"\nsource = {{ kind = \"poisson\", rate = \"0.48 Mbit/s\" }}\n"
+        );
+        let scenario = Scenario::parse(&text).expect("a right scenario");
+        let keep = |run: Run, marks: Marks| (run, marks.0);
+        let runs = simulate_each_observed(&[(scenario, 1)], Some(1), Marks::default, keep);
+        runs.expect("it can be simulated").remove(0)
+    };
+    let (dropping, none) = run("off");
+    assert!(
+        none.is_empty() && dropping.links[0].packets_marked == 0 && dropping.flows[0].packets_lost > 10,
+        "{:?}",
+        dropping.links
+    );
+    for ecn in ["ect0", "ect1"] {
+        let (marking, shares) = run(ecn);
+        let link = &marking.links[0];
+        assert!(marking.flows[0].packets_lost == 0 && link.packets_marked > 10, "{link:?}");
+        // A report a second on 187.5 packets each.
+        let told = shares.iter().map(|share| share * 187.5).sum::<f64>();
+        let marked = link.packets_marked as f64;
+        // Nobody tells of the last seconds, nor of intervals whose request the queue dropped: requests bear no mark.
+        assert!(shares.len() >= 15 && (0.7..1.02).contains(&(told / marked)), "{told} of {marked}: {shares:?}");
+    }
+    let refused = refusal(&over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace("source", "ecn = \"ect0\"\nsource"));
+    assert!(refused.contains("ecn = \"ect0\"") && refused.contains("only a session over one `path`"), "{refused}");
 }
 
 /// Each discipline on real sockets, against the simulator: bursts at twice the link's rate, whose delay the discipline decides.

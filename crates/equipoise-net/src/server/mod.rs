@@ -13,7 +13,7 @@ use equipoise::measure::ClockMap;
 use equipoise::units::{ReceiverClock, Size, Span};
 use equipoise_session::multipath::{self, MAX_PATHS};
 use equipoise_session::rtp::{self, Clocks, Payload, ReceiverConfig, ReorderConfig, SessionError};
-use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId};
+use equipoise_session::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId};
 use ring::hmac;
 
 use crate::batch::Batch;
@@ -278,7 +278,7 @@ impl<V: SessionObserver> State<V> {
             (live.heard, live.has_media) = (now, true);
             let number = live.number;
             self.door.on_proved(&number);
-            self.step(now, ssrc, Input::Datagram { path, datagram: &plain });
+            self.step(now, ssrc, Input::Datagram { path, datagram: &plain, ecn: Ecn::NotCapable });
         } else {
             self.foreign += 1;
             self.visitor.on_event(now, &live.session, &Event::Ignored(DropReason::Forged));

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_net::{Clock, Host, Time, run_endpoint};
-use equipoise_session::{Carrier, DropReason, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
+use equipoise_session::{Carrier, DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
 
 use super::{eventually, median, receive, socket};
 
@@ -21,7 +21,10 @@ impl Metronome {
 }
 
 fn transmit(head: &'static [u8]) -> Output<'static> {
-    Output::Transmit { path: PathId(0), transmit: Transmit { head, media: 0, carrier: Carrier::Udp } }
+    Output::Transmit {
+        path: PathId(0),
+        transmit: Transmit { head, media: 0, carrier: Carrier::Udp, ecn: Ecn::NotCapable },
+    }
 }
 
 fn said(event: Event) -> Output<'static> {

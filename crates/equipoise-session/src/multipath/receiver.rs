@@ -10,7 +10,7 @@ use crate::rtp::{ReceiverConfig, SessionError};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{DropReason, Endpoint, Event, Input, Output, PathId, Wake, WakeReason};
+use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Wake, WakeReason};
 use equipoise::measure::{Arrival, SequenceTracker};
 use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
 
@@ -91,16 +91,16 @@ impl Receiver {
         self.config.ssrc
     }
 
-    fn on_datagram(&mut self, now: Instant<ReceiverClock>, path: PathId, datagram: &[u8]) {
+    fn on_datagram(&mut self, now: Instant<ReceiverClock>, path: PathId, datagram: &[u8], ecn: Ecn) {
         self.outbox.about(Some(path));
         if is_rtcp(datagram) {
             self.on_rtcp(now, path, datagram);
-        } else if let Err(reason) = self.on_media(now, datagram) {
+        } else if let Err(reason) = self.on_media(now, datagram, ecn) {
             self.outbox.ignore(reason);
         }
     }
 
-    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), DropReason> {
+    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8], ecn: Ecn) -> Result<(), DropReason> {
         let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| DropReason::Malformed)?;
         if header.ssrc != self.config.sender_ssrc {
             return Err(DropReason::Foreign);
@@ -113,6 +113,7 @@ impl Receiver {
         let (_, follows) = subflow.reception.count(place.sequence, sent)?;
         subflow.hears(now);
         subflow.reception.measure(place.sequence, ntp, (sent, delay));
+        subflow.reception.count_mark(ecn);
         self.outbox.about(Some(id));
         let sequence = self.ordered(header.sequence, sent, follows)?;
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
@@ -291,7 +292,7 @@ impl Endpoint for Receiver {
         }
         self.handled = self.handled.max(now);
         match input {
-            Input::Datagram { path, datagram } => self.on_datagram(now, path, datagram),
+            Input::Datagram { path, datagram, ecn } => self.on_datagram(now, path, datagram, ecn),
             Input::Stop => {
                 self.send_compound(now, true);
                 return self.end(false);

@@ -480,7 +480,7 @@ impl Endpoint for Sender {
         self.handled = now;
         self.outbox.about(None);
         let taken = match input {
-            Input::Datagram { path, datagram } => {
+            Input::Datagram { path, datagram, .. } => {
                 self.outbox.about(Some(path));
                 self.on_datagram(now, path, datagram);
                 Ok(())

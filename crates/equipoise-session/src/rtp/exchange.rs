@@ -6,7 +6,7 @@ use super::outbox::Outbox;
 use super::proof::{Arrivals, Departed, Proof, Sent};
 use super::receipts::{Asked, Receipts};
 use crate::wire::rtcp::{ReceiverReport, ReportBlock};
-use crate::wire::{DelayReport, NtpTime, ReportRequest};
+use crate::wire::{DelayReport, MarkReport, NtpTime, ReportRequest};
 use crate::{DropReason, Event};
 use equipoise::control::IntervalSummary;
 use equipoise::measure::PlayoutSummary;
@@ -42,6 +42,8 @@ pub(crate) struct Exchange {
     /// `None` where both ends are one program's.
     receipts: Option<Receipts>,
     delays: DelayReader,
+    /// What the last report said of marked packets.
+    marks: MarkReport,
     /// Source of the reports, once one of them proved to be an answer.
     receiver_ssrc: Option<u32>,
 }
@@ -115,6 +117,7 @@ impl Exchange {
             arrivals: Arrivals::new(start),
             receipts: (delays != Delays::Agreed).then(|| Receipts::new(seed)),
             delays: DelayReader::new(delays),
+            marks: MarkReport::default(),
             receiver_ssrc: None,
         }
     }
@@ -302,12 +305,17 @@ impl Exchange {
         if let Some(playout) = said.playout {
             self.arrivals.on_discarded(playout.discarded);
         }
+        let fraction_marked = said.marks.and_then(|marks| {
+            let before = core::mem::replace(&mut self.marks, marks);
+            marks.share_since(before)
+        });
         let (number, lost) = (request.number, self.arrivals.lost());
-        outbox.event(Event::ReportApplied { number, delay, round_trip, fraction_lost, lost });
+        outbox.event(Event::ReportApplied { number, delay, round_trip, fraction_lost, fraction_marked, lost });
         let summary = matches!(reading, Reading::Delay(_)).then(|| {
             let mut summary = IntervalSummary::unmeasured();
             summary.delay = delay;
             summary.fraction_lost = Some(fraction_lost);
+            summary.fraction_marked = fraction_marked;
             summary.packets = Some(proof.sent);
             summary.delivered = proof.delivered();
             summary.round_trip = Some(round_trip);

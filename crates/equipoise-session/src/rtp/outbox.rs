@@ -1,8 +1,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::wire::is_rtcp;
 use crate::wire::rtp::RtpHeader;
-use crate::{Carrier, DropReason, Event, Output, PathId, Transmit};
+use crate::{Carrier, DropReason, Ecn, Event, Output, PathId, Transmit};
 
 /// What a state machine has decided and not yet handed out, in order.
 ///
@@ -13,6 +14,8 @@ pub(crate) struct Outbox {
     items: VecDeque<(Option<PathId>, Item)>,
     /// The path that what comes next is about; none in a session of one path.
     path: Option<PathId>,
+    /// Of media packets; reports are never marked (RFC 6679, Sec. 7.3.1).
+    ecn: Ecn,
     buffer: Vec<u8>,
     /// Buffers to use again.
     spare: Vec<Vec<u8>>,
@@ -26,6 +29,11 @@ enum Item {
 }
 
 impl Outbox {
+    /// One whose media packets say this of congestion.
+    pub(crate) fn of(ecn: Ecn) -> Self {
+        Self { ecn, ..Self::default() }
+    }
+
     pub(crate) fn event(&mut self, event: Event) {
         self.push(Item::Event(event));
     }
@@ -76,7 +84,8 @@ impl Outbox {
                 0
             }
         };
-        let transmit = Transmit { head: &self.buffer, media, carrier: Carrier::Udp };
+        let ecn = if is_rtcp(&self.buffer) { Ecn::NotCapable } else { self.ecn };
+        let transmit = Transmit { head: &self.buffer, media, carrier: Carrier::Udp, ecn };
         Some(Output::Transmit { path: path.unwrap_or_default(), transmit })
     }
 }

@@ -13,7 +13,7 @@ use super::stream::{SessionError, check_cname};
 use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{DropReason, Endpoint, Event, Input, Output, Wake, WakeReason};
+use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Wake, WakeReason};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
 
@@ -102,15 +102,15 @@ impl Receiver {
         self.config.ssrc
     }
 
-    fn on_datagram(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) {
+    fn on_datagram(&mut self, now: Instant<ReceiverClock>, datagram: &[u8], ecn: Ecn) {
         if is_rtcp(datagram) {
             self.on_rtcp(now, datagram);
-        } else if let Err(reason) = self.on_media(now, datagram) {
+        } else if let Err(reason) = self.on_media(now, datagram, ecn) {
             self.outbox.ignore(reason);
         }
     }
 
-    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8]) -> Result<(), DropReason> {
+    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8], ecn: Ecn) -> Result<(), DropReason> {
         let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| DropReason::Malformed)?;
         if header.ssrc != self.config.sender_ssrc {
             return Err(DropReason::Foreign);
@@ -123,6 +123,7 @@ impl Receiver {
             self.reorder.begin_anew();
         }
         self.reception.measure(header.sequence, ntp, (sent, delay));
+        self.reception.count_mark(ecn);
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.reception.pair_up(sequence, sent, now, size);
         self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
@@ -242,7 +243,7 @@ impl Endpoint for Receiver {
         }
         self.handled = self.handled.max(now);
         match input {
-            Input::Datagram { datagram, .. } => self.on_datagram(now, datagram),
+            Input::Datagram { datagram, ecn, .. } => self.on_datagram(now, datagram, ecn),
             Input::Stop => {
                 self.send_compound(now, true);
                 self.release_held(Instant::MAX);

@@ -1,8 +1,9 @@
 use super::receipts::Stamps;
 use super::stream::StreamConfig;
-use crate::DropReason;
+use crate::wire::MarkReport;
 use crate::wire::rtcp::{ReportBlock, SenderReport};
 use crate::wire::{DelayOrigin, DelayReport, NtpTime, Receipt, ReceiptRequest, ReportRequest};
+use crate::{DropReason, Ecn};
 use equipoise::measure::{
     Arrival, ClockMap, DelayMeter, DelaySummary, InterarrivalJitter, LossInterval, PacketPairs, SequenceTracker,
 };
@@ -82,6 +83,7 @@ pub(crate) struct Reception {
     pairs: PacketPairs,
     /// Packets that have come, each counted once; wraps.
     arrived: u32,
+    marks: MarkReport,
     stamps: Stamps,
     /// The newest sender report: when it left and when it came.
     last_sr: Option<SrTimes>,
@@ -122,6 +124,7 @@ impl Reception {
             jitter,
             pairs,
             arrived: 0,
+            marks: MarkReport::default(),
             stamps: Stamps::new(),
             last_sr: None,
             last_request: None,
@@ -148,6 +151,16 @@ impl Reception {
         self.stamps.keep(sequence, ntp);
         self.delays.push(sent, delay);
         self.jitter.push(delay);
+    }
+
+    /// A packet came, for the first time, whose IP header said this of congestion.
+    pub(crate) const fn count_mark(&mut self, ecn: Ecn) {
+        let MarkReport { capable, marked } = &mut self.marks;
+        match ecn {
+            Ecn::NotCapable => {}
+            Ecn::Ect0 | Ecn::Ect1 => *capable = capable.wrapping_add(1),
+            Ecn::Marked => (*capable, *marked) = (capable.wrapping_add(1), marked.wrapping_add(1)),
+        }
     }
 
     /// Packet `sequence` of `size` came at `now`; it may be half of a pair.
@@ -210,6 +223,7 @@ impl Reception {
                 origin: timeline.origin(least),
                 playout: None,
                 bottleneck: self.pairs.bottleneck(),
+                marks: (self.marks != MarkReport::default()).then_some(self.marks),
                 receipt: request.receipt.map(|asked| self.receipt(asked)),
             },
         }))

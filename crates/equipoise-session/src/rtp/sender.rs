@@ -13,7 +13,7 @@ use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
 use super::supply::{Stock, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
-use crate::{DropReason, Endpoint, Event, Input, Output, Wake};
+use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Wake};
 use equipoise::control::{BoxedController, IntervalSummary, Needs};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::random::stream_seed;
@@ -44,6 +44,8 @@ pub struct SenderConfig {
     pub circuit_breakers: bool,
     /// Whether the receiver stands before a playout buffer and reports on it ([`Needs::PLAYOUT`]).
     pub reports_playout: bool,
+    /// What media packets say of congestion: whether queues may mark them in place of dropping them.
+    pub ecn: Ecn,
 }
 
 impl SenderConfig {
@@ -61,6 +63,7 @@ impl SenderConfig {
             patience: Self::PATIENCE,
             circuit_breakers: true,
             reports_playout: false,
+            ecn: Ecn::NotCapable,
         }
     }
 
@@ -158,7 +161,7 @@ impl Sender {
             first_media: None,
             handled: Instant::ZERO,
             ended: false,
-            outbox: Outbox::default(),
+            outbox: Outbox::of(config.ecn),
         };
         if let Some(packets) = sender.stock.packets() {
             sender.outbox.event(Event::ContentKnown { packets });

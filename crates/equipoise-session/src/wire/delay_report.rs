@@ -41,6 +41,8 @@ const PLAYOUT_TYPE: u16 = OURS | 3;
 const PLAYOUT_LEN: u16 = 20;
 const BOTTLENECK_TYPE: u16 = OURS | 4;
 const BOTTLENECK_LEN: u16 = 8;
+const MARKS_TYPE: u16 = OURS | 5;
+const MARKS_LEN: u16 = 12;
 
 impl ReportRequest {
     /// The extension's bytes.
@@ -71,7 +73,7 @@ impl ReportRequest {
 }
 
 /// The profile-specific extension of the receiver report that answers a request: 12 bytes, 16 more where the clocks are
-/// apart, 20 more where the receiver has a playout buffer, 8 more where packet pairs came, and 20 more with a receipt.
+/// apart, 20 more where the receiver has a playout buffer, 8 more where packet pairs came, 12 more where packets may be marked, and 20 more with a receipt.
 ///
 /// | bits | content |
 /// | --- | --- |
@@ -112,6 +114,15 @@ impl ReportRequest {
 /// | 16 | 8, the length |
 /// | 32 | rate of the bottleneck in bit/s, IEEE 754 binary32 |
 ///
+/// Behind these, where packets came that queues may mark (RFC 3168; the counters of RFC 6679, Sec. 5.2, without those that the block has):
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 16 | `0x8005`, a type that nobody else has |
+/// | 16 | 12, the length |
+/// | 32 | packets that came with ECT or CE since the start; wraps |
+/// | 32 | those of them with CE; wraps |
+///
 /// And last the [`Receipt`], where one was asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayReport {
@@ -123,8 +134,27 @@ pub struct DelayReport {
     pub playout: Option<PlayoutReport>,
     /// The bottleneck's rate, to 24 bits of precision; `None` where too few packet pairs came.
     pub bottleneck: Option<Rate>,
+    /// Marked packets; `None` where none may be marked.
+    pub marks: Option<MarkReport>,
     /// The receipt, where one was asked for.
     pub receipt: Option<Receipt>,
+}
+
+/// How many packets queues could mark, and how many they did (RFC 3168), since the start; both wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkReport {
+    /// Packets that came with ECT(0), ECT(1) or CE.
+    pub capable: u32,
+    /// Those that came with CE.
+    pub marked: u32,
+}
+
+impl MarkReport {
+    /// The share that was marked since `before`; `None` where none came that may be marked, or where more are said to be marked than came.
+    pub fn share_since(self, before: Self) -> Option<f64> {
+        let [capable, marked] = [self.capable.wrapping_sub(before.capable), self.marked.wrapping_sub(before.marked)];
+        (capable > 0 && marked <= capable).then(|| f64::from(marked) / f64::from(capable))
+    }
 }
 
 /// A receiver's playout buffer as it reports it. Rates go up to 34 Gbit/s in steps of 8 bit/s.
@@ -160,7 +190,7 @@ impl DelayReport {
 
     /// A report between clocks that agree.
     pub const fn agreed(delay: Option<DelaySummary>) -> Self {
-        Self { delay, origin: None, playout: None, bottleneck: None, receipt: None }
+        Self { delay, origin: None, playout: None, bottleneck: None, marks: None, receipt: None }
     }
 
     /// The extension's bytes.
@@ -183,6 +213,11 @@ impl DelayReport {
             out.extend_from_slice(&BOTTLENECK_TYPE.to_be_bytes());
             out.extend_from_slice(&BOTTLENECK_LEN.to_be_bytes());
             out.extend_from_slice(&(bottleneck.as_bps_f64() as f32).to_be_bytes());
+        }
+        if let Some(MarkReport { capable, marked }) = self.marks {
+            for word in [u32::from(MARKS_TYPE) << 16 | u32::from(MARKS_LEN), capable, marked] {
+                out.extend_from_slice(&word.to_be_bytes());
+            }
         }
         if let Some(receipt) = self.receipt {
             receipt.write(&mut out);
@@ -220,13 +255,14 @@ impl DelayReport {
         let origin = is_next(&reader, ORIGIN_TYPE).then(|| DelayOrigin::read(&mut reader)).transpose()?;
         let playout = is_next(&reader, PLAYOUT_TYPE).then(|| PlayoutReport::read(&mut reader)).transpose()?;
         let bottleneck = is_next(&reader, BOTTLENECK_TYPE).then(|| read_bottleneck(&mut reader)).transpose()?;
+        let marks = is_next(&reader, MARKS_TYPE).then(|| MarkReport::read(&mut reader)).transpose()?;
         let receipt = Receipt::read(&mut reader)?;
         if !reader.rest().is_empty() {
             return Err(refused);
         }
         let samples = kind & !OURS;
         if (samples, mean, variance_bits) == (0, NO_MEAN, NO_VARIANCE) {
-            return Ok(Self { delay: None, origin, playout, bottleneck, receipt });
+            return Ok(Self { delay: None, origin, playout, bottleneck, marks, receipt });
         }
         let variance_s2 = f64::from(f32::from_bits(variance_bits));
         if samples < 2 || mean == NO_MEAN || !variance_s2.is_finite() || variance_s2.is_sign_negative() {
@@ -234,7 +270,7 @@ impl DelayReport {
         }
         let mean_s = f64::from(mean.cast_signed()) / MEAN_SCALE;
         let delay = Some(DelaySummary { mean_s, variance_s2, samples: u64::from(samples) });
-        Ok(Self { delay, origin, playout, bottleneck, receipt })
+        Ok(Self { delay, origin, playout, bottleneck, marks, receipt })
     }
 }
 
@@ -264,6 +300,18 @@ impl PlayoutReport {
         }
         let rate = |bytes: u32| Rate::from_bps(u64::from(bytes).saturating_mul(8));
         Ok(Self { occupancy, arrival: rate(arrival), service: rate(service), discarded })
+    }
+}
+
+impl MarkReport {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let refused = WireError::Extension { extension: "mark report", found: reader.rest().len(), need: 12 };
+        let (kind, length) = (reader.u16("extension type")?, reader.u16("extension length")?);
+        let (capable, marked) = (reader.u32("packets that may be marked")?, reader.u32("marked packets")?);
+        if kind != MARKS_TYPE || length != MARKS_LEN {
+            return Err(refused);
+        }
+        Ok(Self { capable, marked })
     }
 }
 
@@ -321,6 +369,27 @@ mod tests {
         }
         let none = DelayReport { origin: Some(DelayOrigin { least: None, ..origin }), ..report };
         assert_eq!(DelayReport::parse(&none.to_bytes()), Ok(none));
+    }
+
+    #[test]
+    fn marks_are_counted_since_the_start_and_told_since_the_last_report() {
+        let marks = MarkReport { capable: 1000, marked: 50 };
+        let report =
+            DelayReport { marks: Some(marks), bottleneck: Some(Rate::from_bps(8)), ..DelayReport::agreed(None) };
+        let bytes = report.to_bytes();
+        assert_eq!(bytes[20..], [0x80, 5, 0, 12, 0, 0, 0x03, 0xE8, 0, 0, 0, 50]);
+        assert_eq!(DelayReport::parse(&bytes), Ok(report));
+        for end in 21..bytes.len() {
+            assert!(DelayReport::parse(&bytes[..end]).is_err());
+        }
+        assert_eq!(marks.share_since(MarkReport::default()), Some(0.05));
+        assert_eq!(
+            marks.share_since(MarkReport { capable: u32::MAX - 999, marked: u32::MAX - 49 }),
+            Some(0.05),
+            "both wrap"
+        );
+        assert_eq!(marks.share_since(marks), None, "none came");
+        assert_eq!(marks.share_since(MarkReport { capable: 990, marked: 0 }), None, "more marked than came");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub mod relay;
 pub mod rtcp;
 pub mod rtp;
 
-pub use delay_report::{DelayOrigin, DelayReport, PlayoutReport, ReportRequest};
+pub use delay_report::{DelayOrigin, DelayReport, MarkReport, PlayoutReport, ReportRequest};
 pub use error::WireError;
 pub use ntp::NtpTime;
 pub use receipt::{Receipt, ReceiptRequest};

@@ -4,7 +4,7 @@
 //! packets are those of real ones. The first byte tells a segment from RTP and RTCP, whose first byte is above 127.
 
 use equipoise::units::Size;
-use equipoise_session::{Carrier, Transmit};
+use equipoise_session::{Carrier, Ecn, Transmit};
 
 use super::{Ack, SackBlocks, Segment};
 
@@ -37,7 +37,12 @@ impl Encoded {
 
     /// The segment as what its host transmits.
     pub(crate) fn transmit(&self) -> Transmit<'_> {
-        Transmit { head: self.bytes.get(..self.len).unwrap_or_default(), media: self.payload, carrier: Carrier::Tcp }
+        Transmit {
+            head: self.bytes.get(..self.len).unwrap_or_default(),
+            media: self.payload,
+            carrier: Carrier::Tcp,
+            ecn: Ecn::NotCapable,
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 use std::any::Any;
 
 use equipoise::units::{ReceiverClock, SenderClock};
-use equipoise_path::link::Ecn;
 use equipoise_session::{Endpoint, Input, Output, PathChange, PathId};
 
 use super::FlowError;
@@ -140,7 +139,7 @@ impl World {
     ) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
-        self.turn(flow, side, Some(Input::Datagram { path: path_id(path), datagram }), observer);
+        self.turn(flow, side, Some(Input::Datagram { path: path_id(path), datagram, ecn: packet.ecn }), observer);
         self.scratch = scratch;
     }
 
@@ -195,16 +194,8 @@ impl World {
                 self.packets.discard(id);
                 continue;
             };
-            let (at, number, size) = (self.now, u64::from(id), self.packets.size(id));
-            let packet = Packet {
-                at,
-                sent: at,
-                number,
-                size,
-                route: routes[side as usize] as u32,
-                hop: 0,
-                ecn: Ecn::NotCapable,
-            };
+            let (at, number, size, ecn) = (self.now, u64::from(id), self.packets.size(id), self.packets.ecn(id));
+            let packet = Packet { at, sent: at, number, size, route: routes[side as usize] as u32, hop: 0, ecn };
             if let Some(arrived) = self.network.send(packet) {
                 let peer = if side == Side::Near { Side::Far } else { Side::Near };
                 self.deliver(&arrived, flow, peer, path, observer);

@@ -73,7 +73,7 @@ fn so_are_those_of_a_session_over_two_paths() {
                 continue;
             }
             datagram[..transmit.head.len()].copy_from_slice(transmit.head);
-            let input = Input::Datagram { path, datagram: &datagram };
+            let input = Input::Datagram { path, datagram: &datagram, ecn: equipoise_session::Ecn::NotCapable };
             receiver.handle(Instant::from_nanos(now + 5_000_000), input);
             while receiver.poll().is_some() {
                 received[usize::from(path.0)] += 1;

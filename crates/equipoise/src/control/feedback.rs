@@ -103,6 +103,8 @@ pub struct IntervalSummary {
     pub delay: Option<DelaySummary>,
     /// Share of the packets that were lost, 0 to 1.
     pub fraction_lost: Option<f64>,
+    /// Share of the packets that came with a mark of congestion among those that may be marked (RFC 3168), 0 to 1; `None` where none may.
+    pub fraction_marked: Option<f64>,
     /// How many packets were sent in what the report speaks of, whether they arrived or not.
     pub packets: Option<u64>,
     /// Rate at which packets came out of the network: what of the sent ones arrived, over the time in which it did.
@@ -124,6 +126,7 @@ impl IntervalSummary {
         Self {
             delay: None,
             fraction_lost: None,
+            fraction_marked: None,
             packets: None,
             delivered: None,
             round_trip: None,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use equipoise::control::{Context, Entry, Needs, Parameters};
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
-use equipoise_session::{multipath, rtp};
+use equipoise_session::{Ecn, multipath, rtp};
 use toml::{Spanned, Value};
 
 use super::error::{Problem, ScenarioError, SyntaxError};
@@ -244,8 +244,22 @@ impl Check<'_> {
         };
         let circuit_breakers = raw.circuit_breakers.unwrap_or(true);
         let direction = self.direction_of(raw)?;
+        let ecn = self.ecn(raw)?;
         let name = raw.name.get_ref().clone();
-        Ok(Flow { name, path, back, direction, packet_size, circuit_breakers, start, rtcp, kind })
+        Ok(Flow { name, path, back, direction, ecn, packet_size, circuit_breakers, start, rtcp, kind })
+    }
+
+    /// Whether queues may mark a flow's media.
+    fn ecn(&self, raw: &RawFlow) -> Result<Ecn, ScenarioError> {
+        let is_session = raw.controller.is_some() && raw.paths.is_none();
+        if let Some(ecn) = raw.ecn.as_ref().filter(|_| !is_session) {
+            return Err(self.wrong("ecn", ecn.span(), Problem::EcnOfWhat));
+        }
+        Ok(match self.word("ecn", raw.ecn.as_ref(), &["off", "ect0", "ect1"])? {
+            Some("ect0") => Ecn::Ect0,
+            Some("ect1") => Ecn::Ect1,
+            _ => Ecn::NotCapable,
+        })
     }
 
     /// The direction of a flow's media.

@@ -155,7 +155,10 @@ impl Bench {
             self.now = self.now.max(next);
             if datagram <= timer {
                 if let Some(Reverse((_, _, to_sender, path, bytes))) = self.under_way.pop() {
-                    self.tell(to_sender, Input::Datagram { path: PathId(path), datagram: &bytes });
+                    self.tell(
+                        to_sender,
+                        Input::Datagram { path: PathId(path), datagram: &bytes, ecn: crate::Ecn::NotCapable },
+                    );
                 }
             } else {
                 self.tell(is_sender, Input::Timer);

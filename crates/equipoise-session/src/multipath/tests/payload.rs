@@ -154,7 +154,7 @@ proptest! {
                     fed.push(packet);
                 },
                 Act::Junk(to_sender, path, junk) => {
-                    bench.tell(to_sender, Input::Datagram { path: PathId(path), datagram: &junk });
+                    bench.tell(to_sender, Input::Datagram { path: PathId(path), datagram: &junk, ecn: crate::Ecn::NotCapable });
                 }
                 Act::Wait(millis) => bench.run_until(bench.millis() + millis),
             }

@@ -147,6 +147,7 @@ impl<C: Controller> Intervals<C> {
         let summary = IntervalSummary {
             delay,
             fraction_lost: Some(interval.lost as f64 / interval.packets.max(1) as f64),
+            fraction_marked: None,
             packets: Some(interval.packets),
             delivered: interval.arrived.over(now - interval.began),
             round_trip: interval.round_trip,
