@@ -209,6 +209,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (6928, "Increasing TCP's Initial Window"),
     (6937, "Proportional Rate Reduction for TCP"),
     (7251, "AES-CCM Elliptic Curve Cryptography (ECC) Cipher Suites for TLS"),
+    (6679, "Explicit Congestion Notification (ECN) for RTP over UDP"),
     (7323, "TCP Extensions for High Performance"),
     (7468, "Textual Encodings of PKIX, PKCS, and CMS Structures"),
     (7714, "AES-GCM Authenticated Encryption in the Secure Real-time Transport Protocol (SRTP)"),
