@@ -210,6 +210,17 @@ impl Tell for Silence {
     fn come_to(&mut self, _: Span, _: f64) {}
 }
 
+/// Somebody who only wants to know how much is done.
+struct Shares<'a>(&'a (dyn Fn(f64) + Sync));
+
+impl Tell for Shares<'_> {
+    fn event(&mut self, _: Span, _: usize, _: Option<PathId>, _: &Event) {}
+
+    fn come_to(&mut self, _: Span, share: f64) {
+        (self.0)(share);
+    }
+}
+
 /// Sees the events of a run.
 pub trait RunObserver {
     /// One end of flow number `flow` did or saw something at `at` after the run's start; after the end of the run, what was
@@ -263,12 +274,7 @@ pub fn simulate_many<T: Send>(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Vec<T>, SimError> {
     if runs == 1 {
-        let mut tell = |part: Progress| {
-            if let Progress::Share(share) = part {
-                progress(share);
-            }
-        };
-        return Ok(vec![keep(simulate(scenario, first_seed, &mut tell)?)]);
+        return Ok(vec![keep(run(scenario, first_seed, Shares(progress))?.0)]);
     }
     let done = AtomicU32::new(0);
     let counted = |run| {

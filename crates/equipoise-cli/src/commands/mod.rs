@@ -45,7 +45,8 @@ pub(crate) fn sim(Sim { files, run: options }: &Sim) -> Result<Outcome, CliError
 fn simulate(scenario: &Scenario, options: &Run, outputs: &mut Outputs) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     let bar = Bar::new(options.results.quiet, "simulated");
-    let runs = if options.runs == 1 {
+    // Only one run has a trace; events that nobody asks for cost more than all else.
+    let runs = if outputs.wants_events() {
         let mut trace = outputs.tracer(scenario);
         vec![sim_world::simulate(scenario, seed, &mut |progress| match progress {
             Progress::Share(share) => bar.progress(share),

@@ -52,6 +52,11 @@ impl Outputs {
         Tracer { outputs: self, flows: scenario.flows.iter().map(|flow| (flow.name.as_str(), paths(flow))).collect() }
     }
 
+    /// Whether the events of a run are wanted.
+    pub(super) const fn wants_events(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// Whether all of every run is wanted.
     pub(super) const fn wants_all(&self) -> bool {
         self.json.is_some()

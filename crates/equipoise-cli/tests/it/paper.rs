@@ -1,38 +1,15 @@
-//! `equipoise paper`: all claims come, whatever their verdicts.
+//! `equipoise paper`: claims come, whatever their verdicts. That all of them come is held against the committed results elsewhere.
 
 use serde_json::Value;
 
-use crate::machine::Machine;
 use crate::support::{Folder, run, said};
 
-const CLAIMED: [&str; 13] = [
-    "fig5.flat",
-    "fig7.slope",
-    "fig7.md1_slope",
-    "fig10.rate_before_step",
-    "fig12.mse_ap_vs_cbr08",
-    "fig12.mse_ap_vs_cbr3",
-    "fig12.b_insensitive",
-    "fig12.jitter",
-    "fig14.rate_gain_min",
-    "fig14.rate_gain_max",
-    "fig13.aimd_large_a_worse",
-    "runaway.probability_printed",
-    "runaway.probability_robust",
-];
+const CLAIMED: [&str; 5] =
+    ["fig5.flat", "fig12.mse_ap_vs_cbr08", "fig12.mse_ap_vs_cbr3", "fig12.b_insensitive", "fig12.jitter"];
 
-/// The fast one: of the parts that take a second or two.
 #[test]
 fn the_claims_of_two_figures_come_with_their_verdicts_and_the_command_succeeds_whatever_they_are() {
-    let ids: Vec<_> = CLAIMED.into_iter().filter(|id| id.starts_with("fig5.") || id.starts_with("fig12.")).collect();
-    the_claims_come(&["fig5", "fig12"], &ids);
-}
-
-#[test]
-#[ignore = "long simulation: 170 s of processor time, alone on the machine"]
-fn every_claim_comes_with_its_verdict_and_the_command_succeeds_whatever_that_is() {
-    let _machine = Machine::alone();
-    the_claims_come(&["all"], &CLAIMED);
+    the_claims_come(&["fig5", "fig12"], &CLAIMED);
 }
 
 fn the_claims_come(parts: &[&str], ids: &[&str]) {
@@ -55,10 +32,6 @@ fn the_claims_come(parts: &[&str], ids: &[&str]) {
         let verdicts = ["reproduced", "undecided", "not reproduced", "not comparable", "ours", "fitted"];
         assert!(verdicts.contains(&verdict), "{id}: {verdict}");
         assert!(said(&output).contains(id), "{id}");
-    }
-    // One run has no interval, and what has none is not judged.
-    if let Some(slope) = claims.iter().find(|claim| claim["id"] == "fig7.slope") {
-        assert_eq!((&slope["verdict"], &slope["ci95"]), (&Value::from("not comparable"), &Value::Null));
     }
     let page = std::fs::read_to_string(&html).expect("written");
     assert!(page.ends_with("</html>\n") && !page.contains("NaN"), "a page without what is no number");
