@@ -1,12 +1,13 @@
-//! Capacities from files: recorded traces, and rates over time.
+//! Capacities from files, compressed by gzip or not: recorded traces, and rates over time.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use equipoise::units::Span;
 use equipoise_path::link::{Capacity, DeliveryTrace, TraceError, rate_steps};
 use thiserror::Error;
+
+use crate::text_file;
 
 /// Why a file gives no capacity.
 #[derive(Debug, Error)]
@@ -37,5 +38,5 @@ pub fn steps_capacity(file: &Path, offset: Span) -> Result<Capacity, CapacityErr
 }
 
 fn read(file: &Path) -> Result<String, CapacityError> {
-    fs::read_to_string(file).map_err(CapacityError::Read)
+    text_file::read(file).map_err(CapacityError::Read)
 }

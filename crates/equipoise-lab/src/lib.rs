@@ -30,6 +30,7 @@ pub mod result;
 pub mod scenario;
 pub mod sim;
 pub mod statistics;
+mod text_file;
 pub mod trace;
 pub mod verdict;
 pub mod video;

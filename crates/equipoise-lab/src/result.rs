@@ -3,6 +3,7 @@
 //! Field names carry their unit, because this is where types end (`report.json`). `None`, written as `null`, stands for
 //! what was not measured. Times of a run count from its start.
 
+mod link;
 mod pair;
 mod series;
 mod summary;
@@ -10,9 +11,10 @@ mod summary;
 use std::collections::BTreeMap;
 
 use equipoise::units::{Rate, Schedule, Span};
-use equipoise_path::link::{Capacity, LinkStats};
+use equipoise_path::link::Capacity;
 use serde::{Deserialize, Serialize};
 
+pub use link::{LinkResult, LinkSample};
 pub use pair::{PairHost, PairPeriod, PairResult, PairTransport};
 pub use summary::{FlowSummary, Mean, WorldSummary};
 
@@ -390,51 +392,6 @@ pub struct DelayShare {
     pub share: f64,
 }
 
-/// What one link did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkResult {
-    /// The link's name.
-    pub name: String,
-    /// Share of the time in which a packet was in service, 0 to 1.
-    pub utilisation: Option<f64>,
-    /// Packets that found the queue full.
-    pub packets_dropped: u64,
-    /// Packets accepted.
-    pub packets_forwarded: u64,
-    /// Packets lost by chance.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub packets_lost: u64,
-    /// Packets that its queue marked (ECN).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub packets_marked: u64,
-    /// Copies that it made.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub packets_duplicated: u64,
-    /// Packets that came out behind one that had come in later.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub packets_reordered: u64,
-    /// Waiting packets, averaged over time.
-    pub mean_queue_packets: Option<f64>,
-    /// The most packets that ever waited at once.
-    pub max_queue_packets: u64,
-    /// Its state over time, where the scenario has TCP flows; else left out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub samples: Vec<LinkSample>,
-}
-
-/// A link's state between two samples.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkSample {
-    /// End of the time that it stands for, in seconds since the run's start.
-    pub at_s: f64,
-    /// Waiting packets, averaged since the last sample.
-    pub queue_packets: Option<f64>,
-    /// Share of the time since the last sample in which a packet was in service, 0 to 1.
-    pub utilisation: Option<f64>,
-    /// Packets that found the queue full so far.
-    pub packets_dropped: u64,
-}
-
 impl Report {
     /// The runs of a scenario, the first of which has `seed`.
     pub fn new(scenario: &Scenario, seed: u64, mut runs: Vec<Run>) -> Self {
@@ -495,12 +452,6 @@ fn steps(scenario: &Scenario) -> Vec<Step> {
     steps
 }
 
-/// What is left out of JSON: counts of what most links do not do.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// Parts of a run in which a recorded capacity is drawn by its mean.
 const PARTS: i64 = 200;
 
@@ -525,23 +476,4 @@ fn outages(scenario: &Scenario) -> Vec<OutageResult> {
         end_s: outage.until.unwrap_or(scenario.duration).as_secs_f64(),
     };
     outages.map(result).collect()
-}
-
-impl LinkResult {
-    /// What a link's counters say.
-    pub fn new(name: &str, stats: &LinkStats) -> Self {
-        Self {
-            name: name.to_owned(),
-            utilisation: stats.usage.utilisation,
-            packets_dropped: stats.dropped(),
-            packets_forwarded: stats.left + stats.in_flight,
-            packets_lost: stats.lost,
-            packets_marked: stats.marked,
-            packets_duplicated: stats.duplicated,
-            packets_reordered: stats.reordered,
-            mean_queue_packets: stats.usage.mean_queue,
-            max_queue_packets: stats.usage.longest_queue as u64,
-            samples: Vec::new(),
-        }
-    }
 }

@@ -1,13 +1,13 @@
 //! Traces of frame sizes as files.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use equipoise::units::Span;
 use equipoise_path::video::{SyntheticError, Video, VideoError};
-use flate2::read::MultiGzDecoder;
 use thiserror::Error;
+
+use crate::text_file;
 
 /// Why there is no video.
 #[derive(Debug, Error)]
@@ -34,37 +34,19 @@ pub enum TraceError {
     Synthetic(#[from] SyntheticError),
 }
 
-const GZIP: [u8; 2] = [0x1F, 0x8B];
-/// More text than any trace has: a bound on memory, for a file may be packed a thousandfold.
-const LARGEST: u64 = 256 << 20;
-
 /// Reads a trace in any format of [`Video::parse`], compressed by gzip or not.
 ///
 /// # Errors
 /// [`TraceError`] where the file cannot be read or is no trace.
 pub fn read(file: &Path, terse_interval: Span) -> Result<Video, TraceError> {
-    let text = text(file).map_err(|source| TraceError::Read { file: file.to_owned(), source })?;
+    let text = text_file::read(file).map_err(|source| TraceError::Read { file: file.to_owned(), source })?;
     Video::parse(text.lines(), terse_interval).map_err(|source| TraceError::Trace { file: file.to_owned(), source })
-}
-
-fn text(file: &Path) -> io::Result<String> {
-    let mut open = File::open(file)?;
-    let mut magic = Vec::new();
-    (&mut open).take(GZIP.len() as u64).read_to_end(&mut magic)?;
-    let is_gzip = magic == GZIP;
-    let whole = io::Cursor::new(magic).chain(open);
-    let mut text = String::new();
-    if is_gzip {
-        MultiGzDecoder::new(whole).take(LARGEST).read_to_string(&mut text)?;
-    } else {
-        whole.take(LARGEST).read_to_string(&mut text)?;
-    }
-    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use std::env;
+    use std::fs::File;
     use std::io::Write as _;
 
     use super::*;

@@ -1,4 +1,4 @@
-use equipoise::units::{Size, Span};
+use equipoise::units::{Share, Size, Span};
 use equipoise_path::link::{FifoLink, LinkStats, Pipe, PipeConfig, PipeError, Verdict};
 
 use crate::network::Packet;
@@ -76,6 +76,14 @@ impl Carrier {
         match self {
             Self::Fifo(fifo) => fifo.config().propagation_delay,
             Self::Pipe { least_delay, .. } => *least_delay,
+        }
+    }
+
+    /// Whether packets may come out twice.
+    pub(crate) fn makes_copies(&self) -> bool {
+        match self {
+            Self::Fifo(_) => false,
+            Self::Pipe { pipe, .. } => pipe.config().duplication != Share::NONE,
         }
     }
 

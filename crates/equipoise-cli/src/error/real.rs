@@ -110,6 +110,9 @@ pub(crate) enum RealError {
     /// There is nothing to carry between.
     #[error("a path needs two ends: --listen and --to, --between, or --tun")]
     NoEnds,
+    /// Bursts are of a rate.
+    #[error("--rate-burst goes with a --rate that is not unlimited")]
+    BurstOfNoRate,
     /// There is no such path, or it broke.
     #[error("the link failed")]
     Link(#[source] NetError),
@@ -131,6 +134,7 @@ impl RealError {
             | Self::Scheduler { .. }
             | Self::UnknownScheduler { .. }
             | Self::NoEnds
+            | Self::BurstOfNoRate
             | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. })
             | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. } | NetError::InterfaceName { .. }) => 2,
             Self::Rates { .. }
@@ -197,6 +201,7 @@ impl RealError {
             Self::Kernel(_) => None,
             Self::Link(_)
             | Self::NoEnds
+            | Self::BurstOfNoRate
             | Self::KeyFile { .. }
             | Self::KeyNotWritten { .. }
             | Self::Input { .. }

@@ -92,14 +92,15 @@ macro_rules! path_options {
             pub(crate) rate: Option<RateLimit>,
             /// Its delivery opportunities: a trace in Mahimahi's format, repeated
             #[arg(long = concat!($prefix, "rate-trace"), id = concat!($prefix, "rate-trace"), value_name = "FILE",
-                conflicts_with = concat!($prefix, "rate"))]
+                group = concat!($prefix, "rate-file"), conflicts_with = concat!($prefix, "rate"))]
             pub(crate) rate_trace: Option<PathBuf>,
             /// Its rate in steps: lines of `time_s,rate_mbps`
             #[arg(long = concat!($prefix, "rate-csv"), id = concat!($prefix, "rate-csv"), value_name = "FILE",
-                conflicts_with_all = [concat!($prefix, "rate"), concat!($prefix, "rate-trace")])]
+                group = concat!($prefix, "rate-file"), conflicts_with = concat!($prefix, "rate"))]
             pub(crate) rate_csv: Option<PathBuf>,
             /// Where in that file it begins, such as 30s [default: 0s]
-            #[arg(long = concat!($prefix, "rate-offset"), id = concat!($prefix, "rate-offset"), value_name = "TIME")]
+            #[arg(long = concat!($prefix, "rate-offset"), id = concat!($prefix, "rate-offset"), value_name = "TIME",
+                requires = concat!($prefix, "rate-file"))]
             pub(crate) rate_offset: Option<Span>,
             /// What may pass at once beyond --rate, such as "15 kB": a token bucket (shaper)
             #[arg(long = concat!($prefix, "rate-burst"), id = concat!($prefix, "rate-burst"), value_name = "SIZE",

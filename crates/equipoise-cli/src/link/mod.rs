@@ -74,6 +74,7 @@ fn path(options: &Path) -> Result<PipeConfig, CliError> {
             Some(burst) => Capacity::Shaped(TokenBucket { rate, burst }),
             None => Capacity::Rate(Schedule::constant(rate)),
         },
+        (Some(RateLimit::Unlimited), ..) if options.rate_burst.is_some() => return Err(RealError::BurstOfNoRate.into()),
         (Some(RateLimit::Unlimited) | None, ..) => Capacity::Unlimited,
     };
     let policer = options.police.map(|rate| match options.police_burst {

@@ -4,11 +4,11 @@ use std::io;
 use equipoise::control::{ConfigError, UnmetNeeds};
 use equipoise::units::{Size, Span, UnitError};
 use equipoise_pair::tpba::TpbaError;
-use equipoise_path::link::PipeError;
 use equipoise_path::video::SyntheticError;
 use thiserror::Error;
 
 use super::excerpt::{self, Place};
+use super::link_problem::LinkProblem;
 use super::nearest::{UnknownField, similar};
 
 /// Why a scenario cannot be run.
@@ -188,60 +188,7 @@ pub enum Problem {
     Needs(#[from] UnmetNeeds),
     /// The link cannot be like that.
     #[error(transparent)]
-    Link(#[from] PipeError),
-    /// A link does not say how long its packets are on the way.
-    #[error("a link needs a `delay`, such as \"10 ms\"")]
-    NoDelay,
-    /// A link has no capacity, or two.
-    #[error("a link has one of `rate`, a rate or \"unlimited\", `rate_trace` and `rate_csv`, files")]
-    WhatRate,
-    /// A capacity that is none of steps has steps.
-    #[error(
-        "steps can change the delay, but not the rate, of a link that is unlimited, follows a file or has a `rate_burst`"
-    )]
-    StepsOfRate,
-    /// A step changes nothing.
-    #[error("a step of a link needs a `rate` or a `delay`")]
-    StepOfNothing,
-    /// Both directions are one.
-    #[error("both directions of a half-duplex link are one; it has no `back`")]
-    HalfDuplexBack,
-    /// Two keys say the same.
-    #[error("a link has either {keys}")]
-    EitherOf {
-        /// Both.
-        keys: &'static str,
-    },
-    /// A key needs another.
-    #[error("has a meaning only beside `{key}`")]
-    OnlyWith {
-        /// The other.
-        key: &'static str,
-    },
-    /// A file gives no capacity.
-    #[error("{why}")]
-    Capacity {
-        /// Why not.
-        why: String,
-    },
-    /// There is no such queue.
-    #[error("an `aqm` needs a `name`: codel, fq_codel, pie or dualpi2")]
-    UnknownAqm,
-    /// The queue has other parameters.
-    #[error("this queue has {known}")]
-    NotOfThisAqm {
-        /// Its parameters.
-        known: String,
-    },
-    /// CoDel would never act.
-    #[error("the target must not be above the interval, {interval}")]
-    TargetAboveInterval {
-        /// The interval.
-        interval: Span,
-    },
-    /// It is no number.
-    #[error("must be a plain number above zero")]
-    NotACount,
+    Link(#[from] LinkProblem),
     /// A playout buffer is a plain queue.
     #[error("the link of a playout has a rate, a delay and a drop-tail queue, and nothing happens by chance on it")]
     PlayoutNotPlain,

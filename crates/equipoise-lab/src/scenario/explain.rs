@@ -5,6 +5,7 @@ use equipoise::units::{Rate, Share, Span};
 use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance};
 
 use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, Reordering, TokenBucket};
+use equipoise_session::Ecn;
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
 use super::{
@@ -142,6 +143,11 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     writeln!(out, "  {}: packets of {} from {} on, over {over}", flow.name, flow.packet_size, flow.start)?;
     if flow.direction == Direction::Back {
         writeln!(out, "    in the other direction of its links")?;
+    }
+    match flow.ecn {
+        Ecn::NotCapable => {}
+        Ecn::Ect1 => writeln!(out, "    queues may mark its packets, ECT(1)")?,
+        Ecn::Ect0 | Ecn::Marked => writeln!(out, "    queues may mark its packets, ECT(0)")?,
     }
     if let Some(back) = &flow.back {
         writeln!(out, "    back over {}", chain(scenario, back, Direction::Forward))?;

@@ -12,6 +12,7 @@ mod error;
 mod excerpt;
 mod explain;
 mod link;
+mod link_problem;
 mod multipath;
 mod nearest;
 mod overrides;
@@ -36,6 +37,7 @@ pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SchedulerChoice, Ta
 pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError, SyntaxError};
 pub use link::{Direction, Link};
+pub use link_problem::LinkProblem;
 pub use multipath::{MultipathFlow, Outage, Path};
 pub use overrides::Override;
 pub use pair::{PairFlow, RunningLaw};

@@ -28,6 +28,9 @@ fn run(text: &str) -> Run {
 /// The link of a run, and the mean delay of what came over it, in ms.
 fn link_and_delay(text: &str) -> (LinkResult, f64) {
     let run = run(text);
+    // What came twice is one packet that came.
+    let link = &run.links[0];
+    assert_eq!(run.flows[0].packets_lost, link.packets_lost + link.packets_dropped, "{link:?}");
     let delay = run.flows[0].delay.mean_s.expect("something arrived") * 1e3;
     (run.links.into_iter().next().expect("a link"), delay)
 }
@@ -72,6 +75,10 @@ fn a_wrong_link_is_refused_with_line_key_value_and_remedy() {
         ("jitter = \"-2 ms\"", &["jitter -2 ms is negative"]),
         ("rate_offset = \"1 s\"", &["line 7", "rate_offset", "`rate_trace` or `rate_csv`"]),
         ("rate_trace = \"nowhere.up\"", &["line 4", "one of `rate`"]),
+        (
+            "rate_burst = \"15 kB\"\nback = { rate = \"unlimited\", rate_burst = \"15 kB\" }",
+            &["line 8", "bursts are of a `rate`"],
+        ),
         ("steps = [{ at = \"1 s\" }]", &["line 7", "needs a `rate` or a `delay`"]),
         ("rate_burst = \"15 kB\"\nsteps = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]", &["steps can change the delay"]),
         ("duplex = \"half\"\nback = { delay = \"1 ms\" }", &["line 7", "it has no `back`"]),
@@ -214,6 +221,39 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
     let one = runs(1);
     assert_eq!(one, runs(2));
     assert_ne!(one[0], one[1], "another seed is another run");
+}
+
+/// Media that go back meet the other direction's rate and delay, live as simulated, and are answered over the forward one.
+#[test]
+fn media_go_back_on_real_sockets_too() {
+    let text = "name = \"back\"\nduration = \"3 s\"\n[[link]]\nname = \"way\"\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+                back = { rate = \"1 Mbit/s\", delay = \"40 ms\" }\n[[flow]]\nname = \"media\"\npath = [\"way\"]\ndirection = \"back\"\n\
+                packet_size = \"1000 B\"\nreport_interval = \"0.5 s\"\ncontroller = { name = \"cbr\", rate = \"0.4 Mbit/s\" }\n";
+    let scenario = Scenario::parse(text).expect("a right scenario");
+    let live = live::run(&scenario, &Setup::new(1, Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
+    let live = live.expect("sockets on loopback");
+    for run in [run(text), live] {
+        // 8 ms of service and 40 ms on the way.
+        let delay = run.flows[0].delay.p50_s.expect("delays") * 1e3;
+        assert!((47.9..58.0).contains(&delay), "{delay} ms");
+        let back = run.links.iter().find(|link| link.name == "way (back)").expect("media pass it");
+        assert!(back.packets_forwarded >= 140, "{:?}", run.links);
+        assert_eq!(run.flows[0].reports_missing, 0, "answers come forward");
+    }
+}
+
+/// A live run without marks would not be the simulated one.
+#[test]
+fn a_session_that_may_be_marked_is_refused_live() {
+    let text = over("rate = \"1 Mbit/s\"\ndelay = \"1 ms\"").replace(
+        "source = { kind = \"constant\", rate = \"8 Mbit/s\" }",
+        "ecn = \"ect0\"\nreport_interval = \"1 s\"\ncontroller = { name = \"cbr\", rate = \"0.4 Mbit/s\" }",
+    );
+    let scenario = Scenario::parse(&text).expect("a right scenario");
+    assert!(scenario.explain().contains("ECT(0)"));
+    let refused = live::run(&scenario, &Setup::new(1, Stage::Loopback), &AtomicBool::new(false), &mut |_| {});
+    let refused = refused.expect_err("it is simulated only").to_string();
+    assert!(refused.contains("flow media has `ecn`") && refused.contains("off"), "{refused}");
 }
 
 /// The share of marked packets of each report.

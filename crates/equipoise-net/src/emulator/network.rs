@@ -1,10 +1,8 @@
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{Ecn, LinkStats, Pipe, Queued};
+use equipoise_path::link::{Agenda, Ecn, LinkStats, Pipe, Queued};
 
 use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
@@ -28,9 +26,7 @@ pub(super) struct Network {
     /// Bytes offered to each link so far.
     offered: Arc<[AtomicU64]>,
     /// What is between two links, or before the first or behind the last.
-    between: BinaryHeap<Reverse<Step>>,
-    /// Counts hops, so that those of the same moment keep their order.
-    order: u64,
+    between: Agenda<HostClock, Hop>,
     /// Bytes under way, overhead included.
     held: usize,
     refused: u64,
@@ -82,14 +78,6 @@ impl Queued for Hop {
     }
 }
 
-/// A packet that reaches its way's next link, or its end, at a moment.
-#[derive(Debug)]
-struct Step {
-    at: Time,
-    order: u64,
-    hop: Hop,
-}
-
 impl Network {
     /// Idle `links`; every way must name links that exist, and `offered` have a counter for each.
     pub(super) fn new(links: Vec<Pipe<HostClock, Hop>>, ways: Vec<[Vec<usize>; 2]>, offered: Arc<[AtomicU64]>) -> Self {
@@ -97,8 +85,7 @@ impl Network {
             links,
             ways,
             offered,
-            between: BinaryHeap::new(),
-            order: 0,
+            between: Agenda::default(),
             held: 0,
             refused: 0,
             spare: Vec::new(),
@@ -168,14 +155,9 @@ impl Network {
     fn come_out(&mut self, at: Time, link: usize) {
         let left = self.links.get_mut(link).and_then(|link| link.leave(at));
         if let Some((at, hop)) = left {
-            self.push(at, Hop { passed: hop.passed + 1, ..hop });
+            self.between.enter(at, Hop { passed: hop.passed + 1, ..hop });
         }
         self.reclaim(link);
-    }
-
-    fn push(&mut self, at: Time, hop: Hop) {
-        self.order += 1;
-        self.between.push(Reverse(Step { at, order: self.order, hop }));
     }
 
     /// Takes back the buffers of what a link has lost or dropped.
@@ -206,15 +188,14 @@ impl Medium for Network {
             Manner::Ip(size) => (0, size),
             Manner::Beside => (usize::MAX, Size::ZERO),
         };
-        self.push(at, Hop { direction, passed, size, packet: Packet { bytes: buffer, client, header } });
+        self.between.enter(at, Hop { direction, passed, size, packet: Packet { bytes: buffer, client, header } });
     }
 
-    /// The order of times is that of the heap.
+    /// The order of times is that of the agenda.
     fn enter(&mut self, _: Time) {}
 
     fn next(&self) -> Option<Time> {
-        let between = self.between.peek().map(|step| step.0.at);
-        between.into_iter().chain(self.next_on_links().map(|(at, _)| at)).min()
+        self.between.next().into_iter().chain(self.next_on_links().map(|(at, _)| at)).min()
     }
 
     fn leave(&mut self, horizon: Time) -> Option<Departure> {
@@ -224,7 +205,7 @@ impl Medium for Network {
                 self.come_out(out, link);
                 continue;
             }
-            let Reverse(Step { hop, .. }) = self.between.pop()?;
+            let (_, hop) = self.between.take(at)?;
             let way =
                 usize::try_from(hop.packet.client).ok().and_then(|route| self.ways.get(route)?.get(hop.direction));
             let Some(&link) = way.and_then(|way| way.get(hop.passed)) else {
@@ -247,29 +228,6 @@ impl Medium for Network {
             links.fold(Span::ZERO, |sum, link| sum + link.config().least_delay())
         };
         self.ways.iter().flatten().map(along).min().unwrap_or(Span::ZERO)
-    }
-}
-
-impl Step {
-    fn key(&self) -> (Time, u64) {
-        (self.at, self.order)
-    }
-}
-
-impl PartialEq for Step {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-impl Eq for Step {}
-impl PartialOrd for Step {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Step {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
     }
 }
 

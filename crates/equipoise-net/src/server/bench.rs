@@ -1,11 +1,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use equipoise::units::Span;
+use equipoise_session::multipath::MAX_PATHS;
 use equipoise_session::rtp::Payload;
 use nix::errno::Errno;
 
 use super::caller::Caller;
-use super::{MAX_PATHS, ServerConfig, SessionObserver, State};
+use super::{ServerConfig, SessionObserver, State};
 use crate::secure::Key;
 use crate::secure::message::{Message, sign};
 use crate::secure::opening::{Asked, Opening};

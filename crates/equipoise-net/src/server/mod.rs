@@ -4,24 +4,25 @@
 mod bench;
 #[cfg(any(test, feature = "fuzz"))]
 mod caller;
+mod live;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::measure::ClockMap;
-use equipoise::units::{ReceiverClock, Size, Span};
-use equipoise_session::multipath::{self, MAX_PATHS};
-use equipoise_session::rtp::{self, Clocks, Payload, ReceiverConfig, ReorderConfig, SessionError};
-use equipoise_session::{DropReason, Ecn, Endpoint, Event, Input, Output, PathId};
-use ring::hmac;
+use equipoise::units::{Size, Span};
+use equipoise_session::rtp::{Clocks, Payload, ReceiverConfig, ReorderConfig};
+use equipoise_session::{DropReason, Ecn, Event, Input, Output, PathId};
+
+use live::{Held, Live, receiving};
 
 use crate::batch::Batch;
 use crate::secure::Role;
-use crate::secure::door::{Door, Known, Visit};
+use crate::secure::door::{Door, Visit};
 use crate::secure::message::{Open, is_message};
 use crate::secure::protection::{Protection, source_of};
-use crate::secure::{Fingerprint, Key, Keys, Nonce, Refusal, random};
+use crate::secure::{Key, Keys, Refusal, random};
 use crate::socket::wait_any;
 use crate::thread::{STOP_CHECK, Worker};
 use crate::{HostStats, NetError, Socket, Time};
@@ -158,43 +159,6 @@ impl<V> Server<V> {
 const SWEEP: Span = Span::from_secs(1);
 /// How long a session may take to its first packet. Ours: an address that opens sessions and leaves them holds none for long.
 const FIRST_PACKET: Span = Span::from_secs(5);
-/// How long packets of a session's earlier keys are still taken.
-const OLD_KEYS: Span = Span::from_secs(5);
-
-/// The receiving end of a session.
-type Receiving = Box<dyn Endpoint<Clock = ReceiverClock> + Send>;
-
-/// The receiving end of a session over one path, or over several.
-fn receiving(config: ReceiverConfig, several: bool) -> Result<Receiving, SessionError> {
-    Ok(if several { Box::new(multipath::Receiver::new(config)?) } else { Box::new(rtp::Receiver::new(config)?) })
-}
-
-struct Live {
-    session: Session,
-    /// The sender's number that it was opened with, and whose it is.
-    number: Nonce,
-    owner: Fingerprint,
-    keys: Held,
-    /// What takes their place, once a packet shows that the sender has it.
-    next: Option<(Nonce, Held)>,
-    earlier: Option<(Protection, Time)>,
-    endpoint: Receiving,
-    /// The source of its reports.
-    report_ssrc: u32,
-    /// Where its paths come from and when each was last heard of, by the number that the endpoint knows it by. The sender's
-    /// own numbers are in its packets; an address may change under them.
-    paths: Vec<(SocketAddr, Time)>,
-    /// When the endpoint wants its timer to ring, as the queue of timers has it.
-    wake: Option<Time>,
-    heard: Time,
-    has_media: bool,
-}
-
-/// The keys of a session, and the one by which further paths join it.
-struct Held {
-    protection: Protection,
-    join: Option<hmac::Key>,
-}
 
 struct State<V> {
     socket: Socket,
@@ -446,55 +410,6 @@ impl<V: SessionObserver> State<V> {
             live.wake.map(|at| self.timers.remove(&(at, ssrc)));
             self.visitor.on_end(self.socket.clock().now(), &live.session, why);
         }
-    }
-}
-
-impl Live {
-    /// The path that comes from there.
-    fn path_from(&self, from: SocketAddr) -> Option<usize> {
-        self.paths.iter().position(|(peer, _)| *peer == from)
-    }
-
-    /// A path comes from there, as its sender has shown; the one that was silent for longest makes room for it.
-    fn comes_from(&mut self, now: Time, from: SocketAddr) -> PathId {
-        let most = if self.session.is_multipath { MAX_PATHS } else { 1 };
-        let at = self.path_from(from).unwrap_or_else(|| {
-            if self.paths.len() < most {
-                self.paths.push((from, now));
-                return self.paths.len() - 1;
-            }
-            let heard = |(_, (_, heard)): &(usize, &(SocketAddr, Time))| *heard;
-            self.paths.iter().enumerate().min_by_key(heard).map_or(0, |(at, _)| at)
-        });
-        self.paths[at] = (from, now);
-        self.session.peer = self.paths[0].0;
-        PathId(at as u16)
-    }
-
-    fn known(&self) -> Known<'_> {
-        Known {
-            number: self.number,
-            owner: self.owner,
-            several: self.session.is_multipath,
-            join: self.keys.join.as_ref(),
-        }
-    }
-
-    /// Puts what a datagram protects into `plain`. False where it is forged, damaged or was seen before.
-    fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> bool {
-        let ssrc = self.session.ssrc;
-        if self.keys.protection.unprotect(datagram, ssrc, plain) {
-            return true;
-        }
-        if self.next.as_mut().is_some_and(|(_, next)| next.protection.unprotect(datagram, ssrc, plain))
-            && let Some((number, next)) = self.next.take()
-        {
-            let before = std::mem::replace(&mut self.keys, next);
-            (self.number, self.earlier) = (number, Some((before.protection, now + OLD_KEYS)));
-            return true;
-        }
-        self.earlier = self.earlier.take().filter(|(_, until)| now < *until);
-        self.earlier.as_mut().is_some_and(|(earlier, _)| earlier.unprotect(datagram, ssrc, plain))
     }
 }
 

@@ -7,6 +7,7 @@
 //! with all that may happen on it: the same link or one that follows a trace, with drop-tail or a queue that manages itself, and loss,
 //! duplication, jitter and reordering.
 
+mod agenda;
 mod aqm;
 mod bucket;
 mod fifo;
@@ -22,6 +23,7 @@ use core::str::FromStr;
 use alloc::string::{String, ToString};
 use thiserror::Error;
 
+pub use agenda::Agenda;
 pub use aqm::{Codel, DualPi2, Ecn, FqCodel, Pie, Queued};
 pub use bucket::TokenBucket;
 pub use fifo::{FifoLink, Verdict};

@@ -13,7 +13,8 @@ use toml::{Spanned, Value};
 use super::Check;
 use crate::capacity::{CapacityError, steps_capacity, trace_capacity};
 use crate::scenario::Link;
-use crate::scenario::error::{Problem, ScenarioError};
+use crate::scenario::error::ScenarioError;
+use crate::scenario::link_problem::LinkProblem;
 use crate::scenario::raw_link::{Keys, RawLink, RawLinkStep};
 
 /// How much later what is reordered arrives, where that is not said: as `equipoise link` has it.
@@ -30,7 +31,7 @@ impl Check<'_> {
         let both = raw.keys();
         let half_duplex = self.word("duplex", raw.duplex.as_ref(), &["half", "full"])? == Some("half");
         if let (true, Some(_), Some(duplex)) = (half_duplex, &raw.back, &raw.duplex) {
-            return Err(self.wrong("duplex", duplex.span(), Problem::HalfDuplexBack));
+            return Err(self.wrong("duplex", duplex.span(), LinkProblem::HalfDuplexBack.into()));
         }
         let back = raw.back.as_ref().map_or(both, |back| back.keys().over(both));
         Ok(Link {
@@ -47,7 +48,7 @@ impl Check<'_> {
         duration: Span,
     ) -> Result<PipeConfig, ScenarioError> {
         let usual = PipeConfig::default();
-        let no_delay = || self.wrong("name", name.span(), Problem::NoDelay);
+        let no_delay = || self.wrong("name", name.span(), LinkProblem::NoDelay.into());
         let delay = keys.delay.ok_or_else(no_delay)?;
         let config = PipeConfig {
             loss: self.loss(&keys)?,
@@ -63,7 +64,7 @@ impl Check<'_> {
         let at = keys.aqm.map(Spanned::span).or(keys.rate.map(Spanned::span)).unwrap_or_else(|| name.span());
         Pipe::<SenderClock, Any>::new(config.clone(), Instant::ZERO, 0).map_err(|problem| {
             let key = if keys.aqm.is_some() { "aqm" } else { "rate" };
-            self.wrong(key, at, problem.into())
+            self.wrong(key, at, LinkProblem::from(problem).into())
         })?;
         Ok(config)
     }
@@ -79,8 +80,8 @@ impl Check<'_> {
     }
 
     /// Says that a key stands beside another with which it makes no sense, or lacks one without which it makes none.
-    fn stray(&self, key: &'static str, value: &Spanned<Value>, problem: Problem) -> ScenarioError {
-        self.wrong(key, value.span(), problem)
+    fn stray(&self, key: &'static str, value: &Spanned<Value>, problem: LinkProblem) -> ScenarioError {
+        self.wrong(key, value.span(), problem.into())
     }
 
     fn loss(&self, keys: &Keys<'_>) -> Result<Loss, ScenarioError> {
@@ -89,7 +90,7 @@ impl Check<'_> {
             (Some(share), None) => Ok(Loss::Random(self.quantity::<Share>("loss", share)?)),
             (None, Some(bursts)) => Ok(Loss::Burst(self.quantity::<GilbertElliott>("loss_burst", bursts)?)),
             (Some(_), Some(bursts)) => {
-                Err(self.stray("loss_burst", bursts, Problem::EitherOf { keys: "`loss` or `loss_burst`" }))
+                Err(self.stray("loss_burst", bursts, LinkProblem::EitherOf { keys: "`loss` or `loss_burst`" }))
             }
         }
     }
@@ -100,7 +101,7 @@ impl Check<'_> {
         (burst_key, burst): (&'static str, Option<&Spanned<Value>>),
     ) -> Result<Option<TokenBucket>, ScenarioError> {
         let Some(given) = rate else {
-            let alone = |burst| Err(self.stray(burst_key, burst, Problem::OnlyWith { key: rate_key }));
+            let alone = |burst| Err(self.stray(burst_key, burst, LinkProblem::OnlyWith { key: rate_key }));
             return burst.map_or(Ok(None), alone);
         };
         let rate: Rate = self.quantity(rate_key, given)?;
@@ -113,14 +114,17 @@ impl Check<'_> {
         let has_steps = keys.steps.is_some_and(|steps| steps.iter().any(|step| step.rate.is_some()));
         let given = [keys.rate.is_some(), keys.rate_trace.is_some(), keys.rate_csv.is_some()];
         if given.iter().filter(|given| **given).count() != 1 {
-            return Err(self.wrong("name", name.span(), Problem::WhatRate));
+            return Err(self.wrong("name", name.span(), LinkProblem::WhatRate.into()));
         }
         if let (Some(offset), None) = (keys.rate_offset, traced) {
-            return Err(self.stray("rate_offset", offset, Problem::OnlyWith { key: "rate_trace` or `rate_csv" }));
+            return Err(self.stray("rate_offset", offset, LinkProblem::OnlyWith { key: "rate_trace` or `rate_csv" }));
         }
         let unlimited = keys.rate.is_some_and(|rate| rate.get_ref().as_str() == Some("unlimited"));
         if has_steps && (traced.is_some() || unlimited || keys.rate_burst.is_some()) {
-            return Err(self.wrong("name", name.span(), Problem::StepsOfRate));
+            return Err(self.wrong("name", name.span(), LinkProblem::StepsOfRate.into()));
+        }
+        if let Some(burst) = keys.rate_burst.filter(|_| traced.is_some() || unlimited) {
+            return Err(self.stray("rate_burst", burst, LinkProblem::BurstOfNoRate));
         }
         if let (Some(file), _) | (None, Some(file)) = (keys.rate_trace, keys.rate_csv) {
             return self.traced(file, keys);
@@ -146,8 +150,9 @@ impl Check<'_> {
             Some(offset) => self.not_negative("rate_offset", offset)?,
             None => Span::ZERO,
         };
-        read(Path::new(file.get_ref()), offset)
-            .map_err(|source| self.wrong(key, file.span(), Problem::Capacity { why: capacity_words(&source) }))
+        read(Path::new(file.get_ref()), offset).map_err(|source| {
+            self.wrong(key, file.span(), LinkProblem::Capacity { why: capacity_words(&source) }.into())
+        })
     }
 
     fn delay(
@@ -175,7 +180,7 @@ impl Check<'_> {
             let at = self.step("at", &step.at, previous, duration)?;
             previous = Some(at);
             if step.rate.is_none() && step.delay.is_none() {
-                return Err(self.wrong("at", step.at.span(), Problem::StepOfNothing));
+                return Err(self.wrong("at", step.at.span(), LinkProblem::StepOfNothing.into()));
             }
             if let Some((key, value)) = of(step) {
                 checked.push((at, self.quantity(key, value)?));
@@ -187,7 +192,7 @@ impl Check<'_> {
     fn reordering(&self, keys: &Keys<'_>) -> Result<Option<Reordering>, ScenarioError> {
         match (keys.reorder, keys.reorder_by) {
             (None, None) => Ok(None),
-            (None, Some(by)) => Err(self.stray("reorder_by", by, Problem::OnlyWith { key: "reorder" })),
+            (None, Some(by)) => Err(self.stray("reorder_by", by, LinkProblem::OnlyWith { key: "reorder" })),
             (Some(share), by) => {
                 let share = self.quantity::<Share>("reorder", share)?;
                 Ok(Some(Reordering { share, by: self.or("reorder_by", by, REORDER_BY)? }))
@@ -229,14 +234,14 @@ impl Check<'_> {
                 let known = &["target", "longest_round_trip", "coupling", "min_threshold", "range"];
                 (Discipline::DualPi2(dual), known)
             }
-            _ => return Err(self.wrong("aqm", given.span(), Problem::UnknownAqm)),
+            _ => return Err(self.wrong("aqm", given.span(), LinkProblem::UnknownAqm.into())),
         };
         let stray = given.get_ref().iter().find(|(key, _)| *key != "name" && !known.contains(&key.as_str()));
         match stray {
             None => Ok(discipline),
             Some((key, value)) => {
                 let known = known.join(", ");
-                Err(self.wrong(&super::excerpt::value(key), value.span(), Problem::NotOfThisAqm { known }))
+                Err(self.wrong(&super::excerpt::value(key), value.span(), LinkProblem::NotOfThisAqm { known }.into()))
             }
         }
     }
@@ -264,7 +269,11 @@ impl Aqm<'_, '_> {
         let codel = Codel { target: self.get("target", usual.target)?, interval };
         // RFC 8289, Sec. 4.3: a target above the interval lets a queue stand for ever.
         if codel.target > interval {
-            return Err(self.check.wrong("aqm", self.span.clone(), Problem::TargetAboveInterval { interval }));
+            return Err(self.check.wrong(
+                "aqm",
+                self.span.clone(),
+                LinkProblem::TargetAboveInterval { interval }.into(),
+            ));
         }
         Ok(codel)
     }
@@ -272,13 +281,13 @@ impl Aqm<'_, '_> {
     fn count(&self, key: &str, usual: u32) -> Result<u32, ScenarioError> {
         let Some(value) = self.given.get(key) else { return Ok(usual) };
         let count = value.get_ref().as_integer().and_then(|count| u32::try_from(count).ok());
-        count.ok_or_else(|| self.check.wrong(key, value.span(), Problem::NotACount))
+        count.ok_or_else(|| self.check.wrong(key, value.span(), LinkProblem::NotACount.into()))
     }
 
     fn number(&self, key: &str, usual: f64) -> Result<f64, ScenarioError> {
         let Some(value) = self.given.get(key) else { return Ok(usual) };
         let number = value.get_ref().as_float().or_else(|| value.get_ref().as_integer().map(|number| number as f64));
-        number.ok_or_else(|| self.check.wrong(key, value.span(), Problem::NotACount))
+        number.ok_or_else(|| self.check.wrong(key, value.span(), LinkProblem::NotACount.into()))
     }
 }
 

@@ -1,5 +1,5 @@
+use super::parcel::Parcel;
 use super::service::AnyService;
-use super::under_way::Parcel;
 use super::{Capacity, Discipline, PipeConfig, PipeError};
 use crate::link::aqm::{Drop, ManagedQueue, Queued, Told};
 use crate::link::bucket::Bucket;

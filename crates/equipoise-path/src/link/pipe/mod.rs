@@ -3,27 +3,25 @@
 mod bottleneck;
 mod capacity;
 mod config;
+mod parcel;
 mod service;
 #[cfg(test)]
 mod tests;
-mod under_way;
 
 pub use capacity::Capacity;
 pub use config::{Discipline, PipeConfig, PipeError};
 
-use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
-use super::Jitter;
 use super::aqm::{Drop, Queued, Told};
 use super::bucket::Bucket;
 use super::impairment::{Chance, LossProcess};
 use super::stats::LinkStats;
+use super::{Agenda, Jitter};
 use bottleneck::Bottleneck;
 use config::LEAST_DELAY;
 use equipoise::units::{Instant, Size, Span};
-use under_way::{Parcel, UnderWay};
+use parcel::Parcel;
 
 /// One direction of a path: packets go in at one end, and come out at the other later, changed in order or number, or not
 /// at all.
@@ -41,9 +39,7 @@ pub struct Pipe<C, P> {
     jitter: Chance,
     reordering: Chance,
     bottleneck: Bottleneck<C, P>,
-    under_way: BinaryHeap<Reverse<UnderWay<C, P>>>,
-    /// Counts arrivals, so that those of the same moment keep their order.
-    tie: u64,
+    under_way: Agenda<C, Parcel<P>>,
     /// The latest entry: time does not run backwards.
     now: Instant<C>,
     /// No packet that keeps the order comes out before: the latest of them has just come out.
@@ -79,8 +75,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             reordering: Chance::new(seed, REORDERING),
             bottleneck: Bottleneck::new(&config, origin, Chance::new(seed, QUEUE))?,
             config,
-            under_way: BinaryHeap::new(),
-            tie: 0,
+            under_way: Agenda::default(),
             now: origin,
             latest: origin,
             newest: 0,
@@ -133,13 +128,13 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
         self.advance(now);
         self.count_entry(size);
         let parcel = Parcel { number: u64::MAX, size, jitter: Span::ZERO, held_back: None, packet };
-        self.put_under_way(self.now + self.delay_at(self.now), parcel);
+        let at = self.now + self.delay_at(self.now);
+        self.under_way.enter(at, parcel);
     }
 
     /// When something happens next; `None` while nothing is under way.
     pub fn next(&self) -> Option<Instant<C>> {
-        let arrival = self.under_way.peek().map(|under_way| under_way.0.at);
-        match (arrival, self.bottleneck.next()) {
+        match (self.under_way.next(), self.bottleneck.next()) {
             (Some(arrival), Some(service)) => Some(arrival.min(service)),
             (arrival, service) => arrival.or(service),
         }
@@ -148,7 +143,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     /// The least `known` for which [`leave_before`](Self::leave_before) gives or does something; `None` while nothing is under way.
     pub fn next_known(&self) -> Option<Instant<C>> {
         let tick = Span::from_nanos(1);
-        let arrival = self.under_way.peek().map(|under_way| under_way.0.at - (self.least_delay - tick));
+        let arrival = self.under_way.next().map(|at| at - (self.least_delay - tick));
         let service = self.bottleneck.next().map(|at| at + tick);
         arrival.into_iter().chain(service).min()
     }
@@ -169,10 +164,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
     }
 
     fn come_out(&mut self, until: Instant<C>) -> Option<(Instant<C>, P)> {
-        if self.under_way.peek().is_none_or(|under_way| under_way.0.at > until) {
-            return None;
-        }
-        let Reverse(UnderWay { at, parcel, .. }) = self.under_way.pop()?;
+        let (at, parcel) = self.under_way.take(until)?;
         self.held = self.held - parcel.size;
         self.counts.left += 1;
         self.counts.left_bytes = self.counts.left_bytes + parcel.size;
@@ -267,7 +259,7 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             self.latest = at + self.behind(end, parcel.size);
             at
         };
-        self.put_under_way(at, parcel);
+        self.under_way.enter(at, parcel);
     }
 
     fn delay_at(&self, now: Instant<C>) -> Span {
@@ -280,11 +272,6 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
             Jitter::HalfNormal(_) => self.config.capacity.serialisation(now - self.origin, size),
             Jitter::None | Jitter::Uniform(_) | Jitter::Normal(_) => Span::ZERO,
         }
-    }
-
-    fn put_under_way(&mut self, at: Instant<C>, parcel: Parcel<P>) {
-        self.tie += 1;
-        self.under_way.push(Reverse(UnderWay { at, tie: self.tie, parcel }));
     }
 
     fn discard(&mut self, parcel: Parcel<P>) {

@@ -1,0 +1,102 @@
+//! A session that is open: its keys, its paths, its receiving end.
+
+use std::net::SocketAddr;
+
+use equipoise::units::{ReceiverClock, Span};
+use equipoise_session::multipath::{self, MAX_PATHS};
+use equipoise_session::rtp::{self, ReceiverConfig, SessionError};
+use equipoise_session::{Endpoint, PathId};
+use ring::hmac;
+
+use super::Session;
+use crate::Time;
+use crate::secure::door::Known;
+use crate::secure::protection::Protection;
+use crate::secure::{Fingerprint, Nonce};
+
+/// How long packets of a session's earlier keys are still taken.
+const OLD_KEYS: Span = Span::from_secs(5);
+
+/// The receiving end of a session.
+pub(super) type Receiving = Box<dyn Endpoint<Clock = ReceiverClock> + Send>;
+
+/// The receiving end of a session over one path, or over several.
+pub(super) fn receiving(config: ReceiverConfig, several: bool) -> Result<Receiving, SessionError> {
+    Ok(if several { Box::new(multipath::Receiver::new(config)?) } else { Box::new(rtp::Receiver::new(config)?) })
+}
+
+pub(super) struct Live {
+    pub(super) session: Session,
+    /// The sender's number that it was opened with, and whose it is.
+    pub(super) number: Nonce,
+    pub(super) owner: Fingerprint,
+    pub(super) keys: Held,
+    /// What takes their place, once a packet shows that the sender has it.
+    pub(super) next: Option<(Nonce, Held)>,
+    pub(super) earlier: Option<(Protection, Time)>,
+    pub(super) endpoint: Receiving,
+    /// The source of its reports.
+    pub(super) report_ssrc: u32,
+    /// Where its paths come from and when each was last heard of, by the number that the endpoint knows it by. The sender's
+    /// own numbers are in its packets; an address may change under them.
+    pub(super) paths: Vec<(SocketAddr, Time)>,
+    /// When the endpoint wants its timer to ring, as the queue of timers has it.
+    pub(super) wake: Option<Time>,
+    pub(super) heard: Time,
+    pub(super) has_media: bool,
+}
+
+/// The keys of a session, and the one by which further paths join it.
+pub(super) struct Held {
+    pub(super) protection: Protection,
+    pub(super) join: Option<hmac::Key>,
+}
+
+impl Live {
+    /// The path that comes from there.
+    pub(super) fn path_from(&self, from: SocketAddr) -> Option<usize> {
+        self.paths.iter().position(|(peer, _)| *peer == from)
+    }
+
+    /// A path comes from there, as its sender has shown; the one that was silent for longest makes room for it.
+    pub(super) fn comes_from(&mut self, now: Time, from: SocketAddr) -> PathId {
+        let most = if self.session.is_multipath { MAX_PATHS } else { 1 };
+        let at = self.path_from(from).unwrap_or_else(|| {
+            if self.paths.len() < most {
+                self.paths.push((from, now));
+                return self.paths.len() - 1;
+            }
+            let heard = |(_, (_, heard)): &(usize, &(SocketAddr, Time))| *heard;
+            self.paths.iter().enumerate().min_by_key(heard).map_or(0, |(at, _)| at)
+        });
+        self.paths[at] = (from, now);
+        self.session.peer = self.paths[0].0;
+        PathId(at as u16)
+    }
+
+    pub(super) fn known(&self) -> Known<'_> {
+        Known {
+            number: self.number,
+            owner: self.owner,
+            several: self.session.is_multipath,
+            join: self.keys.join.as_ref(),
+        }
+    }
+
+    /// Puts what a datagram protects into `plain`. False where it is forged, damaged or was seen before.
+    pub(super) fn unprotect(&mut self, now: Time, datagram: &[u8], plain: &mut Vec<u8>) -> bool {
+        let ssrc = self.session.ssrc;
+        if self.keys.protection.unprotect(datagram, ssrc, plain) {
+            return true;
+        }
+        if self.next.as_mut().is_some_and(|(_, next)| next.protection.unprotect(datagram, ssrc, plain))
+            && let Some((number, next)) = self.next.take()
+        {
+            let before = std::mem::replace(&mut self.keys, next);
+            (self.number, self.earlier) = (number, Some((before.protection, now + OLD_KEYS)));
+            return true;
+        }
+        self.earlier = self.earlier.take().filter(|(_, until)| now < *until);
+        self.earlier.as_mut().is_some_and(|(earlier, _)| earlier.unprotect(datagram, ssrc, plain))
+    }
+}
