@@ -13,8 +13,19 @@ pub enum Event {
         sequence: u64,
         /// Size of the IP packet.
         size: Size,
-        /// How long its payload had waited for its turn; zero of generated media.
+        /// How long its payload had waited for its turn: since its frame was captured, or given by the application.
         waited: Span,
+        /// What of live media it carries; `None` of everything else.
+        fragment: Option<Fragment>,
+    },
+    /// A frame of live media was captured.
+    FrameCaptured {
+        /// Of what.
+        medium: Medium,
+        /// Its number, from 0.
+        number: u64,
+        /// What it was encoded to; `None` if it was skipped.
+        size: Option<Size>,
     },
     /// Another program's packets had waited for too long and were given up ([`SenderConfig::patience`]).
     ///
@@ -143,6 +154,26 @@ pub enum Event {
         /// The peer said goodbye; otherwise this end did.
         by_peer: bool,
     },
+}
+
+/// A part of a frame of live media, which makes a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Of what.
+    pub medium: Medium,
+    /// The frame's number, from 0.
+    pub frame: u64,
+    /// The frame ends with it.
+    pub is_last: bool,
+}
+
+/// What live media consist of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Medium {
+    /// Sound.
+    Audio,
+    /// Pictures.
+    Video,
 }
 
 /// What carries a part of a flow pair.

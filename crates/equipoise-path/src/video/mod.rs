@@ -2,8 +2,8 @@
 //!
 //! A [`Video`] is read from a published trace of frame sizes or made from moments and a seed. Either way it is the same
 //! list of frames in coding order, one a frame interval. What it is sent as, is for others: [`Content`](crate::source::Content)
-//! sends all of it, however long that takes; an [`Encoder`] follows a rate by quantising its frames. Both worlds use the
-//! same. No picture is coded here: only sizes count.
+//! sends all of it, however long that takes; an [`Encoder`] follows a rate, by quantising its frames or as a model of encoders has
+//! it (RFC 8593). Both worlds use the same. No picture is coded here: only sizes count.
 
 mod encoder;
 mod synthetic;
@@ -12,7 +12,7 @@ mod trace;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-pub use encoder::Encoder;
+pub use encoder::{Encoder, Ladder, LadderError, LadderErrorKind, Transient, VideoModel, VideoModelError};
 pub use synthetic::{Synthetic, SyntheticError};
 pub use trace::{VideoError, VideoErrorKind};
 

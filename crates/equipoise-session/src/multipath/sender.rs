@@ -235,7 +235,7 @@ impl Sender {
     /// The period of all paths as one path's.
     fn summary(&mut self, now: Instant<SenderClock>, views: &[PathView], told: &AllTold) -> IntervalSummary {
         let mut summary = IntervalSummary::unmeasured();
-        summary.app_limited = self.application.ends(now, self.period);
+        summary.app_limited = self.application.ends(now, self.period, 1.0);
         summary.delay = pooled(views);
         summary.fraction_lost = Some(told.proof.fraction_lost());
         summary.packets = Some(told.proof.sent);
@@ -297,7 +297,7 @@ impl Sender {
             path.recycle(copy.plain);
             sent
         } else if self.config.payload == Payload::Generated {
-            packetiser.send(now, subflow, outbox)
+            packetiser.send(now, packetiser.full(now), subflow, outbox)
         } else {
             let waited = queue.waited(now);
             let Some(sequence) = packetiser.number(now, self.config.payload, queue, plain) else { return };

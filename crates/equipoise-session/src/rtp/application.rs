@@ -10,9 +10,9 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// A pacer that waits for a larger part of an interval than one in so many is one that the application does not fill.
-    /// Ours: encoders keep to a rate within some percent.
-    const LIMITED: i64 = 10;
+    /// The interval is application-limited if less than this share of the rate was used. Ours: encoders keep to a rate within some
+    /// percent.
+    const LIMITED: f64 = 0.9;
 
     /// The pacer has nothing to send from then on.
     pub(crate) fn waits(&mut self, from: Instant<SenderClock>) {
@@ -28,13 +28,39 @@ impl Application {
         since.is_some()
     }
 
-    /// Whether the interval of this length, which ends at `now`, was limited by the application.
-    pub(crate) fn ends(&mut self, now: Instant<SenderClock>, interval: Span) -> bool {
+    /// Whether the interval of this length, which ends at `now`, was limited by the application. The pacer lets packets go at
+    /// `pacing` times the rate that the application may use.
+    pub(crate) fn ends(&mut self, now: Instant<SenderClock>, interval: Span, pacing: f64) -> bool {
         if let Some(since) = self.waits_since {
             self.goes_on(now);
             self.waits(since.max(now));
         }
         let waited = core::mem::take(&mut self.waited);
-        waited * Self::LIMITED > interval
+        (interval - waited).as_secs_f64() * pacing < interval.as_secs_f64() * Self::LIMITED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Span = Span::from_secs(1);
+
+    /// Whether an interval of a second is limited in which the pacer waits from so many milliseconds on.
+    fn is_limited(from: i64, pacing: f64) -> bool {
+        let mut application = Application::default();
+        application.waits(Instant::ZERO + Span::from_millis(from));
+        application.ends(Instant::ZERO + SECOND, SECOND, pacing)
+    }
+
+    #[test]
+    fn an_application_that_leaves_a_tenth_of_its_rate_limits_the_interval() {
+        assert_eq!([950, 850].map(|from| is_limited(from, 1.0)), [false, true]);
+    }
+
+    /// If it fails, no session whose frames leave in bursts ever raises its rate.
+    #[test]
+    fn pauses_between_bursts_are_no_limit() {
+        assert_eq!([650, 550].map(|from| is_limited(from, 1.5)), [false, true]);
     }
 }

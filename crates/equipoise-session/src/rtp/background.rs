@@ -56,7 +56,8 @@ impl Endpoint for Background {
                 self.source.postpone(now);
                 self.outbox.event(Event::PacingReset { late });
             }
-            self.packetiser.send(now, None, &mut self.outbox);
+            let content = self.packetiser.full(now);
+            self.packetiser.send(now, content, None, &mut self.outbox);
             self.source.advance();
         }
     }

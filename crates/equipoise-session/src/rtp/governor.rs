@@ -53,6 +53,13 @@ impl Governor {
         self.rate
     }
 
+    /// The rate at which single packets may follow each other, where as many as [`rate`](Self::rate) allows come in bursts: that
+    /// rate times `pacing`, within what was proved.
+    pub(crate) fn pace(&self, pacing: f64) -> Rate {
+        let pace = Rate::from_bps_f64(self.rate.as_bps_f64() * pacing).unwrap_or(self.rate);
+        self.cap.map_or(pace, |cap| pace.min(cap)).max(self.rate)
+    }
+
     /// Whether the controller has all that it allows.
     pub(crate) const fn is_whole(&self) -> bool {
         !self.is_broken

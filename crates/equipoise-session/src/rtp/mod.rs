@@ -23,6 +23,9 @@ mod delays;
 pub(super) mod exchange;
 #[cfg(test)]
 mod fault_tests;
+mod frames;
+#[cfg(test)]
+mod frames_tests;
 pub(super) mod governor;
 #[cfg(test)]
 mod harm_tests;
@@ -49,6 +52,7 @@ mod two_ends;
 pub use background::Background;
 pub use breaker::Breaker;
 pub use delays::Delays;
+pub use frames::LiveMedia;
 pub use payload::Payload;
 pub use playout::PlayoutBuffer;
 pub use receiver::{Receiver, ReceiverConfig};
@@ -56,4 +60,4 @@ pub use reception::Clocks;
 pub use reorder::ReorderConfig;
 pub use sender::{Sender, SenderConfig};
 pub use stream::{SessionError, StreamConfig};
-pub use supply::Supply;
+pub use supply::{Pause, Supply};

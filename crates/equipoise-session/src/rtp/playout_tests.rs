@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::two_ends::{EPOCH, Passing, TwoEnds, media};
-use super::{Clocks, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig, Supply};
+use super::{Clocks, LiveMedia, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig, Supply};
 use crate::{Event, Input};
 use equipoise::control::find;
 use equipoise::measure::ClockMap;
@@ -112,7 +112,8 @@ fn payload_waits_in_the_buffer_and_comes_out_in_order() {
 fn an_encoder_follows_the_rate() {
     let frames = vec!["15000"; 250];
     let video = Video::parse(frames, Span::from_millis(40)).expect("a trace");
-    let supply = Supply::Encoder(Encoder::new(video));
+    let video = Some(Encoder::quantising(video));
+    let supply = Supply::Live(LiveMedia { video, audio: None, pacing: LiveMedia::PACING, skip_after: None });
     let mut ends = session(supply, Payload::Generated, Schedule::constant(mbps(1)), media(|_, _| vec![5]));
     ends.run_until(12_000);
     let sent = ends.count(|event| matches!(event, Event::MediaSent { .. }));

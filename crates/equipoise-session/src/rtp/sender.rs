@@ -5,12 +5,13 @@ use super::breaker::{Breakers, Trip};
 use super::compound::CompoundTimer;
 use super::delays::Delays;
 use super::exchange::{Exchange, Told};
+use super::frames::Room;
 use super::governor::Governor;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
 use super::proof::Proof;
 use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
-use super::supply::{Stock, Supply};
+use super::supply::{Pause, Stock, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
 use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Wake};
@@ -46,6 +47,8 @@ pub struct SenderConfig {
     pub reports_playout: bool,
     /// What media packets say of congestion: whether queues may mark them in place of dropping them.
     pub ecn: Ecn,
+    /// When generated media pauses, in the order of the times.
+    pub pauses: Vec<Pause>,
 }
 
 impl SenderConfig {
@@ -64,6 +67,7 @@ impl SenderConfig {
             circuit_breakers: true,
             reports_playout: false,
             ecn: Ecn::NotCapable,
+            pauses: Vec::new(),
         }
     }
 
@@ -143,7 +147,7 @@ impl Sender {
         let packetiser = Packetiser::new(config.stream, None, compound.random())?;
         compound.restart(config.start);
         let mut sender = Self {
-            stock: Stock::new(config.supply, config.start, packetiser.media()),
+            stock: Stock::new(config.supply, config.pauses, config.start),
             packetiser,
             payload: config.payload,
             queue: PayloadQueue::new(None, config.patience),
@@ -194,7 +198,7 @@ impl Sender {
     /// The controller's rate holds from now on.
     fn decided(&mut self) {
         let rate = self.governor.rate();
-        self.pacer.set_rate(rate);
+        self.pacer.set_rate(self.governor.pace(self.stock.pacing()));
         self.outbox.event(Event::RateDecided { rate, snapshot: self.governor.snapshot() });
     }
 
@@ -241,11 +245,8 @@ impl Sender {
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, queue, stock, plain, outbox, .. } = self;
         let sent = if self.payload == Payload::Generated {
-            if !stock.has(now) {
-                return None;
-            }
-            stock.on_sent();
-            packetiser.send(now, None, outbox)
+            let content = stock.take(now, packetiser)?;
+            packetiser.send(now, content, None, outbox)
         } else {
             let waited = queue.waited(now);
             let sequence = packetiser.number(now, self.payload, queue, plain)?;
@@ -306,10 +307,8 @@ impl Sender {
     /// Sees whether there is generated media to send at `now`.
     fn refill(&mut self, now: Instant<SenderClock>) {
         if self.payload == Payload::Generated {
-            let share =
-                self.packetiser.media().as_bytes() as f64 / self.packetiser.config().packet_size.as_bytes() as f64;
-            let target = Rate::from_bps_f64(self.pacer.rate().as_bps_f64() * share).unwrap_or(Rate::ZERO);
-            self.stock.advance(now, target);
+            let (packet, media) = (self.packetiser.config().packet_size, self.packetiser.media());
+            self.stock.advance(now, Room { rate: self.governor.rate(), packet, media }, &mut self.outbox);
             if self.stock.has(now) {
                 self.on_supply(now);
             }
@@ -332,7 +331,8 @@ impl Sender {
             self.decided();
         }
         let (application, interval) = (&mut self.application, self.report_interval);
-        let asked = self.exchange.turn(now, has_stopped, || application.ends(now, interval));
+        let pacing = self.pacer.rate().as_bps_f64() / self.governor.rate().as_bps_f64().max(1.0);
+        let asked = self.exchange.turn(now, has_stopped, || application.ends(now, interval, pacing));
         let Some((number, extension)) = asked else {
             self.governor.on_silence(now, Exchange::MISSING);
             self.outbox.event(Event::ReportsMissing);
@@ -466,7 +466,7 @@ impl Endpoint for Sender {
         let request = self.exchange.due();
         let report = self.compound.due().map_or(request, |due| due.min(request));
         let is_stocked = self.payload == Payload::Generated && !self.breakers.has_stopped();
-        let refill = self.stock.next_at().filter(|_| is_stocked);
+        let refill = self.stock.next_at(self.handled).filter(|_| is_stocked);
         let media = match self.pacer.poll(self.handled) {
             _ if !self.has_payload() => refill.map_or(Instant::MAX, |at| at.max(self.handled + Span::from_nanos(1))),
             Readiness::At(due) => due.max(self.start),

@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 use rand_core::Rng;
 use thiserror::Error;
 
-use crate::Event;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::{Payload, PayloadQueue};
 use crate::wire::relay::Stamp;
 use crate::wire::rtcp::{self, SenderInfo};
 use crate::wire::rtp::{RtpHeader, Subflow};
 use crate::wire::{NtpTime, relay};
+use crate::{Event, Fragment, Medium};
 use equipoise::control::UnmetNeeds;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 
@@ -122,6 +122,17 @@ pub(crate) struct Plain<'a> {
     pub(crate) waited: Span,
 }
 
+/// The content of a packet of generated media.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Generated {
+    /// Bytes of media, of which a full packet's at most count.
+    pub(crate) media: usize,
+    /// When it was captured.
+    pub(crate) captured: Instant<SenderClock>,
+    /// What of live media it is.
+    pub(crate) fragment: Option<Fragment>,
+}
+
 /// A packet that was put into the outbox.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
@@ -130,6 +141,7 @@ pub(crate) struct Sent {
     octets: usize,
     /// How long its payload had waited.
     waited: Span,
+    fragment: Option<Fragment>,
 }
 
 impl Counts {
@@ -219,24 +231,47 @@ impl Packetiser {
         (seconds * hz + nanos * hz / 1_000_000_000) as u32
     }
 
-    fn header(&self, now: Instant<SenderClock>, send_time: Option<NtpTime>, subflow: Option<Subflow>) -> RtpHeader {
+    /// The header of the next packet, whose media were captured at `captured`.
+    fn header(&self, captured: Instant<SenderClock>) -> RtpHeader {
         RtpHeader {
             marker: false,
             payload_type: self.config.payload_type,
             sequence: self.next_sequence as u16,
-            timestamp: self.timestamp(now),
+            timestamp: self.timestamp(captured),
             ssrc: self.config.ssrc,
-            send_time,
-            subflow,
+            send_time: None,
+            subflow: None,
         }
     }
 
+    /// A full packet of media without end, captured as it leaves.
+    pub(crate) const fn full(&self, now: Instant<SenderClock>) -> Generated {
+        Generated { media: self.media, captured: now, fragment: None }
+    }
+
     /// Puts the next packet of generated media, which leaves at `now`, into `outbox`.
-    pub(crate) fn send(&mut self, now: Instant<SenderClock>, subflow: Option<Subflow>, outbox: &mut Outbox) -> Sent {
-        let header = self.header(now, Some(NtpTime::from_instant(now)), subflow);
-        outbox.media(header, self.media);
+    pub(crate) fn send(
+        &mut self,
+        now: Instant<SenderClock>,
+        content: Generated,
+        subflow: Option<Subflow>,
+        outbox: &mut Outbox,
+    ) -> Sent {
+        let Generated { media, captured, fragment } = content;
+        let octets = media.min(self.media);
+        let is_audio = fragment.is_some_and(|it| it.medium == Medium::Audio);
+        let header = RtpHeader {
+            marker: fragment.is_some_and(|it| it.is_last),
+            // The neighbouring one, which no stream of RTCP has either.
+            payload_type: self.config.payload_type ^ u8::from(is_audio),
+            send_time: Some(NtpTime::from_instant(now)),
+            subflow,
+            ..self.header(captured)
+        };
+        outbox.media(header, octets);
         self.next_sequence += 1;
-        let sent = Sent { size: self.config.packet_size, octets: self.media, waited: Span::ZERO };
+        let size = self.config.packet_size - Size::from_bytes((self.media - octets) as u64);
+        let sent = Sent { size, octets, waited: (now - captured).max(Span::ZERO), fragment };
         self.on_sent(self.next_sequence - 1, sent, outbox)
     }
 
@@ -255,7 +290,7 @@ impl Packetiser {
             self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
             queue.take_packet(plain);
         } else {
-            self.header(now, None, None).encode(plain);
+            self.header(now).encode(plain);
             queue.take(self.media, plain);
         }
         self.next_sequence += 1;
@@ -280,11 +315,12 @@ impl Packetiser {
             length = out.len();
         });
         let octets = plain.len().saturating_sub(RtpHeader::default().encoded_len());
-        self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited }, outbox)
+        self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited, fragment: None }, outbox)
     }
 
     fn on_sent(&mut self, sequence: u64, sent: Sent, outbox: &mut Outbox) -> Sent {
-        outbox.event(Event::MediaSent { sequence, size: sent.size, waited: sent.waited });
+        let Sent { size, waited, fragment, .. } = sent;
+        outbox.event(Event::MediaSent { sequence, size, waited, fragment });
         self.counts.add(sent);
         sent
     }

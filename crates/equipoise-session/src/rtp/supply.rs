@@ -1,6 +1,11 @@
-use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+use alloc::vec::Vec;
+
+use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_path::source::Content;
-use equipoise_path::video::Encoder;
+
+use super::frames::{FrameQueue, LiveMedia, Room};
+use super::outbox::Outbox;
+use super::stream::{Generated, Packetiser};
 
 /// Where generated media comes from.
 #[derive(Clone, Debug, Default)]
@@ -11,70 +16,103 @@ pub enum Supply {
     /// So much and no more, each packet from its time on. What the reports say was lost is sent again, as packets of their
     /// own: the transmission is complete when all has arrived.
     Content(Content),
-    /// The frames of an encoder that follows the rate. What was lost is not sent again.
-    Encoder(Encoder),
+    /// The frames of encoders that follow the rate. What was lost is not sent again.
+    Live(LiveMedia),
 }
 
-/// What of it is there to be sent.
+/// A time in which the application has nothing to send: muted, on hold, or over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When it begins.
+    pub from: Instant<SenderClock>,
+    /// When it ends; `None` for never.
+    pub until: Option<Instant<SenderClock>>,
+}
+
+/// What of a supply is there to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Stock {
-    supply: Supply,
+    kind: Kind,
+    pauses: Vec<Pause>,
     start: Instant<SenderClock>,
-    /// Media in a packet.
-    media: Size,
     /// Packets sent, and packets known to be lost.
     sent: u64,
     lost: u64,
-    /// Bytes that an encoder has given and no packet holds.
-    coded: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Unlimited,
+    Content(Content),
+    Live(FrameQueue),
 }
 
 impl Stock {
-    pub(super) const fn new(supply: Supply, start: Instant<SenderClock>, media: Size) -> Self {
-        Self { supply, start, media, sent: 0, lost: 0, coded: 0 }
+    pub(super) fn new(supply: Supply, pauses: Vec<Pause>, start: Instant<SenderClock>) -> Self {
+        let kind = match supply {
+            Supply::Unlimited => Kind::Unlimited,
+            Supply::Content(content) => Kind::Content(content),
+            Supply::Live(media) => Kind::Live(FrameQueue::new(media, start)),
+        };
+        Self { kind, pauses, start, sent: 0, lost: 0 }
     }
 
     /// Packets of a content that has an end.
     pub(super) fn packets(&self) -> Option<u64> {
-        if let Supply::Content(content) = &self.supply { Some(content.packets()) } else { None }
+        if let Kind::Content(content) = &self.kind { Some(content.packets()) } else { None }
     }
 
-    /// Time has come to `now`; an encoder may fill packets of media at `target`.
-    pub(super) fn advance(&mut self, now: Instant<SenderClock>, target: Rate) {
-        let Supply::Encoder(encoder) = &mut self.supply else { return };
-        while encoder.next_frame().is_some_and(|at| self.start + at <= now) {
-            let size = encoder.encode(target).unwrap_or(Size::ZERO);
-            self.coded = self.coded.saturating_add(size.as_bytes());
+    /// How much faster than the rate packets leave.
+    pub(super) const fn pacing(&self) -> f64 {
+        if let Kind::Live(queue) = &self.kind { queue.pacing() } else { 1.0 }
+    }
+
+    /// Time has come to `now`; encoders may fill `room`.
+    pub(super) fn advance(&mut self, now: Instant<SenderClock>, room: Room, outbox: &mut Outbox) {
+        let Kind::Live(queue) = &mut self.kind else { return };
+        for pause in self.pauses.iter().filter(|pause| pause.from <= now) {
+            let last = pause.until.map_or(now, |until| until - Span::from_nanos(1));
+            queue.pass_over(last.min(now));
         }
+        queue.capture(now, room, outbox);
     }
 
-    /// Whether a packet can be sent at `now`.
+    /// Whether a packet can be sent at `now`. Frames that were captured before a pause are sent in it.
     pub(super) fn has(&self, now: Instant<SenderClock>) -> bool {
-        match &self.supply {
-            Supply::Unlimited => true,
-            Supply::Content(content) => self.outstanding() < content.ready(now - self.start),
-            Supply::Encoder(encoder) => match encoder.next_frame() {
-                Some(_) => self.coded >= self.media.as_bytes(),
-                // The last one is filled up.
-                None => self.coded > 0,
-            },
+        match &self.kind {
+            Kind::Unlimited => self.covering(now).is_none(),
+            Kind::Content(content) => {
+                self.outstanding() < content.ready(now - self.start) && self.covering(now).is_none()
+            }
+            Kind::Live(queue) => !queue.is_empty(),
         }
     }
 
-    /// When there may be a packet, where there is none now; `None` where there will be none unless one is lost.
-    pub(super) fn next_at(&self) -> Option<Instant<SenderClock>> {
-        let at = match &self.supply {
-            Supply::Unlimited => Some(Span::ZERO),
-            Supply::Content(content) => content.ready_at(self.outstanding()),
-            Supply::Encoder(encoder) => encoder.next_frame(),
+    /// When, from `now` on, there may be a packet, where there is none now; `None` where there will be none unless one is lost.
+    pub(super) fn next_at(&self, now: Instant<SenderClock>) -> Option<Instant<SenderClock>> {
+        let at = match &self.kind {
+            Kind::Unlimited => Some(self.start),
+            Kind::Content(content) => content.ready_at(self.outstanding()).map(|at| self.start + at),
+            Kind::Live(queue) => queue.next_at(),
         };
-        at.map(|at| self.start + at)
+        let mut at = at?.max(now);
+        while let Some(pause) = self.covering(at) {
+            at = pause.until?;
+        }
+        Some(at)
     }
 
-    /// A packet was sent.
-    pub(super) fn on_sent(&mut self) {
+    /// The content of the next packet, which leaves at `now`; `None` where there is none.
+    pub(super) fn take(&mut self, now: Instant<SenderClock>, packetiser: &Packetiser) -> Option<Generated> {
+        let full = packetiser.full(now);
+        if !self.has(now) {
+            return None;
+        }
         self.sent += 1;
-        self.coded = self.coded.saturating_sub(self.media.as_bytes());
+        match &mut self.kind {
+            Kind::Unlimited | Kind::Content(_) => Some(full),
+            Kind::Live(queue) => queue.next(full.media),
+        }
     }
 
     /// So many more packets are known to be lost.
@@ -85,5 +123,10 @@ impl Stock {
     /// Packets sent and not known to be lost.
     fn outstanding(&self) -> u64 {
         self.sent - self.lost
+    }
+
+    /// The pause in which `at` lies.
+    fn covering(&self, at: Instant<SenderClock>) -> Option<&Pause> {
+        self.pauses.iter().find(|pause| pause.from <= at && pause.until.is_none_or(|until| at < until))
     }
 }

@@ -1,20 +1,20 @@
 use alloc::collections::VecDeque;
 
-use super::Video;
+use super::super::Video;
 use equipoise::units::{Rate, Size, Span};
 
-/// A live encoder's output: the video's frames, quantised so that they follow a rate.
+/// The frames of a video, quantised so that they follow a rate.
 ///
 /// The frames of the video are taken for those of the finest quantiser. Each step of the quantiser parameter makes a frame
 /// 2^(1/6) times smaller, as six steps double the quantiser's step in H.264, and with it about halve the bits. For each
-/// frame the smallest parameter is taken by which the mean of the last [`Encoder::WINDOW`] frames, quantised so, keeps to
+/// frame the smallest parameter is taken by which the mean of the last [`Quantiser::WINDOW`] frames, quantised so, keeps to
 /// the target. So the rate lies at most a ninth below the target, where the video has enough to send, but for what the
 /// window has yet to learn of a new scene. A frame is never made larger, nor lost altogether.
 ///
 /// Reading: Subramanya 2003 leaves open how its sources follow their rate, and sends the whole content; so does
 /// [`Content`](crate::source::Content). This is for sessions that are to stay live instead.
 #[derive(Clone, Debug)]
-pub struct Encoder {
+pub(super) struct Quantiser {
     video: Video,
     next: usize,
     /// Sizes of the last frames before quantising, in bytes, and their sum.
@@ -22,29 +22,34 @@ pub struct Encoder {
     sum: u64,
 }
 
-impl Encoder {
+impl Quantiser {
     /// Frames whose mean the parameter is chosen by. Ours: two groups of twelve, a second of most traces.
-    pub const WINDOW: usize = 24;
+    const WINDOW: usize = 24;
     /// Steps of the parameter by which a frame shrinks to a half.
     const STEPS: f64 = 6.0;
     /// The coarsest quantiser of H.264.
     const COARSEST: f64 = 51.0;
 
-    /// An encoder before its first frame.
-    pub fn new(video: Video) -> Self {
+    pub(super) fn new(video: Video) -> Self {
         Self { video, next: 0, recent: VecDeque::with_capacity(Self::WINDOW), sum: 0 }
     }
 
-    /// When the next frame is there, since the start; `None` behind the last.
-    pub fn next_frame(&self) -> Option<Span> {
+    pub(super) fn next_frame(&self) -> Option<Span> {
         let at = i64::try_from(self.next).ok()?;
         self.video.frames().get(self.next).map(|_| self.video.interval() * at)
     }
 
-    /// Takes the next frame, quantised for `target`; `None` behind the last.
-    pub fn encode(&mut self, target: Rate) -> Option<Size> {
-        let bytes = self.video.frames().get(self.next)?.size.as_bytes();
+    pub(super) fn frame_interval(&self) -> Option<Span> {
+        (self.video.frames().len() > 1).then(|| self.video.interval())
+    }
+
+    pub(super) fn skip(&mut self) {
         self.next += 1;
+    }
+
+    pub(super) fn encode(&mut self, target: Rate) -> Option<Size> {
+        let bytes = self.video.frames().get(self.next)?.size.as_bytes();
+        self.skip();
         if self.recent.len() >= Self::WINDOW {
             self.sum -= self.recent.pop_front().unwrap_or(0);
         }
@@ -60,7 +65,7 @@ impl Encoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FrameKind, Synthetic};
+    use super::super::super::{FrameKind, Synthetic};
     use super::*;
 
     fn video() -> Video {
@@ -78,7 +83,7 @@ mod tests {
 
     /// Mean rate at a target, in Mbit/s.
     fn rate(video: &Video, target: Rate) -> f64 {
-        let mut encoder = Encoder::new(video.clone());
+        let mut encoder = Quantiser::new(video.clone());
         let mut bits = 0;
         while let Some(size) = encoder.encode(target) {
             bits += size.as_bits();
@@ -102,7 +107,7 @@ mod tests {
 
     #[test]
     fn frames_come_an_interval_apart() {
-        let mut encoder = Encoder::new(video());
+        let mut encoder = Quantiser::new(video());
         assert_eq!(encoder.next_frame(), Some(Span::ZERO));
         encoder.encode(Rate::from_bps(1_000_000));
         assert_eq!(encoder.next_frame(), Some(Span::from_millis(40)));

@@ -1,0 +1,131 @@
+//! Live encoders, of which only the sizes of frames and the times of their capture count.
+
+mod ladder;
+mod model;
+mod quantiser;
+
+pub use ladder::{Ladder, LadderError, LadderErrorKind};
+pub use model::{Transient, VideoModel, VideoModelError};
+
+use equipoise::units::{Rate, Size, Span};
+
+use super::Video;
+use model::ModelledVideo;
+use quantiser::Quantiser;
+
+/// A live encoder: frames, one after another, whose sizes follow a rate as far as the encoder can.
+///
+/// A frame that is due is either encoded for the rate of that moment ([`encode`](Self::encode)) or not at all
+/// ([`skip`](Self::skip)); nothing is encoded ahead or again.
+#[derive(Clone, Debug)]
+pub struct Encoder(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Quantiser(Quantiser),
+    Modelled(ModelledVideo),
+    Constant(Constant),
+}
+
+/// Frames of one size at even times: speech or music at a constant bit rate.
+#[derive(Clone, Debug)]
+struct Constant {
+    frame: Size,
+    interval: Span,
+    next: i64,
+}
+
+impl Encoder {
+    /// The frames of a video, each quantised so that the output follows the rate: at most a ninth below it, where the video has
+    /// enough to send. It ends with the video.
+    pub fn quantising(video: Video) -> Self {
+        Self(Kind::Quantiser(Quantiser::new(video)))
+    }
+
+    /// A model of an encoder (RFC 8593) in a run of this seed; `stream` tells its random numbers from every other's. It has no end.
+    ///
+    /// # Errors
+    /// [`VideoModelError`] for parameters that no encoder has.
+    pub fn modelled(model: VideoModel, (seed, stream): (u64, u64)) -> Result<Self, VideoModelError> {
+        Ok(Self(Kind::Modelled(ModelledVideo::new(model, (seed, stream))?)))
+    }
+
+    /// A constant bit rate, whatever the rate asked for: a frame every `interval`, the first at once, without end. Frames are
+    /// whole bytes, one at least.
+    pub fn constant(rate: Rate, interval: Span) -> Self {
+        let bytes = rate.as_bps_f64() / 8.0 * interval.as_secs_f64();
+        let frame = Size::from_bytes((libm::round(bytes) as u64).max(1));
+        Self(Kind::Constant(Constant { frame, interval: interval.max(Span::from_micros(1)), next: 0 }))
+    }
+
+    /// When the next frame is captured, since the start; `None` after the last.
+    pub fn next_frame(&self) -> Option<Span> {
+        match &self.0 {
+            Kind::Quantiser(quantiser) => quantiser.next_frame(),
+            Kind::Modelled(model) => Some(model.next_frame()),
+            Kind::Constant(constant) => Some(constant.interval * constant.next),
+        }
+    }
+
+    /// Encodes the next frame for a rate of `target`, without headers, and returns its size; `None` after the last.
+    pub fn encode(&mut self, target: Rate) -> Option<Size> {
+        match &mut self.0 {
+            Kind::Quantiser(quantiser) => quantiser.encode(target),
+            Kind::Modelled(model) => Some(model.encode(target)),
+            Kind::Constant(constant) => {
+                constant.next += 1;
+                Some(constant.frame)
+            }
+        }
+    }
+
+    /// Passes over the next frame.
+    pub fn skip(&mut self) {
+        match &mut self.0 {
+            Kind::Quantiser(quantiser) => quantiser.skip(),
+            Kind::Modelled(model) => model.skip(),
+            Kind::Constant(constant) => constant.next += 1,
+        }
+    }
+
+    /// Time between two frames in the mean; `None` of a video with fewer than two.
+    pub fn frame_interval(&self) -> Option<Span> {
+        match &self.0 {
+            Kind::Quantiser(quantiser) => quantiser.frame_interval(),
+            Kind::Modelled(model) => Some(model.frame_interval()),
+            Kind::Constant(constant) => Some(constant.interval),
+        }
+    }
+
+    /// The rate of one that follows none, without headers.
+    pub fn constant_rate(&self) -> Option<Rate> {
+        match &self.0 {
+            Kind::Quantiser(_) | Kind::Modelled(_) => None,
+            Kind::Constant(constant) => constant.frame.over(constant.interval),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 20 kbit/s in frames of 20 ms, as the tests of RFC 8867 have it.
+    #[test]
+    fn audio_has_frames_of_one_size_at_even_times() {
+        let mut audio = Encoder::constant(Rate::from_bps(20_000), Span::from_millis(20));
+        assert_eq!(audio.constant_rate(), Some(Rate::from_bps(20_000)));
+        assert_eq!(audio.next_frame(), Some(Span::ZERO));
+        assert_eq!(audio.encode(Rate::from_bps(1)), Some(Size::from_bytes(50)));
+        audio.skip();
+        assert_eq!(audio.next_frame(), Some(Span::from_millis(40)));
+        assert_eq!(audio.encode(Rate::from_bps(1_000_000_000)), Some(Size::from_bytes(50)));
+    }
+
+    #[test]
+    fn no_frame_is_empty_and_time_goes_on() {
+        let mut audio = Encoder::constant(Rate::ZERO, Span::ZERO);
+        assert_eq!(audio.encode(Rate::ZERO), Some(Size::from_bytes(1)));
+        assert!(audio.next_frame() > Some(Span::ZERO));
+    }
+}

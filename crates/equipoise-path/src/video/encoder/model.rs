@@ -1,0 +1,358 @@
+use rand_distr::{Distribution, Open01};
+use thiserror::Error;
+
+use super::Ladder;
+use equipoise::random::{Generator, generator};
+use equipoise::units::{Rate, Size, Span};
+
+/// A model of a live encoder (RFC 8593).
+///
+/// It takes a new rate only [`reaction`](Self::reaction) after the last one that it took (Sec. 5.1). If the new rate differs
+/// substantially, a burst of the [`transient`](Self::transient) follows: a large frame, and smaller ones that make up for it
+/// (Sec. 5.2). Otherwise frames vary independently about the rate (Sec. 5.3), or as recorded traces have them (Sec. 6), which
+/// together with transients is the hybrid model of Sec. 7.
+///
+/// Readings: the first frame begins a transient, as it has no other to be predicted from. A burst frame that leaves the frames
+/// behind it less than [`SMALLEST`](Self::SMALLEST) each is smaller than [`Transient::burst`], so that the mean of the
+/// transient stays the rate asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VideoModel {
+    /// Frames captured in a second; above zero.
+    pub frame_rate: f64,
+    /// The lowest rate that it can have, without headers (`R_min`).
+    pub min_rate: Rate,
+    /// The highest (`R_max`).
+    pub max_rate: Rate,
+    /// For how long no further rate is taken (`tau_v`).
+    pub reaction: Span,
+    /// What follows a substantial change of the rate; `None` for nothing.
+    pub transient: Option<Transient>,
+    /// Scale of the Laplace distribution of frame intervals, over their mean (`SCALE_t`).
+    pub interval_spread: f64,
+    /// Scale of the Laplace distribution of frame sizes, over their mean (`SCALE_B`); of no effect with traces.
+    pub size_spread: f64,
+    /// Recorded frames, in place of independent sizes.
+    pub traces: Option<Ladder>,
+}
+
+/// What follows a substantial change of the rate (RFC 8593, Sec. 5.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transient {
+    /// How many frames it has (`K_d`).
+    pub frames: u32,
+    /// The size of the first (`K_B`).
+    pub burst: Size,
+    /// What change is substantial, over the rate before.
+    pub threshold: f64,
+}
+
+/// Why there is no such encoder.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum VideoModelError {
+    /// The frame rate is none.
+    #[error("a frame rate of {found}; it must be above 0 and at most {most} frames/s")]
+    FrameRate {
+        /// What was asked for.
+        found: f64,
+        /// The most.
+        most: f64,
+    },
+    /// There is no rate between the lowest and the highest.
+    #[error("rates from {min} to {max}; the lowest must be above zero, and the highest not below it")]
+    Rates {
+        /// The lowest.
+        min: Rate,
+        /// The highest.
+        max: Rate,
+    },
+    /// A spread that would leave no mean.
+    #[error("a spread of {found}; it must be 0 to 1")]
+    Spread {
+        /// What was asked for.
+        found: f64,
+    },
+    /// Time does not run backwards.
+    #[error("a reaction of {found}; it must not be negative")]
+    Reaction {
+        /// What was asked for.
+        found: Span,
+    },
+    /// A transient of no frames, or from no change on.
+    #[error(
+        "a transient of {frames} frames from a change by {threshold} on; it must have two or more frames, and the change be 0 or more"
+    )]
+    Transient {
+        /// How many frames were asked for.
+        frames: u32,
+        /// From what change on.
+        threshold: f64,
+    },
+}
+
+impl Default for VideoModel {
+    /// The example values of RFC 8593, Fig. 2, without traces.
+    fn default() -> Self {
+        Self {
+            frame_rate: 30.0,
+            min_rate: Rate::from_bps(150_000),
+            max_rate: Rate::from_bps(1_500_000),
+            reaction: Span::from_millis(200),
+            transient: Some(Transient::default()),
+            interval_spread: 0.15,
+            size_spread: 0.15,
+            traces: None,
+        }
+    }
+}
+
+impl Default for Transient {
+    /// RFC 8593, Fig. 2; the threshold is the example of Sec. 7.
+    fn default() -> Self {
+        Self { frames: 8, burst: Size::from_bytes(13_500), threshold: 0.1 }
+    }
+}
+
+impl VideoModel {
+    /// The highest frame rate.
+    pub const MOST_FRAME_RATE: f64 = 1000.0;
+    /// The smallest frame of a transient, in bytes: `fs_min` of RFC 8593, Sec. 6.2.1.
+    pub const SMALLEST: u64 = 10;
+
+    /// Refuses what no encoder has.
+    ///
+    /// # Errors
+    /// [`VideoModelError`] for the first parameter that is wrong.
+    pub fn check(&self) -> Result<(), VideoModelError> {
+        let most = Self::MOST_FRAME_RATE;
+        if !(self.frame_rate > 0.0 && self.frame_rate <= most) {
+            return Err(VideoModelError::FrameRate { found: self.frame_rate, most });
+        }
+        let (min, max) = (self.min_rate, self.max_rate);
+        if min == Rate::ZERO || max < min {
+            return Err(VideoModelError::Rates { min, max });
+        }
+        for found in [self.interval_spread, self.size_spread] {
+            if !(0.0..=1.0).contains(&found) {
+                return Err(VideoModelError::Spread { found });
+            }
+        }
+        if self.reaction < Span::ZERO {
+            return Err(VideoModelError::Reaction { found: self.reaction });
+        }
+        match self.transient {
+            Some(Transient { frames, threshold, .. }) if frames < 2 || threshold.is_nan() || threshold < 0.0 => {
+                Err(VideoModelError::Transient { frames, threshold })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A modelled encoder at work.
+#[derive(Clone, Debug)]
+pub(super) struct ModelledVideo {
+    model: VideoModel,
+    interval: Span,
+    random: Generator,
+    next: Span,
+    /// The rate that it has taken, and when; `None` before the first frame.
+    taken: Option<(Rate, Span)>,
+    /// Frames of the transient that are still to come, and their size.
+    transient: (u32, Size),
+    /// The next frame of the traces.
+    index: usize,
+}
+
+impl ModelledVideo {
+    /// The shortest time between two frames. Ours: two at one moment would be one.
+    const SHORTEST: Span = Span::from_micros(1);
+
+    pub(super) fn new(model: VideoModel, (seed, stream): (u64, u64)) -> Result<Self, VideoModelError> {
+        model.check()?;
+        let interval = Span::from_secs_f64(1.0 / model.frame_rate).unwrap_or(Span::from_secs(1));
+        let random = generator(seed, stream.wrapping_mul(2));
+        Ok(Self { model, interval, random, next: Span::ZERO, taken: None, transient: (0, Size::ZERO), index: 0 })
+    }
+
+    pub(super) const fn next_frame(&self) -> Span {
+        self.next
+    }
+
+    pub(super) const fn frame_interval(&self) -> Span {
+        self.interval
+    }
+
+    pub(super) fn encode(&mut self, target: Rate) -> Size {
+        let burst = self.follow(target.max(self.model.min_rate).min(self.model.max_rate));
+        let steady = self.steady();
+        let (left, smaller) = self.transient;
+        let size = match burst {
+            Some(burst) => burst,
+            None if left > 0 => {
+                self.transient.0 = left - 1;
+                smaller
+            }
+            None => steady,
+        };
+        self.skip();
+        size
+    }
+
+    pub(super) fn skip(&mut self) {
+        let gap = self.interval.as_secs_f64() * (1.0 + self.laplace(self.model.interval_spread));
+        self.next = self.next + Span::from_secs_f64(gap).unwrap_or(self.interval).max(Self::SHORTEST);
+    }
+
+    /// Takes a rate if it is time to; returns the size of the burst frame if one is due.
+    fn follow(&mut self, target: Rate) -> Option<Size> {
+        let change = match self.taken {
+            Some((rate, _)) if rate == target => return None,
+            Some((_, at)) if self.next - at < self.model.reaction => return None,
+            Some((rate, _)) => (target.as_bps_f64() / rate.as_bps_f64() - 1.0).abs(),
+            None => f64::INFINITY,
+        };
+        self.taken = Some((target, self.next));
+        let Transient { frames, burst, .. } = self.model.transient.filter(|it| change > it.threshold)?;
+        let all = self.mean_size() * f64::from(frames);
+        let others = f64::from(frames - 1);
+        let least = VideoModel::SMALLEST as f64;
+        let burst = (burst.as_bytes() as f64).min(all - others * least).max(least);
+        let smaller = ((all - burst) / others).max(least);
+        self.transient = (frames - 1, Size::from_bytes(libm::round(smaller) as u64));
+        Some(Size::from_bytes(libm::round(burst) as u64))
+    }
+
+    /// The size of a frame outside of transients.
+    fn steady(&mut self) -> Size {
+        let rate = self.taken.map_or(self.model.min_rate, |(rate, _)| rate);
+        if let Some(traces) = &self.model.traces {
+            let index = self.index;
+            self.index = traces.after(index);
+            return traces.size(index, rate);
+        }
+        let bytes = self.mean_size() * (1.0 + self.laplace(self.model.size_spread));
+        Size::from_bytes((libm::round(bytes) as u64).max(1))
+    }
+
+    /// Mean size of a frame in bytes at the rate that was taken (`B0`).
+    fn mean_size(&self) -> f64 {
+        let rate = self.taken.map_or(self.model.min_rate, |(rate, _)| rate);
+        rate.as_bps_f64() / 8.0 / self.model.frame_rate
+    }
+
+    /// A draw from a Laplace distribution with mean zero.
+    fn laplace(&mut self, scale: f64) -> f64 {
+        let uniform: f64 = Open01.sample(&mut self.random);
+        let centred = uniform - 0.5;
+        libm::copysign(scale * libm::log(1.0 - 2.0 * centred.abs()), centred)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use equipoise::measure::Moments;
+
+    const MBPS: Rate = Rate::from_bps(1_000_000);
+
+    fn encoder(model: VideoModel) -> ModelledVideo {
+        ModelledVideo::new(model, (1, 7)).expect("right")
+    }
+
+    fn sizes(encoder: &mut ModelledVideo, target: Rate, frames: usize) -> Vec<u64> {
+        (0..frames).map(|_| encoder.encode(target).as_bytes()).collect()
+    }
+
+    /// RFC 8593, Fig. 2: B0 is 4.17 kB at 1 Mbit/s and 30 frames/s. A Laplace distribution of scale b has the variance 2 b².
+    #[test]
+    fn steady_frames_have_the_mean_and_the_spread_of_their_distributions() {
+        let mut encoder = encoder(VideoModel { transient: None, ..VideoModel::default() });
+        let mut gaps = Moments::default();
+        let mut bytes = Moments::default();
+        for _ in 0..100_000 {
+            let before = encoder.next_frame();
+            bytes.push(encoder.encode(MBPS).as_bytes() as f64);
+            gaps.push((encoder.next_frame() - before).as_secs_f64() * 30.0);
+        }
+        let spread = 0.15 * core::f64::consts::SQRT_2;
+        let close = |found: Option<f64>, expected: f64| (found.unwrap_or(0.0) / expected - 1.0).abs() < 0.01;
+        assert!(close(bytes.mean(), 4166.7) && close(gaps.mean(), 1.0), "{bytes:?} {gaps:?}");
+        assert!(close(bytes.standard_deviation(), 4166.7 * spread), "{bytes:?}");
+        assert!(close(gaps.standard_deviation(), spread), "{gaps:?}");
+    }
+
+    /// RFC 8593, Sec. 5.2: 13.5 kB, and seven frames of (8 x 4167 - 13 500) / 7 bytes.
+    #[test]
+    fn a_transient_has_a_burst_and_the_mean_of_the_rate() {
+        let mut encoder = encoder(VideoModel::default());
+        let first = sizes(&mut encoder, MBPS, 8);
+        assert_eq!(first[..2], [13_500, 2833]);
+        let mean = first.iter().sum::<u64>() as f64 / 8.0;
+        assert!((mean - 4166.7).abs() < 1.0, "{mean}");
+        sizes(&mut encoder, MBPS, 30);
+        // At the lowest rate the burst is what eight frames have, less the smallest frames.
+        let lowest = sizes(&mut encoder, Rate::from_bps(1), 8);
+        assert_eq!(lowest, [4930, 10, 10, 10, 10, 10, 10, 10]);
+    }
+
+    /// If it fails, the encoder follows at once, or never, or beyond what it can.
+    #[test]
+    fn a_rate_is_taken_a_reaction_after_the_last_one_and_within_the_range() {
+        let even = VideoModel { frame_rate: 25.0, interval_spread: 0.0, size_spread: 0.0, ..VideoModel::default() };
+        let mut encoder = encoder(VideoModel { transient: None, ..even });
+        assert_eq!(encoder.encode(MBPS).as_bytes(), 5000);
+        // 40 to 160 ms after the first: not yet; at 200 ms.
+        assert_eq!(sizes(&mut encoder, Rate::from_bps(500_000), 5), [5000, 5000, 5000, 5000, 2500]);
+        sizes(&mut encoder, MBPS, 5);
+        assert_eq!(sizes(&mut encoder, Rate::from_bps(9_000_000), 5)[4], 7500, "1.5 Mbit/s");
+    }
+
+    #[test]
+    fn a_small_change_makes_no_transient() {
+        let model = VideoModel { interval_spread: 0.0, size_spread: 0.0, ..VideoModel::default() };
+        let mut encoder = encoder(model);
+        sizes(&mut encoder, MBPS, 20);
+        assert_eq!(encoder.encode(Rate::from_bps(1_090_000)).as_bytes(), 4542);
+        sizes(&mut encoder, MBPS, 20);
+        assert_eq!(encoder.encode(Rate::from_bps(880_000)).as_bytes(), 13_500);
+    }
+
+    #[test]
+    fn traces_take_the_place_of_independent_sizes() {
+        let lines = ["500 1000"].into_iter().chain(["1000 2000", "3000 5000"].into_iter().cycle().take(40));
+        let traces = Some(Ladder::parse(lines).expect("traces"));
+        let mut encoder = encoder(VideoModel { traces, transient: None, ..VideoModel::default() });
+        assert_eq!(sizes(&mut encoder, MBPS, 4), [2000, 5000, 2000, 5000]);
+        sizes(&mut encoder, Rate::from_bps(750_000), 10);
+        assert_eq!(sizes(&mut encoder, Rate::from_bps(750_000), 2), [1500, 4000]);
+    }
+
+    #[test]
+    fn a_frame_that_is_passed_over_takes_its_time() {
+        let mut encoder = encoder(VideoModel { interval_spread: 0.0, ..VideoModel::default() });
+        encoder.skip();
+        assert_eq!(encoder.next_frame().as_nanos(), 33_333_333);
+        assert_eq!(encoder.encode(MBPS).as_bytes(), 13_500);
+    }
+
+    #[test]
+    fn what_no_encoder_has_is_refused() {
+        let default = VideoModel::default;
+        let wrong = [
+            VideoModel { frame_rate: 0.0, ..default() },
+            VideoModel { frame_rate: f64::NAN, ..default() },
+            VideoModel { min_rate: Rate::ZERO, ..default() },
+            VideoModel { max_rate: Rate::from_bps(1), ..default() },
+            VideoModel { interval_spread: 1.5, ..default() },
+            VideoModel { size_spread: -0.1, ..default() },
+            VideoModel { reaction: Span::from_millis(-1), ..default() },
+            VideoModel { transient: Some(Transient { frames: 1, ..Transient::default() }), ..default() },
+        ];
+        for model in wrong {
+            assert!(ModelledVideo::new(model.clone(), (1, 1)).is_err(), "{model:?}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+use alloc::collections::VecDeque;
+
+use crate::{Event, Fragment, Medium};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+use equipoise_path::video::Encoder;
+
+use super::outbox::Outbox;
+use super::stream::Generated;
+
+/// Live media: an encoder's frames, which wait in the sender's queue until the pacer lets their packets go.
+///
+/// What was lost is not sent again. A packet carries a part of one frame; its RTP timestamp is the time of the frame's capture,
+/// and the last packet of a frame has the marker bit (RFC 3551, Sec. 4.1). Audio goes first: it waits for no video but the packet
+/// that is leaving. Audio packets have a payload type of their own and are numbered together with those of the video, so that one
+/// report speaks of both.
+#[derive(Clone, Debug)]
+pub struct LiveMedia {
+    /// Follows the rate, less what audio takes.
+    pub video: Option<Encoder>,
+    /// Usually of a constant rate.
+    pub audio: Option<Encoder>,
+    /// How much faster than the encoders' rate packets leave, 1 or more: a frame is there at once and shall not take until the next
+    /// one to be sent. The session's limits hold for what it comes to.
+    pub pacing: f64,
+    /// A video frame is not encoded while what waits would take longer than this to be sent; `None` for every frame.
+    pub skip_after: Option<Span>,
+}
+
+impl LiveMedia {
+    /// The pacing of draft-ietf-ccwg-rfc8298bis-screamv2, Sec. 4.3.
+    pub const PACING: f64 = 1.5;
+}
+
+/// The encoders of a session and what waits to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct FrameQueue {
+    media: LiveMedia,
+    start: Instant<SenderClock>,
+    audio: Waiting,
+    video: Waiting,
+}
+
+/// Frames of one medium that wait, oldest first.
+#[derive(Clone, Debug)]
+struct Waiting {
+    medium: Medium,
+    frames: VecDeque<Frame>,
+    /// Bytes of all of them.
+    bytes: u64,
+    /// Frames captured so far, skipped ones included.
+    captured: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    number: u64,
+    captured: Instant<SenderClock>,
+    /// Bytes that are not sent yet.
+    left: u64,
+}
+
+/// What the encoders are to know of their session at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// The rate that media may have, in IP packets.
+    pub(super) rate: Rate,
+    /// Size of a full packet, and of the media in it.
+    pub(super) packet: Size,
+    pub(super) media: Size,
+}
+
+/// Beyond this more frames of a medium are skipped: some half a minute of video, which nobody wants any more. A bound on memory.
+const MOST_FRAMES: usize = 1024;
+
+impl FrameQueue {
+    pub(super) fn new(media: LiveMedia, start: Instant<SenderClock>) -> Self {
+        let waiting = |medium| Waiting { medium, frames: VecDeque::new(), bytes: 0, captured: 0 };
+        Self { media, start, audio: waiting(Medium::Audio), video: waiting(Medium::Video) }
+    }
+
+    /// How much faster than the encoders' rate packets leave.
+    pub(super) const fn pacing(&self) -> f64 {
+        self.media.pacing.max(1.0)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.audio.frames.is_empty() && self.video.frames.is_empty()
+    }
+
+    /// When the next frame is captured; `None` after the last of all.
+    pub(super) fn next_at(&self) -> Option<Instant<SenderClock>> {
+        let encoders = [&self.media.audio, &self.media.video].into_iter().flatten();
+        encoders.filter_map(Encoder::next_frame).min().map(|at| self.start + at)
+    }
+
+    /// Captures what is due by `now`.
+    pub(super) fn capture(&mut self, now: Instant<SenderClock>, room: Room, outbox: &mut Outbox) {
+        let target = self.video_target(room);
+        let patience = self.media.skip_after.unwrap_or(Span::MAX);
+        let is_stuck = |waiting: u64| Size::from_bytes(waiting).over(patience).is_some_and(|rate| rate > room.rate);
+        while let Some((encoder, at)) = due(&mut self.media.audio, self.start, now) {
+            self.audio.take(encoder.encode(room.rate), at, outbox);
+        }
+        while let Some((encoder, at)) = due(&mut self.media.video, self.start, now) {
+            if is_stuck(self.audio.bytes + self.video.bytes) || self.video.frames.len() >= MOST_FRAMES {
+                encoder.skip();
+                self.video.take(None, at, outbox);
+            } else {
+                self.video.take(encoder.encode(target), at, outbox);
+            }
+        }
+    }
+
+    /// Passes over what would be captured by `now`.
+    pub(super) fn pass_over(&mut self, now: Instant<SenderClock>) {
+        for encoder in [&mut self.media.audio, &mut self.media.video] {
+            while let Some((encoder, _)) = due(encoder, self.start, now) {
+                encoder.skip();
+            }
+        }
+    }
+
+    /// The next packet's content, of at most `most` bytes.
+    pub(super) fn next(&mut self, most: usize) -> Option<Generated> {
+        self.audio.next(most).or_else(|| self.video.next(most))
+    }
+
+    /// What is left for the video's frames, without headers: half a packet's header is lost with each frame, as its last packet is
+    /// not full.
+    fn video_target(&self, room: Room) -> Rate {
+        let header = (room.packet - room.media).as_bits() as f64;
+        let frames_per_second = |encoder: &Encoder| Some(1.0 / encoder.frame_interval()?.as_secs_f64());
+        let audio = self
+            .media
+            .audio
+            .as_ref()
+            .and_then(|audio| Some(audio.constant_rate()?.as_bps_f64() + header * frames_per_second(audio)?));
+        let lost = self.media.video.as_ref().and_then(frames_per_second).unwrap_or(0.0) * header / 2.0;
+        let share = room.media.as_bytes() as f64 / room.packet.as_bytes().max(1) as f64;
+        let left = (room.rate.as_bps_f64() - audio.unwrap_or(0.0) - lost).max(0.0) * share;
+        Rate::from_bps_f64(left).unwrap_or(Rate::ZERO)
+    }
+}
+
+impl Waiting {
+    fn take(&mut self, size: Option<Size>, at: Instant<SenderClock>, outbox: &mut Outbox) {
+        let (medium, number) = (self.medium, self.captured);
+        self.captured += 1;
+        let size = size.filter(|_| self.frames.len() < MOST_FRAMES);
+        outbox.event(Event::FrameCaptured { medium, number, size });
+        if let Some(size) = size {
+            let left = size.as_bytes().max(1);
+            self.bytes = self.bytes.saturating_add(left);
+            self.frames.push_back(Frame { number, captured: at, left });
+        }
+    }
+
+    fn next(&mut self, most: usize) -> Option<Generated> {
+        let frame = self.frames.front_mut()?;
+        let bytes = frame.left.min(most.max(1) as u64);
+        frame.left -= bytes;
+        self.bytes -= bytes;
+        let Frame { number, captured, left } = *frame;
+        if left == 0 {
+            self.frames.pop_front();
+        }
+        let fragment = Fragment { medium: self.medium, frame: number, is_last: left == 0 };
+        Some(Generated { media: bytes as usize, captured, fragment: Some(fragment) })
+    }
+}
+
+/// An encoder whose next frame is captured by `now`, and when.
+fn due(
+    encoder: &mut Option<Encoder>,
+    start: Instant<SenderClock>,
+    now: Instant<SenderClock>,
+) -> Option<(&mut Encoder, Instant<SenderClock>)> {
+    let encoder = encoder.as_mut()?;
+    let at = start + encoder.next_frame()?;
+    (at <= now).then_some((encoder, at))
+}
