@@ -2,7 +2,7 @@
 
 mod many;
 
-use equipoise_lab::result::{FlowResult, PairResult, PathResult, Report, Run, TcpResult, World};
+use equipoise_lab::result::{FlowResult, FramesResult, PairResult, PathResult, Report, Run, TcpResult, World};
 use equipoise_lab::verdict::{self, FlowJudgement};
 
 /// Milliseconds in ten columns; a dash for what was not measured.
@@ -39,6 +39,9 @@ fn of_run(run: &Run) -> String {
     for flow in &run.flows {
         text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
         text.extend(breakers(flow).map(|words| format!("             {}: {words}\n", flow.name)));
+        let media = [("video", &flow.video), ("audio", &flow.audio)];
+        let frames = media.iter().filter_map(|(medium, frames)| Some(frames_line(medium, frames.as_ref()?)));
+        text.extend(frames.map(|line| format!("             {line}\n")));
         text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
     }
     for (flow, host) in run.flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?))) {
@@ -79,6 +82,20 @@ fn flow_line(flow: &FlowResult) -> String {
         millis(flow.settled_delay_s),
         millis(flow.target_s),
     )
+}
+
+/// What became of the frames of a live medium.
+fn frames_line(medium: &str, frames: &FramesResult) -> String {
+    let millis = |delay| millis(delay).trim_start().to_owned();
+    let (p50, p95, p99) = (millis(frames.delay.p50_s), millis(frames.delay.p95_s), millis(frames.delay.p99_s));
+    let FramesResult { captured, skipped, lost, late, freezes, frozen_s, .. } = frames;
+    let skipped = if *skipped > 0 { format!(" {skipped} skipped,") } else { String::new() };
+    let freezes = match freezes {
+        0 => String::new(),
+        1 => format!("; frozen once, {frozen_s:.1} s"),
+        _ => format!("; frozen {freezes} times, {frozen_s:.1} s in all"),
+    };
+    format!("{medium}: {captured} frames in {p50} (p95 {p95}, p99 {p99}),{skipped} {lost} lost, {late} late{freezes}")
 }
 
 /// What the circuit breakers did to it and to its paths, in words.

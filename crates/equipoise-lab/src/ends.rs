@@ -10,14 +10,18 @@ use equipoise_path::source::Source;
 use equipoise_session::multipath;
 #[cfg(feature = "live")]
 use equipoise_session::rtp::Background;
-use equipoise_session::rtp::{Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply};
+use equipoise_session::rtp::{
+    Pause, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply,
+};
 use equipoise_sim::pair::{PairFar, PairNear, PairParts};
 use equipoise_sim::tcp::{self, KnownBandwidth, TcpError};
 use equipoise_sim::{BandwidthOracle, WhiteNoise};
 use thiserror::Error;
 
 use crate::playout::SharedPlayout;
-use crate::scenario::{BandwidthSource, Choice, Flow, MultipathFlow, PairFlow, TcpFlow, TrafficChoice};
+use crate::scenario::{
+    BandwidthSource, Choice, Flow, LiveMediaError, MultipathFlow, Outage, PairFlow, TcpFlow, TrafficChoice,
+};
 use crate::video::TraceError;
 
 /// Why a flow's ends cannot be made.
@@ -41,6 +45,9 @@ pub enum EndsError {
     /// There is no such content.
     #[error(transparent)]
     Content(#[from] TraceError),
+    /// There are no such live media.
+    #[error(transparent)]
+    Live(#[from] LiveMediaError),
     /// The flow pair refuses its configuration.
     #[error(transparent)]
     Pair(#[from] PairError),
@@ -69,9 +76,10 @@ pub(crate) fn session(
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = receiver(flow, index, stream.ssrc, flow_seed)?;
     let far = if let Some(playout) = playout { far.with_playout_buffer(Box::new(playout)) } else { far };
-    let supply = flow.content().map(|content| content.supply(flow.packet_size, index, seed)).transpose()?;
+    let pause = |outage: &Outage| Pause { from: origin + outage.at, until: outage.until.map(|until| origin + until) };
     let config = SenderConfig {
-        supply: supply.unwrap_or_default(),
+        supply: supply(flow, index, seed)?,
+        pauses: flow.pauses.iter().map(pause).collect(),
         reports_playout: flow.playout().is_some(),
         circuit_breakers: flow.circuit_breakers,
         ecn: flow.ecn,
@@ -79,6 +87,15 @@ pub(crate) fn session(
     };
     let context = RateContext { packet: flow.packet_size, load: load.clone() };
     Ok((Sender::new(config, controller.build(context)?)?, far))
+}
+
+/// What flow number `index`, which is a session, has to send.
+fn supply(flow: &Flow, index: usize, seed: u64) -> Result<Supply, EndsError> {
+    if let Some(live) = flow.live() {
+        return Ok(live.supply(index, seed)?);
+    }
+    let content = flow.content().map(|content| content.content(flow.packet_size, index, seed)).transpose()?;
+    Ok(content.map_or(Supply::Unlimited, Supply::Content))
 }
 
 /// Both ends of flow number `index`, which goes over several paths, in a run that begins at `origin`.
@@ -116,12 +133,8 @@ pub(crate) fn tcp_supply(
     index: usize,
     seed: u64,
 ) -> Result<tcp::Supply, TraceError> {
-    let content = flow.content().map(|content| content.supply(flow.packet_size, index, seed)).transpose()?;
-    Ok(match content {
-        Some(Supply::Content(content)) => tcp::Supply::Content(content),
-        // A scenario's connection never has an encoder.
-        Some(Supply::Unlimited | Supply::Encoder(_)) | None => connection.supply.clone(),
-    })
+    let content = flow.content().map(|content| content.content(flow.packet_size, index, seed)).transpose()?;
+    Ok(content.map_or_else(|| connection.supply.clone(), tcp::Supply::Content))
 }
 
 /// Both hosts of flow number `index`, which is a TCP connection.

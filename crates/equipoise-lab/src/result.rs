@@ -3,6 +3,7 @@
 //! Field names carry their unit, because this is where types end (`report.json`). `None`, written as `null`, stands for
 //! what was not measured. Times of a run count from its start.
 
+mod frames;
 mod link;
 mod pair;
 mod series;
@@ -14,6 +15,7 @@ use equipoise::units::{Rate, Schedule, Span};
 use equipoise_path::link::Capacity;
 use serde::{Deserialize, Serialize};
 
+pub use frames::FramesResult;
 pub use link::{LinkResult, LinkSample};
 pub use pair::{PairHost, PairPeriod, PairResult, PairTransport};
 pub use summary::{FlowSummary, Mean, WorldSummary};
@@ -200,6 +202,12 @@ pub struct FlowResult {
     /// last one if there are fewer.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
+    /// What became of the frames of a session's live video; left out for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<FramesResult>,
+    /// What became of the frames of its live audio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audio: Option<FramesResult>,
     /// What only a session with a playout buffer has; left out for other flows.
     #[serde(rename = "egress", default, skip_serializing_if = "Option::is_none")]
     pub playout: Option<PlayoutResult>,

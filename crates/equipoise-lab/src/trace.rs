@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use equipoise::units::{Instant, SenderClock, Span};
+use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::Event;
 
 /// Names of the columns. What an event does not have stays empty.
@@ -62,6 +62,12 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
             size_bytes: Some(size.as_bytes()),
             ..named("media-received")
         },
+        Event::FrameCaptured { medium, number, size } => Row {
+            number: Some(number),
+            size_bytes: size.map(Size::as_bytes),
+            detail: Some(medium.name()),
+            ..named(if size.is_some() { "frame-captured" } else { "frame-skipped" })
+        },
         Event::ContentKnown { packets } => Row { number: Some(packets), ..named("content-known") },
         Event::Buffered { sequence, wait } => {
             Row { number: Some(sequence), delay_s: Some(wait.as_secs_f64()), ..named("buffered") }
@@ -115,8 +121,6 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use equipoise::units::Size;
-
     use super::*;
 
     #[test]

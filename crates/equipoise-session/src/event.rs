@@ -176,6 +176,16 @@ pub enum Medium {
     Video,
 }
 
+impl Medium {
+    /// The medium in lower-case letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Audio => "audio",
+            Self::Video => "video",
+        }
+    }
+}
+
 /// What carries a part of a flow pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {

@@ -98,7 +98,7 @@ impl StreamState {
             at,
             routes[route].flow,
             Side::Near,
-            &Event::MediaSent { sequence: number, size, waited: Span::ZERO },
+            &Event::MediaSent { sequence: number, size, waited: Span::ZERO, fragment: None },
         );
         let ecn = Ecn::NotCapable;
         Some(Packet { at, sent: at, number, size, route: route as u32, hop: 0, ecn })

@@ -4,6 +4,7 @@ use equipoise::control::Reason;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Event, PathId};
 
+use super::frames::LiveRecord;
 use super::media::MediaRecord;
 use super::pair::PairRecord;
 use super::path::{PathRecord, owned};
@@ -41,6 +42,8 @@ pub(super) struct FlowRecord {
     circuit_broken: BTreeMap<&'static str, u64>,
     circuit_strained: u64,
     packet: Size,
+    /// Of a session that sends live media.
+    live: Option<LiveRecord>,
     /// Of a session with a playout buffer.
     playout: Option<PlayoutRecord>,
     /// Of a TCP connection, which has no events.
@@ -84,6 +87,7 @@ impl FlowRecord {
         steps.extend(outages.flat_map(|outage| std::iter::once(outage.at).chain(outage.until)));
         Self {
             packet: flow.packet_size,
+            live: flow.live().map(|live| LiveRecord::new(live, scenario.warm_up)),
             playout: PlayoutRecord::new(flow, scenario),
             tcp,
             pair,
@@ -115,8 +119,21 @@ impl FlowRecord {
 
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
         match event {
-            Event::MediaSent { size, .. } => self.media.on_sent(at, *size),
-            Event::MediaReceived { sent, delay, size, .. } => {
+            Event::MediaSent { sequence, size, waited, fragment } => {
+                self.media.on_sent(at, *size);
+                if let Some(live) = &mut self.live {
+                    live.on_sent(*sequence, *waited, *fragment);
+                }
+            }
+            Event::FrameCaptured { medium, size, .. } => {
+                if let Some(live) = &mut self.live {
+                    live.on_captured(at, *medium, *size);
+                }
+            }
+            Event::MediaReceived { sequence, sent, delay, size } => {
+                if let Some(live) = &mut self.live {
+                    live.on_received(at, *sequence);
+                }
                 self.media.on_received(*sent - origin, *delay, *size);
                 self.on_received(at, *size);
             }
@@ -227,6 +244,7 @@ impl FlowRecord {
         let media = &self.media;
         let excursions = target_s.map(|target| self.excursions(&intervals, target));
         let received = self.received.map(|received| received.finish(lasted)).unwrap_or_default();
+        let [video, audio] = self.live.map(|live| live.finish(lasted)).unwrap_or_default();
         FlowResult {
             packets_sent: media.sent,
             packets_received: media.received,
@@ -253,6 +271,8 @@ impl FlowRecord {
             intervals,
             name: self.name,
             controller: self.controller,
+            video,
+            audio,
             playout: self.playout.map(|playout| playout.result),
             tcp: self.tcp.and_then(TcpRecord::finish),
             pair: self.pair.map(|pair| pair.finish(self.warm_up, lasted, &received)),

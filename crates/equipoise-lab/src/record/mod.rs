@@ -6,6 +6,7 @@
 
 mod delays;
 mod flow;
+mod frames;
 mod media;
 mod pair;
 mod path;

@@ -31,15 +31,17 @@ fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> String {
 pub(super) fn metrics(report: &Report, index: usize, flow: &FlowResult) -> String {
     let worlds = worlds(report);
     let row = |metric: &Metric| {
-        let cell = |world: &InWorld<'_>| {
+        let of_world = |world: &InWorld<'_>| -> Vec<f64> {
             let flows = world.runs.iter().filter_map(|run| run.flows.get(index));
-            let values: Vec<_> = flows.filter_map(|flow| metric.of(flow)).collect();
-            format!("<td>{}</td>", over_runs(&values, metric.scale, metric.decimals))
+            flows.filter_map(|flow| metric.of(flow)).collect()
         };
-        let cells: String = worlds.iter().map(cell).collect();
-        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", metric.label())
+        let measured: Vec<_> = worlds.iter().map(of_world).collect();
+        let cell = |values: &Vec<f64>| format!("<td>{}</td>", over_runs(values, metric.scale, metric.decimals));
+        let cells: String = measured.iter().map(cell).collect();
+        let was_measured = measured.iter().any(|values| !values.is_empty());
+        was_measured.then(|| format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", metric.label()))
     };
-    let rows: String = metrics::of(flow).iter().map(row).collect();
+    let rows: String = metrics::of(flow).iter().filter_map(row).collect();
     let head = format!("<th scope=\"col\">metric</th>{}", world_heads(&worlds, "mean of"));
     table(&format!("Metrics of {}", flow.name), &head, &rows)
 }

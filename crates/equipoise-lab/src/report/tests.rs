@@ -12,6 +12,8 @@ pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
     let point = |&(share, delay_ms): &(f64, f64)| DelayShare { delay_s: delay_ms / 1e3, share };
     FlowResult {
         playout: None,
+        video: None,
+        audio: None,
         tcp: None,
         pair: None,
         received: Vec::new(),

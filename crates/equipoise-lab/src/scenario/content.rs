@@ -3,8 +3,7 @@ use std::path::PathBuf;
 use equipoise::random::stream_seed;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::source::Content;
-use equipoise_path::video::{Encoder, Synthetic, Video};
-use equipoise_session::rtp::Supply;
+use equipoise_path::video::{Synthetic, Video};
 
 use crate::video::{self, TraceError};
 
@@ -26,12 +25,7 @@ pub enum ContentKind {
     /// A packet every so often.
     Constant,
     /// Frames of a video.
-    Video {
-        /// Where the frames come from.
-        frames: Frames,
-        /// Whether frames are quantised to follow the rate; otherwise all is sent, however long that takes.
-        quantised: bool,
-    },
+    Video(Frames),
 }
 
 /// Where a video's frames come from.
@@ -46,40 +40,40 @@ pub enum Frames {
 /// Frame interval of traces that do not state it: 25 frames/s, as most do.
 const TERSE_INTERVAL: Span = Span::from_millis(40);
 /// Streams of random numbers from here on are those of videos.
-const FIRST_VIDEO_STREAM: u64 = 4 << 32;
+pub(super) const FIRST_VIDEO_STREAM: u64 = 4 << 32;
 
 impl ContentChoice {
-    /// The content of flow number `index` in a run of `seed`, in packets of `packet` bytes.
+    /// The content of flow number `index` in a run of `seed`, in packets of `packet` bytes: all of it, however long that takes.
     ///
     /// All of a packet counts as payload here, as everywhere in a scenario: the same content is as many packets in a
     /// session as over TCP, whatever their headers.
     ///
     /// # Errors
     /// [`TraceError`] where a trace cannot be read.
-    pub fn supply(&self, packet: Size, index: usize, seed: u64) -> Result<Supply, TraceError> {
-        let video = match &self.kind {
-            ContentKind::Constant => {
-                return Ok(Supply::Content(Content::constant(self.rate, packet, self.length)));
+    pub fn content(&self, packet: Size, index: usize, seed: u64) -> Result<Content, TraceError> {
+        Ok(match &self.kind {
+            ContentKind::Constant => Content::constant(self.rate, packet, self.length),
+            ContentKind::Video(frames) => {
+                Content::video(&frames.video((self.rate, self.length), (index, seed))?, packet)
             }
-            ContentKind::Video { frames: Frames::Synthetic(like), .. } => {
-                like.generate((seed, FIRST_VIDEO_STREAM + index as u64)).map_err(TraceError::Synthetic)?
-            }
-            ContentKind::Video { frames: Frames::Trace(file), .. } => {
-                let whole = video::read(file, TERSE_INTERVAL)?;
-                whole.part(self.begins(&whole, index, seed), self.length)
-            }
-        };
-        let video = video.scaled_to(self.rate);
-        Ok(match self.kind {
-            ContentKind::Video { quantised: true, .. } => Supply::Encoder(Encoder::new(video)),
-            _ => Supply::Content(Content::video(&video, packet)),
         })
     }
+}
 
-    /// Another part of a trace for each seed, so that runs differ.
-    fn begins(&self, whole: &Video, index: usize, seed: u64) -> Span {
-        let spare = ((whole.length() - self.length) / whole.interval()).unwrap_or(0).max(0).unsigned_abs() + 1;
-        let frame = stream_seed(seed, FIRST_VIDEO_STREAM + index as u64) % spare;
-        whole.interval() * i64::try_from(frame).unwrap_or(0)
+impl Frames {
+    /// The video of flow number `index` in a run of `seed`, of a mean rate and a length.
+    pub(super) fn video(&self, (rate, length): (Rate, Span), (index, seed): (usize, u64)) -> Result<Video, TraceError> {
+        let stream = FIRST_VIDEO_STREAM + index as u64;
+        let video = match self {
+            Self::Synthetic(like) => like.generate((seed, stream))?,
+            Self::Trace(file) => {
+                let whole = video::read(file, TERSE_INTERVAL)?;
+                // Another part of a trace for each seed, so that runs differ.
+                let spare = ((whole.length() - length) / whole.interval()).unwrap_or(0).max(0).unsigned_abs() + 1;
+                let begins = i64::try_from(stream_seed(seed, stream) % spare).unwrap_or(0);
+                whole.part(whole.interval() * begins, length)
+            }
+        };
+        Ok(video.scaled_to(rate))
     }
 }

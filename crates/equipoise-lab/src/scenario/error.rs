@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::excerpt::{self, Place};
 use super::link_problem::LinkProblem;
+use super::media_problem::MediaProblem;
 use super::nearest::{UnknownField, similar};
 
 /// Why a scenario cannot be run.
@@ -319,6 +320,12 @@ pub enum Problem {
     /// A controller's parameter is a list or a table.
     #[error("a parameter is a text with its unit, or a plain number")]
     NotAParameter,
+    /// A source does not say how much there is of it.
+    #[error("a {kind} source needs a `rate`, such as \"1 Mbit/s\"")]
+    NoRate {
+        /// The kind of source.
+        kind: String,
+    },
     /// The content of a session or a connection does not say how long it is.
     #[error("what a flow with a `controller`, a `window` or a `kernel` has to send needs a `length`, such as \"30 s\"")]
     NoLength,
@@ -331,7 +338,9 @@ pub enum Problem {
         known: &'static str,
     },
     /// There is no such content.
-    #[error("what a flow with a `controller`, a `window` or a `kernel` has to send is constant or video")]
+    #[error(
+        "what a flow with a `controller`, a `window` or a `kernel` has to send is constant or video; with a `controller` also encoder or audio"
+    )]
     UnknownContent,
     /// A synthetic video needs its moments.
     #[error("a video needs either a `trace`, or `peak` and `cv`: largest and spread of its frames over their mean")]
@@ -360,9 +369,9 @@ pub enum Problem {
     /// A TCP connection has a source and another supply.
     #[error("a connection with a `source` has neither `transfer` nor `rate`")]
     SourceOrSupply,
-    /// TCP sends again what is lost, and cannot quantise what was given to it.
-    #[error("only a flow with a `controller` can quantise; use prolong")]
-    QuantisedTcp,
+    /// Something is wrong with live media.
+    #[error(transparent)]
+    Media(#[from] MediaProblem),
     /// The target can never be reached.
     #[error("is below the path's propagation delay of {propagation}; the target must be above it")]
     TargetBelowPropagation {

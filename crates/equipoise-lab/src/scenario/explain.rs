@@ -5,12 +5,13 @@ use equipoise::units::{Rate, Share, Span};
 use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance};
 
 use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, Reordering, TokenBucket};
+use equipoise_path::video::VideoModel;
 use equipoise_session::Ecn;
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
 use super::{
-    BandwidthSource, ContentKind, Direction, Flow, FlowKind, Frames, Link, MultipathFlow, Outage, PairFlow, Path,
-    RunningLaw, Scenario, TcpFlow,
+    AudioChoice, BandwidthSource, ContentKind, Direction, Flow, FlowKind, Frames, Link, LiveChoice, MultipathFlow,
+    Outage, PairFlow, Path, RunningLaw, Scenario, TcpFlow, VideoChoice,
 };
 
 /// The scenario in words.
@@ -155,18 +156,17 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     if let Some(content) = flow.content() {
         let what = match &content.kind {
             ContentKind::Constant => "constant bit rate".to_owned(),
-            ContentKind::Video { frames, quantised } => {
-                let frames = match frames {
-                    Frames::Trace(file) => format!("the trace {}", file.display()),
-                    Frames::Synthetic(like) => format!("synthetic video, frames varying by {}", like.cv),
-                };
-                let adapt =
-                    if *quantised { "quantised to follow the rate" } else { "all of it, however long that takes" };
-                format!("{frames}, {adapt}")
-            }
+            ContentKind::Video(frames) => format!("{}, all of it, however long that takes", name_of(frames)),
         };
         writeln!(out, "    has to send {} of {}: {what}", content.length, content.rate)?;
     }
+    if let Some(live) = flow.live() {
+        describe_live(live, out)?;
+    }
+    flow.pauses.iter().try_for_each(|Outage { at, until }| match until {
+        Some(until) => writeln!(out, "    pauses from {at} to {until}"),
+        None => writeln!(out, "    sends nothing from {at} on"),
+    })?;
     if let Some(link) = flow.playout().and_then(|playout| scenario.links.get(playout)) {
         writeln!(out, "    leaves the network in front of {}, whose queue is its playout buffer", link.name)?;
     }
@@ -190,6 +190,36 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
         FlowKind::Pair(pair) => describe_pair(pair, out)?,
     }
     Ok(())
+}
+
+/// Where the frames of a video come from.
+fn name_of(frames: &Frames) -> String {
+    match frames {
+        Frames::Trace(file) => format!("the trace {}", file.display()),
+        Frames::Synthetic(like) => format!("synthetic video, frames varying by {}", like.cv),
+    }
+}
+
+fn describe_live(live: &LiveChoice, out: &mut String) -> std::fmt::Result {
+    match &live.video {
+        None => {}
+        Some(VideoChoice::Quantised { frames, rate, length }) => {
+            writeln!(out, "    live video: {length} of {rate}: {}, quantised to follow the rate", name_of(frames))?;
+        }
+        Some(VideoChoice::Modelled(model)) => {
+            let VideoModel { frame_rate, min_rate, max_rate, .. } = model.as_ref();
+            let sizes = if model.traces.is_some() { "sizes from traces" } else { "sizes by statistics" };
+            writeln!(
+                out,
+                "    live video: an encoder (RFC 8593) of {frame_rate} frames/s and {min_rate} to {max_rate}, {sizes}"
+            )?;
+        }
+    }
+    if let Some(AudioChoice { rate, interval }) = live.audio {
+        writeln!(out, "    audio of {rate} in frames of {interval}, which go first")?;
+    }
+    writeln!(out, "    packets leave at {} times the rate; a frame is late after {}", live.pacing, live.deadline)?;
+    live.skip_after.map_or(Ok(()), |wait| writeln!(out, "    frames are skipped while what waits takes over {wait}"))
 }
 
 fn describe_pair(pair: &PairFlow, out: &mut String) -> std::fmt::Result {

@@ -13,6 +13,8 @@ mod excerpt;
 mod explain;
 mod link;
 mod link_problem;
+mod live;
+mod media_problem;
 mod multipath;
 mod nearest;
 mod overrides;
@@ -38,6 +40,8 @@ pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError, SyntaxError};
 pub use link::{Direction, Link};
 pub use link_problem::LinkProblem;
+pub use live::{AudioChoice, LiveChoice, LiveMediaError, VideoChoice};
+pub use media_problem::MediaProblem;
 pub use multipath::{MultipathFlow, Outage, Path};
 pub use overrides::Override;
 pub use pair::{PairFlow, RunningLaw};
@@ -99,6 +103,8 @@ pub struct Flow {
     pub circuit_breakers: bool,
     /// When it starts.
     pub start: Span,
+    /// When a session has nothing to send.
+    pub pauses: Vec<Outage>,
     /// What RTCP goes by, of a flow over RTP.
     pub rtcp: Rtcp,
     /// What it sends.
@@ -126,8 +132,8 @@ pub enum FlowKind {
         controller: Choice,
         /// Time between two requests for a report.
         report_interval: Span,
-        /// What it has to send; `None` for as much as the rate allows.
-        content: Option<ContentChoice>,
+        /// What it has to send.
+        media: MediaChoice,
         /// The link, by its place in [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver stands in
         /// front of it. One of the path's; `None` for a receiver at the end of the path.
         playout: Option<usize>,
@@ -149,6 +155,17 @@ pub enum FlowKind {
     Pair(PairFlow),
 }
 
+/// What a session has to send.
+#[derive(Clone, Debug)]
+pub enum MediaChoice {
+    /// As much as the rate allows.
+    Unlimited,
+    /// So much, all of it.
+    Content(ContentChoice),
+    /// Frames that follow the rate.
+    Live(LiveChoice),
+}
+
 impl Flow {
     /// The target delay of a session that has one.
     pub const fn target(&self) -> Option<Span> {
@@ -167,12 +184,20 @@ impl Flow {
         }
     }
 
-    /// What a session or a connection has to send, where it is not as much as it can.
+    /// What a session or a connection has to send, all of it.
     pub const fn content(&self) -> Option<&ContentChoice> {
         match &self.kind {
-            FlowKind::Session { content, .. } => content.as_ref(),
+            FlowKind::Session { media: MediaChoice::Content(content), .. } => Some(content),
             FlowKind::Tcp(tcp) => tcp.content.as_ref(),
-            FlowKind::Background { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The live media of a session that sends some.
+    pub const fn live(&self) -> Option<&LiveChoice> {
+        match &self.kind {
+            FlowKind::Session { media: MediaChoice::Live(live), .. } => Some(live),
+            _ => None,
         }
     }
 

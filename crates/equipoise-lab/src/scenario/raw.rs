@@ -1,12 +1,13 @@
 //! A scenario file as it is written, before anything is checked but its shape.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::raw_link::RawLink;
-use super::raw_source::RawSource;
+use super::raw_source::{RawSource, RawSources};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +60,12 @@ pub(super) struct RawFlow {
     pub(super) report_interval: Option<Spanned<Value>>,
     pub(super) circuit_breakers: Option<bool>,
     pub(super) controller: Option<BTreeMap<String, Spanned<Value>>>,
-    pub(super) source: Option<RawSource>,
+    pub(super) source: Option<RawSources>,
+    pub(super) pacing: Option<Spanned<f64>>,
+    pub(super) skip_after: Option<Spanned<Value>>,
+    pub(super) deadline: Option<Spanned<Value>>,
+    #[serde(default)]
+    pub(super) pause: Vec<RawOutage>,
     pub(super) playout: Option<Spanned<String>>,
     pub(super) stop: Option<Spanned<Value>>,
     pub(super) window: Option<BTreeMap<String, Spanned<Value>>>,
@@ -155,6 +161,18 @@ impl RawFlow {
     /// Whether a key is given that makes it a flow of another kind than a flow pair.
     pub(super) const fn has_other_than_a_pair(&self) -> bool {
         self.controller.is_some() || self.source.is_some() || self.playout.is_some()
+    }
+
+    /// The sources, in their order.
+    pub(super) fn sources(&self) -> &[RawSource] {
+        self.source.as_ref().map_or(&[], |sources| &sources.0)
+    }
+
+    /// A key that is given and belongs to live media alone.
+    pub(super) fn live_only(&self) -> Option<(&'static str, Range<usize>)> {
+        let pacing = self.pacing.as_ref().map(|value| ("pacing", value.span()));
+        let skip = || self.skip_after.as_ref().map(|value| ("skip_after", value.span()));
+        pacing.or_else(skip).or_else(|| self.deadline.as_ref().map(|value| ("deadline", value.span())))
     }
 
     /// A key that is given and belongs to flows over several paths alone.

@@ -1,10 +1,10 @@
-//! The table `source` of a flow as it is written.
+//! The table `source` of a flow as it is written, or a list of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use toml::{Spanned, Value};
 
 /// What a flow sends or has to send. A key that is not one of these is a parameter of a traffic model, and only the
@@ -12,12 +12,16 @@ use toml::{Spanned, Value};
 #[derive(Debug)]
 pub(super) struct RawSource {
     pub(super) kind: Spanned<String>,
-    pub(super) rate: Spanned<Value>,
+    pub(super) rate: Option<Spanned<Value>>,
     pub(super) steps: Vec<RawStep>,
     pub(super) length: Option<Spanned<Value>>,
     pub(super) video: RawVideo,
     pub(super) model: BTreeMap<String, Spanned<Value>>,
 }
+
+/// One source, or several.
+#[derive(Debug)]
+pub(super) struct RawSources(pub(super) Vec<RawSource>);
 
 /// A change of a source's rate.
 #[derive(Debug, Deserialize)]
@@ -44,13 +48,41 @@ impl<'de> Deserialize<'de> for RawSource {
     }
 }
 
+impl<'de> Deserialize<'de> for RawSources {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SourcesVisitor)
+    }
+}
+
+struct SourcesVisitor;
+
+impl<'de> Visitor<'de> for SourcesVisitor {
+    type Value = RawSources;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table with a `kind`, or a list of such tables")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawSources, A::Error> {
+        Ok(RawSources(vec![SourceVisitor.visit_map(map)?]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<RawSources, A::Error> {
+        let mut sources = Vec::new();
+        while let Some(source) = list.next_element()? {
+            sources.push(source);
+        }
+        Ok(RawSources(sources))
+    }
+}
+
 struct SourceVisitor;
 
 impl<'de> Visitor<'de> for SourceVisitor {
     type Value = RawSource;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a table with `kind` and `rate`")
+        f.write_str("a table with a `kind`")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawSource, A::Error> {
@@ -76,13 +108,6 @@ impl<'de> Visitor<'de> for SourceVisitor {
             }
         }
         let missing = A::Error::missing_field;
-        Ok(RawSource {
-            kind: kind.ok_or_else(|| missing("kind"))?,
-            rate: rate.ok_or_else(|| missing("rate"))?,
-            steps,
-            length,
-            video,
-            model,
-        })
+        Ok(RawSource { kind: kind.ok_or_else(|| missing("kind"))?, rate, steps, length, video, model })
     }
 }

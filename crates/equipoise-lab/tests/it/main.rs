@@ -2,6 +2,7 @@
 
 mod idle;
 mod links;
+mod live_media;
 mod metrics;
 mod overrides;
 mod pairs;

@@ -35,7 +35,11 @@ fn sent_at(millis: i64) -> Instant<SenderClock> {
 /// Sends a packet at `millis`; it takes `delay_ms`, or is lost.
 fn packet(recorder: &mut Recorder, millis: i64, delay_ms: Option<i64>) {
     let size = Size::from_bytes(1000);
-    recorder.on_event(Span::from_millis(millis), 0, &Event::MediaSent { sequence: 0, size, waited: Span::ZERO });
+    recorder.on_event(
+        Span::from_millis(millis),
+        0,
+        &Event::MediaSent { sequence: 0, size, waited: Span::ZERO, fragment: None },
+    );
     if let Some(delay) = delay_ms {
         let (sent, delay) = (sent_at(millis), Span::from_millis(delay));
         let received = Event::MediaReceived { sequence: 0, sent, delay, size };

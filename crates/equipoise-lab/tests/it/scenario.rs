@@ -220,7 +220,9 @@ fn content_and_playout_say_what_was_meant_or_are_refused() {
     assert_eq!((scenario.flows[0].network(), scenario.flows[0].playout()), (&[0][..], Some(1)));
     assert_eq!(scenario.flows[1].network(), [0, 1]);
     let explained = scenario.explain();
-    for words in ["has to send 30 s of 1 Mbit/s: synthetic video", "quantised", "in front of bottleneck"] {
+    for words in
+        ["live video: 30 s of 1 Mbit/s: synthetic video", "has to send 30 s", "quantised", "in front of bottleneck"]
+    {
         assert!(explained.contains(words), "{words} is missing from {explained}");
     }
     let wrong: &[(&str, &str, &[&str])] = &[
@@ -360,7 +362,7 @@ fn a_flow_is_either_controlled_or_background() {
         "source = { kind = \"poisson\", rate = \"1 Mbit/s\" }\n\n[[flow]]\nname = \"background\"",
         1,
     );
-    assert!(refusal(&both).contains("needs a `length`"));
+    assert!(refusal(&both).contains("with a `controller` also encoder or audio"));
     let neither =
         GOOD.replacen("source = { kind = \"poisson\"", "report_interval = \"1 s\"\nsource = { kind = \"poisson\"", 1);
     assert!(refusal(&neither).contains("either `controller` and `report_interval`, or `window`"));

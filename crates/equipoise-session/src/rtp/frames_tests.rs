@@ -66,18 +66,19 @@ fn run(mut sender: Sender, until: Span) -> (Vec<Left>, Vec<(f64, Event)>) {
 }
 
 /// Frames of 5000 bytes, 25 a second: 1 Mbit/s without headers.
-fn video() -> Option<Encoder> {
-    Some(Encoder::constant(MBPS, FRAME))
+fn video() -> Encoder {
+    Encoder::constant(MBPS, FRAME)
 }
 
-fn live(video: Option<Encoder>, audio: Option<Encoder>) -> LiveMedia {
-    LiveMedia { video, audio, pacing: LiveMedia::PACING, skip_after: None }
+fn live(video: Encoder, audio: Option<Encoder>) -> LiveMedia {
+    LiveMedia { video: Some(video), audio, pacing: LiveMedia::PACING, skip_after: None }
 }
 
 /// 5000 bytes in packets that hold 944: five full ones and one of 280, all with the time of the capture, the last one marked.
 #[test]
 fn a_packet_has_a_part_of_one_frame_and_the_time_of_its_capture() {
-    let (left, _) = run(sender(Rate::from_bps(2_000_000), Supply::Live(live(video(), None)), vec![]), FRAME * 2);
+    let (left, _) =
+        run(sender(Rate::from_bps(2_000_000), Supply::Live(Box::new(live(video(), None))), vec![]), FRAME * 2);
     let first = &left[..6];
     assert_eq!(first.iter().map(|it| it.media).collect::<Vec<_>>(), [944, 944, 944, 944, 944, 280]);
     assert_eq!(first.iter().map(|it| it.header.marker).collect::<Vec<_>>(), [false, false, false, false, false, true]);
@@ -96,7 +97,7 @@ fn a_packet_has_a_part_of_one_frame_and_the_time_of_its_capture() {
 fn audio_goes_first() {
     let audio = Some(Encoder::constant(Rate::from_bps(20_000), Span::from_millis(20)));
     let (left, _) =
-        run(sender(Rate::from_bps(500_000), Supply::Live(live(video(), audio)), vec![]), Span::from_secs(1));
+        run(sender(Rate::from_bps(500_000), Supply::Live(Box::new(live(video(), audio))), vec![]), Span::from_secs(1));
     let of = |medium| left.iter().filter(move |it| it.fragment.is_some_and(|it| it.medium == medium));
     assert_eq!(of(Medium::Audio).count(), 50);
     for packet in of(Medium::Audio) {
@@ -113,7 +114,8 @@ fn audio_goes_first() {
 #[test]
 fn frames_are_skipped_while_what_waits_takes_too_long() {
     let media = LiveMedia { skip_after: Some(Span::from_millis(60)), ..live(video(), None) };
-    let (left, events) = run(sender(Rate::from_bps(500_000), Supply::Live(media), vec![]), Span::from_secs(2));
+    let (left, events) =
+        run(sender(Rate::from_bps(500_000), Supply::Live(Box::new(media)), vec![]), Span::from_secs(2));
     let frames = |is: fn(&Option<Size>) -> bool| {
         let captured = |event: &Event| matches!(event, Event::FrameCaptured { size, .. } if is(size));
         events.iter().filter(|(_, event)| captured(event)).count()
@@ -133,8 +135,10 @@ fn nothing_is_captured_in_a_pause() {
         until: until.map(|at| Instant::ZERO + Span::from_millis(at)),
     };
     let pauses = || vec![pause(310, Some(710)), pause(1000, None)];
-    let (left, events) =
-        run(sender(Rate::from_bps(2_000_000), Supply::Live(live(video(), None)), pauses()), Span::from_secs(2));
+    let (left, events) = run(
+        sender(Rate::from_bps(2_000_000), Supply::Live(Box::new(live(video(), None))), pauses()),
+        Span::from_secs(2),
+    );
     let captured: Vec<f64> =
         events.iter().filter(|(_, event)| matches!(event, Event::FrameCaptured { .. })).map(|(at, _)| *at).collect();
     let expected: Vec<f64> = (0..8).chain(18..25).map(|frame| f64::from(frame) * 40.0).collect();

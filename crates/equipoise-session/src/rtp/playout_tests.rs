@@ -113,7 +113,7 @@ fn an_encoder_follows_the_rate() {
     let frames = vec!["15000"; 250];
     let video = Video::parse(frames, Span::from_millis(40)).expect("a trace");
     let video = Some(Encoder::quantising(video));
-    let supply = Supply::Live(LiveMedia { video, audio: None, pacing: LiveMedia::PACING, skip_after: None });
+    let supply = Supply::Live(Box::new(LiveMedia { video, audio: None, pacing: LiveMedia::PACING, skip_after: None }));
     let mut ends = session(supply, Payload::Generated, Schedule::constant(mbps(1)), media(|_, _| vec![5]));
     ends.run_until(12_000);
     let sent = ends.count(|event| matches!(event, Event::MediaSent { .. }));

@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use equipoise::units::{Instant, SenderClock, Span};
@@ -17,7 +18,7 @@ pub enum Supply {
     /// own: the transmission is complete when all has arrived.
     Content(Content),
     /// The frames of encoders that follow the rate. What was lost is not sent again.
-    Live(LiveMedia),
+    Live(Box<LiveMedia>),
 }
 
 /// A time in which the application has nothing to send: muted, on hold, or over.
@@ -44,7 +45,7 @@ pub(super) struct Stock {
 enum Kind {
     Unlimited,
     Content(Content),
-    Live(FrameQueue),
+    Live(Box<FrameQueue>),
 }
 
 impl Stock {
@@ -52,7 +53,7 @@ impl Stock {
         let kind = match supply {
             Supply::Unlimited => Kind::Unlimited,
             Supply::Content(content) => Kind::Content(content),
-            Supply::Live(media) => Kind::Live(FrameQueue::new(media, start)),
+            Supply::Live(media) => Kind::Live(Box::new(FrameQueue::new(*media, start))),
         };
         Self { kind, pauses, start, sent: 0, lost: 0 }
     }
@@ -63,7 +64,7 @@ impl Stock {
     }
 
     /// How much faster than the rate packets leave.
-    pub(super) const fn pacing(&self) -> f64 {
+    pub(super) fn pacing(&self) -> f64 {
         if let Kind::Live(queue) = &self.kind { queue.pacing() } else { 1.0 }
     }
 

@@ -2,7 +2,7 @@
 
 use equipoise::units::{Rate, Size, Span};
 use equipoise_path::video::{FrameKind, Synthetic};
-use toml::Spanned;
+use toml::{Spanned, Value};
 
 use super::Check;
 use crate::scenario::error::{Problem, ScenarioError};
@@ -19,10 +19,32 @@ const FRAME_RATE: f64 = 25.0;
 const PATTERN: &str = "IPBBPBBPBBBB";
 
 impl Check<'_> {
-    /// Content of a flow; `quantises` where it may follow a rate.
-    pub(super) fn content(&self, raw: &RawSource, quantises: bool) -> Result<ContentChoice, ScenarioError> {
-        let rate: Rate = self.quantity("rate", &raw.rate)?;
-        self.that(rate > Rate::ZERO, "rate", &raw.rate, || Problem::NotPositive)?;
+    /// Content of a flow, which is sent whole.
+    pub(super) fn content(&self, raw: &RawSource) -> Result<ContentChoice, ScenarioError> {
+        match raw.kind.get_ref().as_str() {
+            "constant" => {
+                self.no_video(raw)?;
+                let (rate, length) = self.rate_and_length(raw)?;
+                Ok(ContentChoice { rate, length, kind: ContentKind::Constant })
+            }
+            "video" => {
+                let (frames, rate, length) = self.video(raw)?;
+                Ok(ContentChoice { rate, length, kind: ContentKind::Video(frames) })
+            }
+            _ => Err(self.wrong("kind", raw.kind.span(), Problem::UnknownContent)),
+        }
+    }
+
+    /// A video with its mean rate and its length.
+    pub(super) fn video(&self, raw: &RawSource) -> Result<(Frames, Rate, Span), ScenarioError> {
+        let (rate, length) = self.rate_and_length(raw)?;
+        Ok((self.frames(raw, rate, length)?, rate, length))
+    }
+
+    fn rate_and_length(&self, raw: &RawSource) -> Result<(Rate, Span), ScenarioError> {
+        let written = self.rate_of(raw)?;
+        let rate: Rate = self.quantity("rate", written)?;
+        self.that(rate > Rate::ZERO, "rate", written, || Problem::NotPositive)?;
         let length = raw.length.as_ref().ok_or_else(|| self.wrong("kind", raw.kind.span(), Problem::NoLength))?;
         let length = self.positive("length", length)?;
         if let Some(step) = raw.steps.first() {
@@ -31,24 +53,13 @@ impl Check<'_> {
         if let Some((key, value)) = raw.model.iter().next() {
             return Err(self.not_of_this(raw, key, value.span(), CONTENT));
         }
-        let kind = match raw.kind.get_ref().as_str() {
-            "constant" => {
-                self.no_video(raw)?;
-                ContentKind::Constant
-            }
-            "video" => ContentKind::Video {
-                frames: self.frames(raw, rate, length)?,
-                quantised: match self.word("adapt", raw.video.adapt.as_ref(), &["prolong", "quantise"])? {
-                    Some("quantise") if !quantises => {
-                        let at = raw.video.adapt.as_ref().map_or(raw.kind.span(), Spanned::span);
-                        return Err(self.wrong("adapt", at, Problem::QuantisedTcp));
-                    }
-                    adapt => adapt == Some("quantise"),
-                },
-            },
-            _ => return Err(self.wrong("kind", raw.kind.span(), Problem::UnknownContent)),
-        };
-        Ok(ContentChoice { rate, length, kind })
+        Ok((rate, length))
+    }
+
+    /// The rate of a source that has one.
+    pub(super) fn rate_of<'r>(&self, raw: &'r RawSource) -> Result<&'r Spanned<Value>, ScenarioError> {
+        let missing = || Problem::NoRate { kind: raw.kind.get_ref().clone() };
+        raw.rate.as_ref().ok_or_else(|| self.wrong("kind", raw.kind.span(), missing()))
     }
 
     fn frames(&self, raw: &RawSource, rate: Rate, length: Span) -> Result<Frames, ScenarioError> {
@@ -98,7 +109,15 @@ impl Check<'_> {
 
     /// Refuses what only a video has.
     pub(super) fn no_video(&self, raw: &RawSource) -> Result<(), ScenarioError> {
-        let numbers = [("peak", &raw.video.peak), ("cv", &raw.video.cv), ("frame_rate", &raw.video.frame_rate)];
+        match &raw.video.frame_rate {
+            Some(rate) => Err(self.not_of_this(raw, "frame_rate", rate.span(), "a video source has")),
+            None => self.only_frame_rate(raw),
+        }
+    }
+
+    /// Refuses what only frames of a video have, and a model of an encoder has not.
+    pub(super) fn only_frame_rate(&self, raw: &RawSource) -> Result<(), ScenarioError> {
+        let numbers = [("peak", &raw.video.peak), ("cv", &raw.video.cv)];
         let words = [("pattern", &raw.video.pattern), ("trace", &raw.video.trace), ("adapt", &raw.video.adapt)];
         let spans = numbers.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.span())));
         let mut spans = spans.chain(words.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.span()))));

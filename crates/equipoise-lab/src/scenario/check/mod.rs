@@ -14,10 +14,11 @@ use super::excerpt::{self, Place};
 use super::raw::{RawFlow, RawRtcp, RawScenario};
 use super::raw_source::RawSource;
 use super::raw_source::RawStep;
-use super::{Catalogue, Choice, Direction, Flow, FlowKind, Link, Rtcp, Scenario, Table};
+use super::{Catalogue, Choice, Direction, Flow, FlowKind, Link, MediaProblem, Rtcp, Scenario, Table};
 
 mod content;
 mod link;
+mod live;
 mod pair;
 mod paths;
 mod tcp;
@@ -245,8 +246,12 @@ impl Check<'_> {
         let circuit_breakers = raw.circuit_breakers.unwrap_or(true);
         let direction = self.direction_of(raw)?;
         let ecn = self.ecn(raw)?;
+        let pauses = self.pauses(raw, start, scenario.duration)?;
+        if let Some((key, span)) = raw.live_only().filter(|_| raw.controller.is_none() || raw.paths.is_some()) {
+            return Err(self.wrong(key, span, MediaProblem::OnlyLive.into()));
+        }
         let name = raw.name.get_ref().clone();
-        Ok(Flow { name, path, back, direction, ecn, packet_size, circuit_breakers, start, rtcp, kind })
+        Ok(Flow { name, path, back, direction, ecn, packet_size, circuit_breakers, start, pauses, rtcp, kind })
     }
 
     /// Whether queues may mark a flow's media.
@@ -302,16 +307,16 @@ impl Check<'_> {
         if let (None, Some(playout)) = (&raw.controller, &raw.playout) {
             return Err(self.wrong("playout", playout.span(), Problem::PlayoutOfWhat));
         }
-        Ok(match (&raw.controller, &raw.source, raw.is_tcp(), &raw.report_interval) {
-            (Some(controller), source, false, Some(interval)) => {
-                let content = source.as_ref().map(|source| self.content(source, true)).transpose()?;
+        Ok(match (&raw.controller, raw.sources(), raw.is_tcp(), &raw.report_interval) {
+            (Some(controller), _, false, Some(interval)) => {
+                let media = self.media(raw)?;
                 let playout = self.playout(raw, path, scenario)?;
                 let (controller, report_interval, target) =
                     self.session(raw, controller, interval, scenario.propagation_delay(path, self.direction_of(raw)?))?;
-                FlowKind::Session { controller, report_interval, content, playout, target }
+                FlowKind::Session { controller, report_interval, media, playout, target }
             }
             (Some(_), _, false, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
-            (None, Some(source), false, None) => self.background(source, scenario.duration - start)?,
+            (None, [source], false, None) => self.background(source, scenario.duration - start)?,
             (None, _, true, None) => FlowKind::Tcp(self.tcp(raw, (start, scenario.duration))?),
             _ => return Err(self.wrong("name", raw.name.span(), Problem::WhatFlow)),
         })
@@ -415,7 +420,7 @@ impl Check<'_> {
     }
 
     fn background(&self, raw: &RawSource, lasts: Span) -> Result<FlowKind, ScenarioError> {
-        let rate = self.schedule(&raw.rate, &raw.steps, lasts)?;
+        let rate = self.schedule(self.rate_of(raw)?, &raw.steps, lasts)?;
         self.no_video(raw)?;
         if let Some(length) = &raw.length {
             return Err(self.not_of_this(raw, "length", length.span(), "a flow with a controller or a window has"));

@@ -9,18 +9,25 @@ use toml::{Spanned, Value};
 
 use super::Check;
 use crate::scenario::error::{Problem, ScenarioError};
-use crate::scenario::raw::{RawFlow, RawPath};
+use crate::scenario::raw::{RawFlow, RawOutage, RawPath};
 use crate::scenario::{Direction, Link, MultipathFlow, Outage, Path, Scenario, SchedulerChoice};
 
 impl Check<'_> {
     pub(super) fn named_path(&self, raw: &RawPath, links: &[Link], duration: Span) -> Result<Path, ScenarioError> {
-        let mut down: Vec<Outage> = Vec::new();
-        for outage in &raw.down {
-            let at = self.step("at", &outage.at, down.last().map(|last| last.until.unwrap_or(duration)), duration)?;
-            let until = outage.until.as_ref().map(|until| self.step("until", until, Some(at), duration)).transpose()?;
-            down.push(Outage { at, until });
-        }
+        let down = self.outages(&raw.down, duration)?;
         Ok(Path { name: raw.name.get_ref().clone(), links: self.chain(("links", &raw.name), &raw.links, links)?, down })
+    }
+
+    /// Times, one after another, in which something is not there.
+    pub(super) fn outages(&self, raw: &[RawOutage], duration: Span) -> Result<Vec<Outage>, ScenarioError> {
+        let mut outages: Vec<Outage> = Vec::new();
+        for outage in raw {
+            let before = outages.last().map(|last| last.until.unwrap_or(duration));
+            let at = self.step("at", &outage.at, before, duration)?;
+            let until = outage.until.as_ref().map(|until| self.step("until", until, Some(at), duration)).transpose()?;
+            outages.push(Outage { at, until });
+        }
+        Ok(outages)
     }
 
     /// A session over several paths, and the links of all of them.
@@ -35,7 +42,7 @@ impl Check<'_> {
         else {
             return Err(self.wrong("name", raw.name.span(), Problem::WhatMultipath));
         };
-        if let Some(source) = &raw.source {
+        if let Some(source) = raw.sources().first() {
             return Err(self.wrong("kind", source.kind.span(), Problem::ContentOverPaths));
         }
         if let Some(playout) = &raw.playout {

@@ -7,7 +7,7 @@ use toml::Spanned;
 use super::Check;
 use crate::scenario::error::{Problem, ScenarioError};
 use crate::scenario::raw::{RawBandwidth, RawFlow, RawTcp};
-use crate::scenario::{BandwidthSource, TcpFlow};
+use crate::scenario::{BandwidthSource, MediaProblem, TcpFlow};
 
 /// Least retransmission timeout where none is given (RFC 6298, Sec. 2.4).
 const MIN_RTO: Span = Span::from_secs(1);
@@ -37,14 +37,20 @@ impl Check<'_> {
             bandwidth: self.bandwidth(raw.bandwidth.as_ref(), duration)?,
             stop,
             supply: self.supply(host)?,
-            content: match &raw.source {
-                None => None,
-                Some(source) => {
+            content: match raw.sources() {
+                [] => None,
+                [source, others @ ..] => {
                     let other = host.transfer.as_ref().or(host.rate.as_ref());
                     if let Some(other) = other {
                         return Err(self.wrong("tcp", other.span(), Problem::SourceOrSupply));
                     }
-                    Some(self.content(source, false)?)
+                    if let Some(more) = others.first() {
+                        return Err(self.wrong("kind", more.kind.span(), MediaProblem::LiveOfWhat.into()));
+                    }
+                    if let Some(adapt) = source.video.adapt.as_ref().filter(|adapt| adapt.get_ref() == "quantise") {
+                        return Err(self.wrong("adapt", adapt.span(), MediaProblem::LiveOfWhat.into()));
+                    }
+                    Some(self.content(source)?)
                 }
             },
             recovery: match self.word("recovery", host.recovery.as_ref(), &["sack", "newreno"])? {

@@ -78,7 +78,7 @@ const MOST_FRAMES: usize = 108_000;
 
 impl Ladder {
     /// Frames at the beginning that are left out when the traces begin anew, as there is a large I frame among them
-    /// (RFC 8593, Sec. 6.2.1, SkipFrames).
+    /// (RFC 8593, Sec. 6.2.1, `SkipFrames`).
     pub const SKIPPED: usize = 20;
     /// Bounds of a frame whose size is scaled beyond the traces (RFC 8593, Sec. 6.2.1, `fs_min` and `fs_max`).
     const SMALLEST: f64 = 10.0;

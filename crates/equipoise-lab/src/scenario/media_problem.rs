@@ -1,0 +1,58 @@
+use equipoise::units::Span;
+use equipoise_path::video::VideoModelError;
+use thiserror::Error;
+
+/// What is wrong with the live media of a scenario's flow.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MediaProblem {
+    /// A session has more than one video and one audio.
+    #[error(
+        "a session has one source, or one video (encoder, or video with `adapt = \"quantise\"`) and one audio, in a list"
+    )]
+    WhichSources,
+    /// Only a controller has a rate to follow.
+    #[error("only a flow with a `controller` and one `path` sends live media")]
+    LiveOfWhat,
+    /// The key is about frames.
+    #[error(
+        "has a meaning only for live media: a `source` of kind encoder or audio, or video with `adapt = \"quantise\"`"
+    )]
+    OnlyLive,
+    /// The sender's queue would never empty, or send at once.
+    #[error("must be 1 to {most}: packets leave at so many times the rate of the media")]
+    Pacing {
+        /// The most.
+        most: f64,
+    },
+    /// A frame of audio is a whole number of bytes.
+    #[error("must be 1 ms to 1 s")]
+    AudioInterval,
+    /// An encoder has other keys.
+    #[error("an encoder has {known}")]
+    NotOfAnEncoder {
+        /// Its keys.
+        known: &'static str,
+    },
+    /// There is no such encoder.
+    #[error(transparent)]
+    Model(#[from] VideoModelError),
+    /// The traces of an encoder are none.
+    #[error("{why}")]
+    Traces {
+        /// Why not.
+        why: String,
+    },
+    /// The number of a transient's frames is none.
+    #[error("must be a whole number from 2 to 1000")]
+    BurstFrames,
+    /// Only what a session or nobody listens to can be paused.
+    #[error("only a session over one path pauses; a connection has `stop`, background traffic has `steps` of its rate")]
+    PauseOfWhat,
+    /// A flow is over before it begins.
+    #[error("the flow starts at {start}; it must pause after that")]
+    PauseBeforeStart {
+        /// When it starts.
+        start: Span,
+    },
+}

@@ -1,0 +1,155 @@
+//! Sessions that send live media: frames of encoders, sound, pauses; and what is refused.
+
+use equipoise_lab::result::{FlowResult, FramesResult, Report};
+use equipoise_lab::scenario::{Override, Scenario, Value};
+use equipoise_lab::sim;
+
+/// A call under a constant rate over a link that carries twice of it: 20 ms on the way, packets of 1000 bytes.
+const CALL: &str = r#"
+name = "call"
+duration = "60 s"
+warm_up = "2 s"
+
+[[link]]
+name = "only"
+rate = "2 Mbit/s"
+delay = "20 ms"
+
+[[flow]]
+name = "call"
+path = ["only"]
+packet_size = "1000 B"
+report_interval = "100 ms"
+controller = { name = "cbr", rate = "1 Mbit/s" }
+source = [
+    { kind = "encoder", frame_rate = 25, interval_spread = 0, size_spread = 0, burst = "0 B" },
+    { kind = "audio" },
+]
+"#;
+
+fn call(overrides: &[Override]) -> Scenario {
+    Scenario::parse_with(CALL, overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(scenario: &Scenario) -> FlowResult {
+    let mut run = sim::simulate(scenario, 1, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    run.flows.remove(0)
+}
+
+fn video(flow: &FlowResult) -> FramesResult {
+    flow.video.expect("it sends video")
+}
+
+/// A list of tables.
+fn list(tables: &[&[(&str, &str)]]) -> Value {
+    let table = |keys: &&[(&str, &str)]| {
+        Value::Table(keys.iter().map(|(key, value)| ((*key).to_owned(), Value::String((*value).to_owned()))).collect())
+    };
+    Value::Array(tables.iter().map(table).collect())
+}
+
+fn refused(overrides: &[Override]) -> String {
+    Scenario::parse_with(CALL, overrides).expect_err("it is wrong").to_string()
+}
+
+/// Audio takes 53.6 kbit/s of the rate with its headers of 84 bytes, 25 half-empty packets' headers 5.6 kbit/s more; so a frame has
+/// 0.94 / 25 Mbit at 944 bytes a packet, which is 4442 bytes: five packets. The first leaves at once, and each further one 5.33 ms,
+/// the time of 1000 bytes at 1.5 Mbit/s, after the one before it, audio in between; the last one takes less than 4 ms at
+/// 2 Mbit/s and 20 ms.
+#[test]
+fn a_frame_takes_its_packets_own_time_and_the_way() {
+    let flow = run(&call(&[]));
+    let frames = video(&flow);
+    assert_eq!((frames.captured, frames.skipped, frames.lost, frames.late, frames.freezes), (1451, 0, 0, 0, 0));
+    let (median, most) = (frames.delay.p50_s.expect("frames"), frames.delay.max_s.expect("frames"));
+    assert!((0.0425..0.050).contains(&median), "{median}");
+    assert!(most < 0.052, "{most}");
+    let audio = flow.audio.expect("it sends audio");
+    assert_eq!((audio.captured, audio.lost, audio.late), (2901, 0, 0));
+    // Its own 134 bytes, and at most one packet of video in front, at the sender and in the queue.
+    assert!(audio.delay.max_s.expect("frames") < 0.020 + 0.0006 + 0.0054 + 0.004, "{:?}", audio.delay);
+    let rate = flow.mean_rate_bps.expect("a rate") / 1e6;
+    assert!((0.97..1.005).contains(&rate), "{rate} Mbit/s of IP packets");
+}
+
+/// If it fails, a model's noise moves its mean, or the rate that is asked for is not the one that is sent.
+#[test]
+fn a_noisy_encoder_with_transients_keeps_to_the_rate() {
+    let defaults = |key: &str| Override::remove(format!("flow.call.source.0.{key}"));
+    let rfc = call(&["interval_spread", "size_spread", "burst", "frame_rate"].map(defaults));
+    let flow = run(&rfc);
+    let rate = flow.mean_rate_bps.expect("a rate") / 1e6;
+    assert!((0.95..1.02).contains(&rate), "{rate}");
+    let p99 = video(&flow).delay.p99_s.expect("frames");
+    assert!((0.05..0.2).contains(&p99), "{p99}");
+}
+
+#[test]
+fn a_dead_link_is_a_freeze_and_a_pause_is_none() {
+    let steps = list(&[&[("at", "20 s"), ("rate", "0 bit/s")], &[("at", "21 s"), ("rate", "2 Mbit/s")]]);
+    let dead = video(&run(&call(&[Override::set("link.only.steps", steps)])));
+    assert_eq!(dead.freezes, 1, "{dead:?}");
+    assert!((1.0..1.1).contains(&dead.longest_freeze_s), "{dead:?}");
+    assert!(dead.late > 10 && dead.lost == 0, "what waited comes late: {dead:?}");
+    let pause = list(&[&[("at", "20 s"), ("until", "30 s")], &[("at", "50 s")]]);
+    let paused = run(&call(&[Override::set("flow.call.pause", pause)]));
+    let frames = video(&paused);
+    assert_eq!((frames.captured, frames.freezes, frames.lost), (950, 0, 0), "38 s are left: {frames:?}");
+    let silent = paused.intervals.iter().filter(|it| it.start_s >= 20.1 && it.end_s <= 30.0);
+    assert!(silent.clone().count() > 90 && silent.clone().all(|it| it.packets == 0));
+}
+
+/// Twice of what the rate allows: frames are left out, and those that are sent are in time.
+#[test]
+fn frames_are_skipped_in_place_of_late() {
+    let set = |key: &str, value: &str| Override::set(key, value);
+    let least = [set("flow.call.controller.rate", "400 kbit/s"), set("flow.call.source.0.min_rate", "800 kbit/s")];
+    let without = video(&run(&call(&least)));
+    assert!(without.late > 900 && without.skipped == 0, "{without:?}");
+    let with = video(&run(&call(&[&least[..], &[set("flow.call.skip_after", "100 ms")]].concat())));
+    assert!(with.skipped > 200 && with.late == 0 && with.lost == 0, "{with:?}");
+    assert!(with.delay.p95_s.expect("frames") < 0.3, "{with:?}");
+}
+
+#[test]
+fn live_media_are_the_same_on_any_number_of_threads() {
+    let defaults = |key: &str| Override::remove(format!("flow.call.source.0.{key}"));
+    let scenario = call(&["interval_spread", "size_spread", "burst"].map(defaults));
+    let many = |threads| {
+        let runs = sim::simulate_many(&scenario, (1, 4), Some(threads), |run| run, &|_| {}).expect("it runs");
+        Report::new(&scenario, 1, runs).to_json()
+    };
+    assert_eq!(many(1), many(3));
+}
+
+#[test]
+fn what_no_call_can_be_is_refused_by_line_and_reason() {
+    let set = |key: &str, value: Value| [Override::set(key, value)];
+    let text = |text: &str| Value::String(text.to_owned());
+    let cases = [
+        ("flow.call.source.1.kind", text("encoder"), "one video"),
+        ("flow.call.source.0.frame_rate", Value::Float(0.0), "frame rate of 0"),
+        ("flow.call.source.0.min_rate", text("2 Mbit/s"), "rates from 2 Mbit/s to 1.5 Mbit/s"),
+        ("flow.call.source.0.size_spread", Value::Float(1.5), "a spread of 1.5"),
+        ("flow.call.source.0.burst_frames", Value::Float(1.5), "whole number from 2"),
+        ("flow.call.source.0.rate", text("1 Mbit/s"), "an encoder has `frame_rate`"),
+        ("flow.call.source.0.traces", text("/nowhere.csv"), "cannot be read"),
+        ("flow.call.source.1.interval", text("2 s"), "1 ms to 1 s"),
+        ("flow.call.source.1.rate", text("0 bit/s"), "above zero"),
+        ("flow.call.pacing", Value::Float(0.5), "1 to 100"),
+        ("flow.call.skip_after", text("0 s"), "above zero"),
+        ("flow.call.deadline", text("-1 s"), "above zero"),
+    ];
+    for (key, value, reason) in cases {
+        let error = refused(&set(key, value));
+        assert!(error.contains(reason), "{key}: {error}");
+    }
+    let without = |what: &str| CALL.replace(what, "");
+    let refused = |text: &str| Scenario::parse(text).expect_err("it is wrong").to_string();
+    let media = "source = [\n    { kind = \"encoder\", frame_rate = 25, interval_spread = 0, size_spread = 0, burst = \"0 B\" },\n    { kind = \"audio\" },\n]";
+    let none = without(media) + "pacing = 1.5\n";
+    assert!(refused(&none).contains("only for live media"), "{}", refused(&none));
+    let early = CALL.to_owned() + "start = \"10 s\"\npause = [{ at = \"5 s\" }]\n";
+    let error = refused(&early);
+    assert!(error.contains("line 2") && error.contains("it must pause after that"), "{error}");
+}
