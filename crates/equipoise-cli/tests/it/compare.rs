@@ -1,6 +1,7 @@
 //! Overrides, several files, many runs and comparisons.
 
-use std::fs;
+use std::path::Path;
+use std::{env, fs};
 
 use serde_json::Value;
 
@@ -137,7 +138,6 @@ fn charts_of_many_runs_show_their_spread() {
     }
 }
 
-/// The issue's own case, with fewer runs.
 #[test]
 fn controllers_are_compared_on_the_same_seeds() {
     let folder = Folder::new();
@@ -173,6 +173,61 @@ fn controllers_are_compared_on_the_same_seeds() {
     assert_eq!((difference["word"].as_str(), &delay[0]["difference"]), (Some("more"), &Value::Null));
     let alone = json_of_seed(&demo, 2);
     assert_eq!(alone, delay[0]["values"][1], "a run is the same alone and in a comparison");
+}
+
+/// A recorded mobile downlink with a queue of a second, and another user of it.
+const LTE: &str = r#"
+name = "recorded"
+duration = "40 s"
+warm_up = "5 s"
+
+[[link]]
+name = "downlink"
+rate_trace = "TRACE"
+delay = "30 ms"
+queue = "1 s"
+back = { rate_trace = "TRACE", rate_offset = "20 s" }
+
+[[flow]]
+name = "media"
+path = ["downlink"]
+packet_size = "1200 B"
+report_interval = "200 ms"
+controller = { name = "ap", target = "100 ms" }
+
+[[flow]]
+name = "other"
+path = ["downlink"]
+packet_size = "1200 B"
+source = { kind = "poisson", rate = "300 kbit/s" }
+"#;
+
+#[test]
+fn controllers_are_compared_on_a_recorded_path() {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let data = env::var_os("EQUIPOISE_TEST_DATA").map_or(default, Into::into);
+    let trace = data.join("links/mahimahi/ATT-LTE-driving-2016.down.gz");
+    if !trace.is_file() {
+        println!("skipped: test data (EQUIPOISE_TEST_DATA): a recorded path at {}", trace.display());
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("recorded.toml");
+    fs::write(&file, LTE.replace("TRACE", &trace.display().to_string())).expect("writable");
+    let rate = ["--set", "flow.media.controller.rate=1.4 Mbit/s"];
+    let compare = ["compare", &file, "--controller", "ap,tfrc,cbr", "--runs", "4", "--flow", "media"];
+    let results = json(&[&compare[..], &rate].concat());
+    let metrics = results["flows"][0]["metrics"].as_array().expect("metrics");
+    let delay = &metrics.iter().find(|found| found["metric"] == "delay_mean_s").expect("delays")["variants"];
+    let mean = |variant: usize| {
+        let values = delay[variant]["values"].as_array().expect("four runs");
+        values.iter().map(|value| value.as_f64().expect("measured")).sum::<f64>() / 4.0
+    };
+    // One goes by delays, another by losses, which a queue of a second has late.
+    assert!(mean(0) < 0.75 * mean(1), "AP {}, TFRC {}", mean(0), mean(1));
+    let difference = &delay[1]["difference"];
+    assert!((difference["mean"].as_f64().expect("paired") - (mean(1) - mean(0))).abs() < 1e-9, "{difference}");
+    assert!(difference["ci95"][0].as_f64().is_some_and(|least| least > 0.0), "{difference}");
 }
 
 /// The mean delay of the demo's session with a seed.
