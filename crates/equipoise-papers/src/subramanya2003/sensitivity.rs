@@ -8,6 +8,8 @@ use crate::{Figure, Table};
 use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 
+/// The adaptive estimator of Eq. 6.
+pub(super) const ESTIMATED: &str = "q by the adaptive estimator (Eq. 6)";
 const RUNS: u32 = 10;
 
 /// The case that is looked at.
@@ -23,7 +25,7 @@ pub(super) struct Change {
     pub(super) change: Option<Override>,
 }
 
-pub(super) fn changes() -> [Change; 12] {
+pub(super) fn changes() -> [Change; 13] {
     let change = |name, change| Change { name, change: Some(change) };
     let gain = |name, gain: f64| change(name, Override::set("flow.*.controller.gain", gain));
     let interval = |name, interval: &str| change(name, Override::set("flow.*.report_interval", interval));
@@ -40,6 +42,7 @@ pub(super) fn changes() -> [Change; 12] {
         occupancy("x_d = 1 packet a source", 1),
         occupancy("x_d = 3 packets a source", 3),
         occupancy("x_d = 8 packets a source", 8),
+        change(ESTIMATED, Override::set("flow.*.controller.queue", "adaptive")),
         change("q accumulated", Override::set("flow.*.controller.queue", "accumulated")),
     ]
 }

@@ -40,8 +40,8 @@ impl TqLaw {
 pub struct TqConfig {
     /// The law.
     pub law: TqLaw,
-    /// The bottleneck's queue is that of all intervals together, which the paper does not have.
-    pub accumulated: bool,
+    /// How the traffic accumulation f is estimated.
+    pub accumulation: TrafficAccumulation,
     /// Lowest rate and highest: the peak packet rate.
     pub limits: RateLimits,
     /// Size of the IP packets.
@@ -76,9 +76,7 @@ pub struct Tq {
 impl Tq {
     /// A controller at its highest rate.
     pub const fn new(config: TqConfig) -> Self {
-        let TqConfig { law, accumulated, limits, packet } = config;
-        let accumulation =
-            if accumulated { TrafficAccumulation::accumulated() } else { TrafficAccumulation::printed() };
+        let TqConfig { law, accumulation, limits, packet } = config;
         let snapshot = Snapshot { reason: None, law_step_bps: None, response: None };
         Self { law, accumulation, limits, packet, rate: limits.max(), snapshot }
     }
@@ -187,7 +185,12 @@ mod tests {
 
     fn tq(desired: f64) -> Tq {
         let limits = RateLimits::new(Rate::from_bps(80_000), Rate::from_bps(2_000_000)).expect("in order");
-        Tq::new(TqConfig { law: TqLaw { desired, gain: 0.5 }, accumulated: false, limits, packet: PACKET })
+        Tq::new(TqConfig {
+            law: TqLaw { desired, gain: 0.5 },
+            accumulation: TrafficAccumulation::printed(),
+            limits,
+            packet: PACKET,
+        })
     }
 
     /// Packets/s as a rate of packets of 1000 bytes.
@@ -295,6 +298,27 @@ mod tests {
                 prop_assert!((10.0..=250.0).contains(&found), "{found}");
             }
         }
+    }
+
+    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval the error rests at `d / (1 - k_v)` = 6
+    /// packets as printed, and at none with the adaptive estimator.
+    #[test]
+    fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {
+        let rest = |mut accumulation: TrafficAccumulation| {
+            let law = TqLaw { desired: 20.0, gain: 0.5 };
+            let (mut x, mut ingress) = (20.0, 100.0);
+            for _ in 0..400 {
+                let traffic =
+                    Traffic { interval_s: 0.1, ingress, arrival: ingress, service: 100.0, occupancy: x, delay_s: None };
+                ingress += law.change(&traffic, accumulation.after(&traffic));
+                x = (x + 3.0 + (ingress - 100.0) * 0.1).max(0.0);
+            }
+            x - law.desired
+        };
+        let printed = rest(TrafficAccumulation::printed());
+        assert!((printed - 6.0).abs() < 1e-9, "{printed}");
+        let adaptive = rest(TrafficAccumulation::adaptive());
+        assert!(adaptive.abs() < 1e-9, "{adaptive}");
     }
 
     /// A plant with delay: reports of an interval hold for the next but one. If it fails, the loop rings for ever.

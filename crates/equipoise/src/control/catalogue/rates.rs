@@ -6,6 +6,7 @@ use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response}
 use super::super::{Aimd, BoxedController, Cbr, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
 use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters, parameters};
 use crate::control::PathLoad;
+use crate::measure::TrafficAccumulation;
 use crate::units::Size;
 
 /// What a rate controller has to know beside its parameters.
@@ -164,11 +165,11 @@ const GAIN: Parameter = Parameter {
 };
 const QUEUE: Parameter = Parameter {
     name: "queue",
-    kind: Kind::Choice(&["printed", "accumulated"]),
+    kind: Kind::Choice(&["printed", "adaptive", "accumulated"]),
     default: Some("printed"),
     range: None,
-    meaning: "the bottleneck's queue q: what the last interval added, as printed, or all that stands there, by the delay that it makes",
-    source: "Subramanya 2003, Sec. 2; accumulated: ours",
+    meaning: "the bottleneck's queue q: what the last interval added, as printed; that, corrected by what it mispredicts; or all that stands there, by its delay",
+    source: "Subramanya 2003, Sec. 2; adaptive: Eq. 6, its update ours; accumulated: ours",
 };
 const LOW_MIN_RATE: Parameter = Parameter {
     default: Some("10 kbit/s"),
@@ -311,8 +312,12 @@ pub(super) static ENTRIES: &[Entry] = &[
         parameters: &[OCCUPANCY, GAIN, QUEUE, FLOOR, PEAK],
         make: |given, context| {
             let law = TqLaw { desired: given.number(&OCCUPANCY)?, gain: given.number(&GAIN)? };
-            let accumulated = given.choice(&QUEUE)? == "accumulated";
-            Ok(Box::new(Tq::new(TqConfig { law, accumulated, limits: given.limits()?, packet: context.packet })))
+            let accumulation = match given.choice(&QUEUE)? {
+                "accumulated" => TrafficAccumulation::accumulated(),
+                "adaptive" => TrafficAccumulation::adaptive(),
+                _ => TrafficAccumulation::printed(),
+            };
+            Ok(Box::new(Tq::new(TqConfig { law, accumulation, limits: given.limits()?, packet: context.packet })))
         },
     },
 ];
