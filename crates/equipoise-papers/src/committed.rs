@@ -47,6 +47,23 @@ fn the_committed_results_are_of_the_claims_rules_and_figures_of_the_program() {
     }
 }
 
+/// The chapter on inline measurement quotes claims of a reading. If it fails, the numbers have moved and the sentence has not.
+#[test]
+fn the_chapter_on_inline_measurement_quotes_the_committed_numbers() {
+    let chapter = include_str!("../../../docs/src/inline.md");
+    let (_, text, _) = PAPERS.iter().find(|(paper, ..)| *paper == "Kodama 2009").expect("a paper");
+    let results: Results = serde_json::from_str(text).expect("results as they are written");
+    let reading = results.readings.iter().find(|reading| reading.name == "Fig. 3: measured inline");
+    let claims = &reading.expect("the reading that is quoted").claims;
+    let claim = |id: &str| claims.iter().find(|claim| claim.id == id).expect("a claim of Fig. 3");
+    let number = |id: &str| claim(id).ours.expect("a number");
+    let [low, high] = claim("fig3.jain").ci95.expect("an interval");
+    assert!(number("fig3.no_loss").abs() < 1e-9 && chapter.contains("no loss,"));
+    assert!(chapter.contains(&format!("{:.3} of the link used", number("fig3.utilisation"))));
+    assert!(chapter.contains(&format!("{:.3} [{low:.3}, {high:.3}]", number("fig3.jain"))));
+    assert!(chapter.contains(claim("fig3.jain").verdict.words()));
+}
+
 /// Few of the runs again, as other numbers of the same distribution: what the committed mean of `full` runs with its interval leaves
 /// possible for `few`, four standard errors wide.
 fn is_possible(ours: f64, full: &Claim, few: u32) -> bool {
