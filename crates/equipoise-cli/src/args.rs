@@ -130,7 +130,7 @@ What --set gives is for all controllers that have it. Differences are taken seed
   equipoise paper waki2013 fig12 fig14 --runs 300 --json claims.json
   equipoise paper kodama2009 fig15 --report fig15.html
   equipoise paper kodama2009 fig5 --live --report live.html   # 16 minutes, as root
-  equipoise paper tobe1999 fig10 --live --report live.html    # 160 s, as root
+  equipoise paper tobe1999 fig10 --live --report live.html    # 240 s, as root
   equipoise paper waki2013 all --quick                 # shows that it works, too few runs to judge by")]
     #[command(subcommand)]
     Paper(Paper),

@@ -18,12 +18,12 @@ pub(crate) enum Paper {
     Kodama2009(EitherWorld<KodamaPart>),
     /// TQ explicit rate control
     #[command(
-        after_help = "With --live: table1 and table4; 3 and 2 minutes for each of the runs [default: 3]; 1 run with --quick"
+        after_help = "With --live: table1, table4 and table6; 3, 2 and 3 minutes for each of the runs [default: 3]; 1 run with --quick"
     )]
     Subramanya2003(EitherWorld<SubramanyaPart>),
     /// TCP-rate probing: a UDP/TCP flow pair
     #[command(
-        after_help = "With --live: fig10, a flow pair on sockets beside TCP of the kernel; 160 s for each of the runs [default: 1], 48 s with --quick"
+        after_help = "With --live: fig10, a flow pair on sockets beside TCP of the kernel, over the short path and the long; 240 s for each of the runs [default: 1], 48 s with --quick"
     )]
     Tobe1999(EitherWorld<TobePart>),
     /// One session over several paths

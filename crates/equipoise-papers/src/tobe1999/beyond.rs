@@ -7,7 +7,7 @@ use super::measures::{deviations, mean_fairness, mean_rate};
 use super::setting::{
     CEILING, FIG19, FIG22, OPEN_WINDOW, PAPER_WINDOW, RIVALS, Trace, run_all, with_flow_like, with_flows, with_window,
 };
-use super::{Found, Lab, Options, Spec, mean_of, parse, parse_with, with_interval};
+use super::{Found, Lab, Options, Spec, acknowledged, mean_of, parse, parse_with, with_interval};
 use crate::{Figure, Table};
 use equipoise_lab::scenario::{Flow, Override, Scenario, Value};
 use equipoise_lab::sim::SimError;
@@ -29,12 +29,19 @@ const MANY: Spec = ours(
     "Fairness among eight TPBA and eight TCP flows whose windows are open; rates are means over seconds.",
 )
 .unit("Jain's index");
+/// RAP as its authors have it.
+const ACKNOWLEDGED: &str = "RAP, every packet acknowledged";
 /// By TCP's windows and the name of flow 3.
-const SHARES: [(u64, &str, Spec); 6] = [
+const SHARES: [(u64, &str, Spec); 8] = [
     (
         PAPER_WINDOW,
         "RAP",
         ours("beyond.rap_share", "Mean rate of RAP over that of two TCP flows, 50 to 200 s; TCP's windows: 16 kB."),
+    ),
+    (
+        PAPER_WINDOW,
+        ACKNOWLEDGED,
+        ours("beyond.rap_acknowledged_share", "The same of RAP with every packet acknowledged."),
     ),
     (PAPER_WINDOW, "TFRC", ours("beyond.tfrc_share", "The same of TFRC.")),
     (OPEN_WINDOW, "TPBA", ours("beyond.tpba_share_open", "The same of TPBA; TCP's windows: open.")),
@@ -44,6 +51,14 @@ const SHARES: [(u64, &str, Spec); 6] = [
         ours("beyond.improved_share_open", "The same of TPBA with the paper's improvements; TCP's windows: open."),
     ),
     (OPEN_WINDOW, "RAP", ours("beyond.rap_share_open", "The same of RAP; TCP's windows: open.")),
+    (
+        OPEN_WINDOW,
+        ACKNOWLEDGED,
+        ours(
+            "beyond.rap_acknowledged_share_open",
+            "The same of RAP with every packet acknowledged; TCP's windows: open.",
+        ),
+    ),
     (OPEN_WINDOW, "TFRC", ours("beyond.tfrc_share_open", "The same of TFRC; TCP's windows: open.")),
 ];
 const AP: Spec =
@@ -51,8 +66,19 @@ const AP: Spec =
 const AP_UNDER_CEILING: Spec =
     ours("beyond.ap_share_under_ceiling", "The same of AP below the ceiling that TPBA's probing finds.");
 #[cfg(test)]
-pub(super) const CLAIMS: [Spec; 9] =
-    [MANY, SHARES[0].2, SHARES[1].2, SHARES[2].2, SHARES[3].2, SHARES[4].2, SHARES[5].2, AP, AP_UNDER_CEILING];
+pub(super) const CLAIMS: [Spec; 11] = [
+    MANY,
+    SHARES[0].2,
+    SHARES[1].2,
+    SHARES[2].2,
+    SHARES[3].2,
+    SHARES[4].2,
+    SHARES[5].2,
+    SHARES[6].2,
+    SHARES[7].2,
+    AP,
+    AP_UNDER_CEILING,
+];
 
 pub(super) fn planned(options: &Options) -> u32 {
     let cases = 2 * PAIRS.len() + 2 * rivals().len() + ceilings().len();
@@ -105,6 +131,7 @@ fn rivals() -> Vec<(&'static str, Scenario)> {
         ("TPBA with the paper's improvements", parse_with(FIG22, &improved())),
         ("LDA-1-0.5-100-3", CASES[CASES.len() - 1].scenario()),
         ("RAP", parse(RIVALS)),
+        (ACKNOWLEDGED, acknowledged::scenario()),
         ("TFRC", parse_with(RIVALS, &[Override::set("flow.\"flow 3\".controller.name", "tfrc")])),
         ("TCP", with_tcp(parse(FIG22), 2, 0)),
     ]

@@ -1,14 +1,15 @@
-//! Fig. 10 and 11 with real sockets: a flow pair beside the kernel's TCP, live, with the simulated curves beside.
+//! Fig. 10 and 11, and 14 and 15 over the long path, with real sockets: a flow pair beside the kernel's TCP, live, with the simulated curves beside.
 
 use std::sync::atomic::AtomicBool;
 
-use super::fig10::{Visit, fairness_after_probing};
+use super::fig10::{LONG, SHORT, Visit, fairness_after_probing};
 use super::measures::mean_rate;
-use super::setting::{FIG10, PAPER_WINDOW, Trace, seeded};
+use super::setting::{FIG10, PAPER_WINDOW, Trace, over, seeded};
 use super::{Found, Options, Rule, Spec, parse_with, rates_chart};
 use crate::experiment::Mean;
 use crate::experiment::live::{LiveLab, LiveRuns};
 use crate::{Claim, ExperimentError, Figure, Plot, Results, Table};
+use equipoise::units::Span;
 use equipoise_lab::live::WindowControl;
 use equipoise_lab::result::{PairHost, PairResult, PairTransport, Run};
 use equipoise_lab::scenario::{Override, Scenario};
@@ -35,12 +36,40 @@ const ASSUMPTIONS: &[&str] = &[
      there is no simulated cubic in this setting.",
 ];
 
-/// Which connections, and how far their windows open.
+/// Which path, and how far the connections' windows open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Setting {
+    /// Fig. 10 and 11: 12 ms, the paper's windows.
+    Short,
+    /// The same path with open windows, which the paper has none of.
+    Open,
+    /// Fig. 14 and 15: 160 ms, the paper's windows.
+    Long,
+}
+
+impl Setting {
+    /// In the order of [`SPECS`]. A quick look has the first alone.
+    const ALL: [Self; 3] = [Self::Short, Self::Open, Self::Long];
+
+    const fn window(self) -> &'static str {
+        if matches!(self, Self::Open) { "open" } else { "16 kB" }
+    }
+
+    const fn round_trip(self) -> Span {
+        if matches!(self, Self::Long) { LONG } else { SHORT }
+    }
+
+    /// For titles.
+    fn words(self) -> String {
+        format!("{} ms, windows: {}", self.round_trip().as_millis_f64(), self.window())
+    }
+}
+
+/// Which connections in which setting.
 #[derive(Clone, Copy)]
 struct Case {
     control: &'static str,
-    /// Whether receive windows are open, and not the paper's.
-    is_open: bool,
+    setting: Setting,
 }
 
 /// What was found of a case.
@@ -54,11 +83,7 @@ struct Outcome {
 }
 
 impl Case {
-    const fn words(self) -> &'static str {
-        if self.is_open { "open" } else { "16 kB" }
-    }
-
-    /// The scenario of Fig. 10 with the kernel's congestion control and other times.
+    /// The scenario of Fig. 10 over the case's path, with the kernel's congestion control and other times.
     fn scenario(self, visit: Visit) -> Scenario {
         let seconds = |seconds: f64| format!("{seconds} s");
         let mut overrides = vec![
@@ -69,18 +94,18 @@ impl Case {
         for flow in ["flow 1", "flow 2", "flow 3"] {
             overrides.push(Override::set(format!("flow.\"{flow}\".kernel"), self.control));
             let window = format!("flow.\"{flow}\".tcp.receive_window");
-            overrides.push(if self.is_open {
+            overrides.push(if self.setting == Setting::Open {
                 Override::remove(window)
             } else {
                 Override::set(window, PAPER_WINDOW as i64)
             });
         }
-        parse_with(FIG10, &overrides)
+        over(parse_with(FIG10, &overrides), self.setting.round_trip())
     }
 }
 
-/// Runs Fig. 10 across network namespaces, in real time: 40 s for each of the runs of each of four cases, or 24 s of two for a quick
-/// look. `progress` is told the share that is done; where `stop` is set, what was run by then is given.
+/// Runs Fig. 10 and 14 across network namespaces, in real time: 40 s for each of the runs of each of six cases, or 24 s of two for a
+/// quick look. `progress` is told the share that is done; where `stop` is set, what was run by then is given.
 ///
 /// A congestion control that the kernel does not have is left out, and the figure says so. `window_control` is asked who can set
 /// the window of a pair over the congestion control of that name.
@@ -94,8 +119,9 @@ pub fn run(
     progress: &dyn Fn(f64),
 ) -> Result<Results, ExperimentError> {
     let (runs, visit) = (options.runs(RUNS, 1), if options.quick { QUICK } else { VISIT });
-    let windows: &[bool] = if options.quick { &[false] } else { &[false, true] };
-    let cases: Vec<_> = windows.iter().flat_map(|&is_open| CONTROLS.map(|control| Case { control, is_open })).collect();
+    let settings = if options.quick { &Setting::ALL[..1] } else { &Setting::ALL[..] };
+    let cases: Vec<_> =
+        settings.iter().flat_map(|&setting| CONTROLS.map(|control| Case { control, setting })).collect();
     let lab = LiveLab::new(options, cases.len() as u32 * runs, stop, progress).with_windows(window_control);
     let outcomes = cases.into_iter().map(|case| outcome(&lab, case, visit, runs)).collect::<Result<Vec<_>, _>>()?;
     let found = Found { claims: claims(&outcomes, runs), figures: vec![figure(&outcomes)], ..Found::default() };
@@ -128,29 +154,40 @@ fn share(trace: &Trace, visit: Visit) -> f64 {
     pair / f64::midpoint(first, second)
 }
 
-const fn fair(id: &'static str, statement: &'static str) -> Spec {
-    Spec::new(id, "Fig. 11", statement, Rule::above(0.95)).paper(1.0).unit("Jain's index")
+const fn fair(id: &'static str, figure: &'static str, statement: &'static str) -> Spec {
+    Spec::new(id, figure, statement, Rule::above(0.95)).paper(1.0).unit("Jain's index")
 }
 
 const fn fair_open(id: &'static str, statement: &'static str) -> Spec {
     Spec::shown(id, "Fig. 11", statement).unit("Jain's index").ours()
 }
 
-/// By the kernel's congestion control: with the paper's windows, and with open ones.
-const SPECS: [[Spec; 2]; 2] = [
+/// By the kernel's congestion control and the setting.
+const SPECS: [[Spec; 3]; 2] = [
     [
         fair(
             "fig11.live_fair_reno",
+            "Fig. 11",
             "Beside the kernel's reno: after each probing period fairness is near 1, with the paper's windows of 16 kB: above 0.95 on \
              average over the running periods, as long as no flow comes or goes; rates are means over seconds.",
         ),
         fair_open("fig11.live_fair_reno_open", "The same with open windows, which the paper has none of."),
+        fair(
+            "fig15.live_fair_reno",
+            "Fig. 15",
+            "Beside the kernel's reno over the path of 160 ms, with windows of 16 kB.",
+        ),
     ],
     [
-        fair("fig11.live_fair_cubic", "The same beside the kernel's cubic, with windows of 16 kB."),
+        fair("fig11.live_fair_cubic", "Fig. 11", "The same beside the kernel's cubic, with windows of 16 kB."),
         fair_open(
             "fig11.live_fair_cubic_open",
             "Beside the kernel's cubic, with open windows, which the paper has none of.",
+        ),
+        fair(
+            "fig15.live_fair_cubic",
+            "Fig. 15",
+            "Beside the kernel's cubic over the path of 160 ms, with windows of 16 kB.",
         ),
     ],
 ];
@@ -162,7 +199,7 @@ fn claims(outcomes: &[Outcome], runs: u32) -> Vec<Claim> {
         let note = format!("Simulated with Reno: {}.", number(fair(&outcome.simulated), 3));
         let finite: Vec<_> = found.into_iter().filter(|fair| fair.is_finite()).collect();
         let control = CONTROLS.iter().position(|control| *control == outcome.case.control).unwrap_or_default();
-        SPECS[control][usize::from(outcome.case.is_open)].decide(runs, Mean::of(&finite), note)
+        SPECS[control][outcome.case.setting as usize].decide(runs, Mean::of(&finite), note)
     };
     outcomes.iter().map(claim).collect()
 }
@@ -171,13 +208,13 @@ fn figure(outcomes: &[Outcome]) -> Figure {
     let visit = outcomes.first().map_or(VISIT, |outcome| outcome.visit);
     let unavailable = outcomes.iter().filter_map(|outcome| {
         let why = outcome.unavailable.as_ref()?;
-        Some(format!(" {} with windows of {}: {why}.", outcome.case.control, outcome.case.words()))
+        Some(format!(" {} ({}): {why}.", outcome.case.control, outcome.case.setting.words()))
     });
     Figure {
-        name: "Fig. 10 and 11, live".to_owned(),
+        name: "Fig. 10, 11, 14 and 15, live".to_owned(),
         title: "A flow pair beside TCP of the kernel".to_owned(),
         text: format!(
-            "1.2 Mbit/s, 12 ms. Flow 2 is there from {} to {} s. Live, and simulated with Reno beside it.{}",
+            "1.2 Mbit/s, 12 or 160 ms. Flow 2 is there from {} to {} s. Live, and simulated with Reno beside it.{}",
             visit.second.0,
             visit.second.1,
             unavailable.collect::<String>()
@@ -189,22 +226,22 @@ fn figure(outcomes: &[Outcome]) -> Figure {
 
 fn charts(outcome: &Outcome) -> Vec<Plot> {
     let names = ["flow 1, TCP", "flow 2, TCP", "flow 3, TPBA"];
-    let Case { control, .. } = outcome.case;
-    let windows = outcome.case.words();
+    let Case { control, setting } = outcome.case;
+    let setting = setting.words();
     let live = outcome
         .live
         .first()
-        .map(|run| rates_chart(&format!("Live beside {control}, windows: {windows}"), &Trace::of(run), 1.0, &names));
-    // One simulated curve for each size of windows.
+        .map(|run| rates_chart(&format!("Live beside {control}, {setting}"), &Trace::of(run), 1.0, &names));
+    // One simulated curve for each setting.
     let simulated = (control == CONTROLS[0])
-        .then(|| rates_chart(&format!("Simulated beside Reno, windows: {windows}"), &outcome.simulated, 1.0, &names));
+        .then(|| rates_chart(&format!("Simulated beside Reno, {setting}"), &outcome.simulated, 1.0, &names));
     live.into_iter().chain(simulated).collect()
 }
 
 fn table(outcomes: &[Outcome]) -> Table {
     let columns = [
         "TCP",
-        "windows",
+        "round trip, windows",
         "",
         "fairness in running periods",
         "flow 1 (kbit/s)",
@@ -220,7 +257,7 @@ fn table(outcomes: &[Outcome]) -> Table {
     ];
     let row = |outcome: &Outcome, world: &str, trace: &Trace| {
         let visit = outcome.visit;
-        let mut cells = vec![outcome.case.control.to_owned(), outcome.case.words().to_owned(), world.to_owned()];
+        let mut cells = vec![outcome.case.control.to_owned(), outcome.case.setting.words(), world.to_owned()];
         cells.push(number(fairness_after_probing(trace, visit), 3));
         cells.extend((0..3).map(|flow| number(mean_rate(trace, flow, together(visit)) / 1e3, 0)));
         cells.push(number(share(trace, visit), 2));
@@ -280,16 +317,20 @@ mod tests {
     #[test]
     fn every_case_is_the_papers_scenario_under_its_own_congestion_control() {
         for visit in [VISIT, QUICK] {
-            for (control, is_open) in CONTROLS.iter().flat_map(|control| [(control, false), (control, true)]) {
-                let scenario = Case { control, is_open }.scenario(visit);
+            for (control, setting) in CONTROLS.iter().flat_map(|control| Setting::ALL.map(|setting| (control, setting)))
+            {
+                let scenario = Case { control, setting }.scenario(visit);
                 assert!((scenario.duration.as_secs_f64() - visit.duration_s).abs() < 1e-9);
                 let tcp: Vec<_> = scenario.flows.iter().filter_map(|flow| flow.connection()).collect();
                 assert_eq!(tcp.len(), 3);
                 for tcp in tcp {
                     assert_eq!((tcp.name(), tcp.congestion_control()), ("reno", *control));
-                    assert_eq!(tcp.receive_window, (!is_open).then_some(PAPER_WINDOW));
+                    assert_eq!(tcp.receive_window, (setting != Setting::Open).then_some(PAPER_WINDOW));
                 }
                 assert!(matches!(scenario.flows[2].kind, FlowKind::Pair(_)));
+                let back = scenario.links.iter().find(|link| link.name == "back").expect("a way back");
+                let way = Span::from_nanos(setting.round_trip().as_nanos() / 2);
+                assert_eq!(back.forward.delay, way.into());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Tobe 1999: the experiments of Sec. 3 and 6, and what we found beyond them.
 
+mod acknowledged;
 mod beyond;
 mod fig10;
 mod fig16;
@@ -113,7 +114,8 @@ const ASSUMPTIONS: &[&str] = &[
      it in order.",
     "LDA's packet pairs are one in eight departures; the bottleneck's rate is the median of the last 15 pairs. LDA's least rate is \
      10 kbit/s.",
-    "RAP and TFRC have reports every 100 ms in place of acknowledgements of every packet.",
+    "RAP and TFRC have reports every 100 ms. RAP with every packet acknowledged, as its authors have it, is the same law on the \
+     acknowledgements of a TCP host with selective acknowledgements, which paces by its rate and sends again what was lost.",
 ];
 
 /// A chart of the rates of all flows.

@@ -220,11 +220,11 @@ pub(super) fn over(mut scenario: Scenario, round_trip: Span) -> Scenario {
     scenario
 }
 
-/// The scenario with a receive window of so many segments for all of TCP.
+/// The scenario with a receive window of so many segments for all of TCP that has one.
 pub(super) fn with_window(mut scenario: Scenario, segments: u64) -> Scenario {
     for flow in &mut scenario.flows {
         if let FlowKind::Tcp(tcp) | FlowKind::Pair(PairFlow { tcp, .. }) = &mut flow.kind {
-            tcp.receive_window = Some(segments);
+            tcp.receive_window = tcp.receive_window.and(Some(segments));
         }
     }
     scenario

@@ -1,0 +1,125 @@
+//! RAP as its authors have it: every packet is acknowledged, and each acknowledgement moves the rate.
+//!
+//! `rap` of the core is told of report intervals. Here each acknowledgement of a TCP host is such an interval, so that the law is
+//! the same and only its feedback differs. The host finds losses by later acknowledgements and sends again what was lost,
+//! which RAP does not; those packets take the places of new ones.
+
+use equipoise::control::window::{Acknowledged, BoxedWindowController, WindowContext, WindowController};
+use equipoise::control::{Controller, Entry, Feedback, IntervalSummary, Rap, RateLimits};
+use equipoise::units::{Instant, Rate, SenderClock};
+use equipoise_lab::scenario::{Catalogue, Override, Scenario};
+
+use super::setting::RIVALS;
+
+/// The limits of the scenario's RAP: the rate that Tobe 1999, Sec. 6.2 begins with, and the bottleneck's.
+const LIMITS: [Rate; 2] = [Rate::from_bps(10_000), Rate::from_bps(1_200_000)];
+
+static ENTRY: Entry<BoxedWindowController, WindowContext> = Entry {
+    name: "rap-acknowledged",
+    summary: "RAP, told of every acknowledgement",
+    source: "Rejaie 1999, Sec. III",
+    parameters: &[],
+    make: |_, context| {
+        let limits = RateLimits::new(LIMITS[0], LIMITS[1])?;
+        Ok(Box::new(PerPacket(Rap::new(limits, context.packet))))
+    },
+};
+
+/// The setting of Sec. 6.2 with it as flow 3.
+pub(super) fn scenario() -> Scenario {
+    let of_media = |key: &str| format!("flow.\"flow 3\".{key}");
+    let changes = [
+        Override::remove(of_media("controller")),
+        Override::remove(of_media("report_interval")),
+        Override::remove(of_media("rtcp")),
+        Override::set(of_media("window.name"), ENTRY.name),
+        Override::set(of_media("tcp.delayed_acks"), "off"),
+    ];
+    let mut catalogue = Catalogue::default();
+    // No law of ours has this name, and the text is that of the program.
+    let added = catalogue.window_laws.add(&ENTRY).map_err(|taken| taken.to_string());
+    let parsed =
+        added.and_then(|()| Scenario::parse_in(&catalogue, RIVALS, &changes).map_err(|error| error.to_string()));
+    match parsed {
+        Ok(scenario) => scenario,
+        Err(error) => unreachable!("a scenario of the program itself is wrong: {error}"),
+    }
+}
+
+/// The rate law as a window law: the window is open, and the rate paces.
+#[derive(Debug)]
+struct PerPacket(Rap);
+
+impl PerPacket {
+    fn tell(&mut self, now: Instant<SenderClock>, fraction_lost: f64, ack: &Acknowledged) {
+        let mut summary = IntervalSummary::unmeasured();
+        summary.fraction_lost = Some(fraction_lost);
+        summary.round_trip = ack.round_trip;
+        summary.packets = Some(ack.segments.max(1));
+        self.0.on_feedback(now, &Feedback::Interval(summary));
+    }
+}
+
+impl WindowController for PerPacket {
+    fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged) {
+        self.tell(now, 0.0, ack);
+    }
+
+    fn on_loss(&mut self, now: Instant<SenderClock>, _in_flight: u64) {
+        self.tell(now, 1.0, &Acknowledged::default());
+    }
+
+    fn on_timeout(&mut self, now: Instant<SenderClock>, _in_flight: u64) {
+        self.0.on_feedback(now, &Feedback::Silent { reports: 3 });
+    }
+
+    fn on_restart(&mut self, _now: Instant<SenderClock>, _window: f64) {}
+
+    fn window(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn slow_start_threshold(&self) -> Option<f64> {
+        None
+    }
+
+    fn reset_to(&mut self, _window: f64) {}
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.0.allowance().rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use equipoise::units::{Size, Span};
+
+    /// 8000 bits every 100 ms are 80 kbit/s more a round trip: with an acknowledgement every 10 ms, 8 kbit/s each. A loss halves
+    /// the rate, and those of the next 100 ms belong to it.
+    #[test]
+    fn every_acknowledgement_is_a_part_of_a_step_and_a_loss_is_answered_at_once() {
+        let limits = RateLimits::new(Rate::from_bps(10_000), Rate::from_bps(1_200_000)).expect("in order");
+        let mut law = PerPacket(Rap::new(limits, Size::from_bytes(1000)));
+        let at = |millis| Instant::ZERO + Span::from_millis(millis);
+        let ack = Acknowledged { segments: 1, round_trip: Some(Span::from_millis(100)), ..Acknowledged::default() };
+        let rate = |law: &PerPacket| law.pacing_rate().expect("a rate").as_bps();
+        law.on_ack(at(0), &ack);
+        assert_eq!(rate(&law), 90_000, "the first counts for a round trip");
+        (1..=10).for_each(|number| law.on_ack(at(10 * number), &ack));
+        assert_eq!(rate(&law), 170_000);
+        law.on_loss(at(105), 9);
+        law.on_loss(at(150), 9);
+        assert_eq!(rate(&law), 85_000);
+        law.on_timeout(at(1000), 9);
+        assert_eq!(rate(&law), 42_500);
+        assert!(law.window().is_infinite());
+    }
+
+    #[test]
+    fn the_scenario_has_it_as_flow_3_with_each_packet_acknowledged() {
+        let scenario = scenario();
+        let tcp = scenario.flows[2].connection().expect("over TCP's acknowledgements");
+        assert_eq!((tcp.name(), tcp.receive_window, tcp.delayed_acks), (ENTRY.name, None, None));
+    }
+}
