@@ -1,19 +1,19 @@
-//! Cases I and II live: TQ over real sockets, and beside it the kernel's TCP with the same content.
+//! The three cases live: TQ over real sockets, and beside it the kernel's TCP with the same content.
 
 use std::sync::atomic::AtomicBool;
 
 use super::cases::{Compared, Printed, claims, compared, over_time, table};
 use super::outcome::{Outcome, Row};
 use super::part::Part;
-use super::scenarios::{CASE1, CASE2, METHODS};
-use super::{Found, Options, parse_with, table1, table4};
+use super::scenarios::{CASE1, CASE2, CASE3, METHODS};
+use super::{Found, Options, parse_with, table1, table4, table6};
 use crate::experiment::live::LiveLab;
 use crate::{ExperimentError, Figure, Results};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim;
 
 /// What can be run live, too.
-pub const LIVE: &[Part] = &[Part::Table1, Part::Table4];
+pub const LIVE: &[Part] = &[Part::Table1, Part::Table4, Part::Table6];
 
 const RUNS: u32 = 3;
 
@@ -22,8 +22,8 @@ const ASSUMPTIONS: &[&str] = &[
      simulation only. What the machine does besides shows.",
     "Scenarios, content and TQ's parameters are those of the simulated runs; see there. A run ends some time behind the last \
      transmission.",
-    "TQ's egress buffer, the queue in front of Link0, is the receiver's, which serves it at that link's rate; the emulator has \
-     the links before it. In the simulation it is the same.",
+    "TQ's egress buffer (the queue in front of Link0; in case III that of a path's last link) is the receiver's, which serves it at that \
+     link's rate; the emulator has the links before it. In the simulation it is the same.",
     "NewReno is the kernel's reno, which has selective acknowledgements, delayed acknowledgements and its own timers; the \
      application writes the content to a socket as it comes to be; its receivers offer 20 segments. The simulated NewReno is as ns-2 had it.",
     "Packet loss ratio: what the emulator's links and the egress buffer dropped, over packets sent; of the kernel's, segments.",
@@ -34,6 +34,9 @@ const TABLE1: Compared =
 const TABLE4: Compared =
     compared(["table4.live_plr", "table4.live_td", "table4.live_power"], "Table 4, live", &table4::PAPER);
 
+const TABLE6: Compared =
+    compared(["table6.live_plr", "table6.live_td", "table6.live_power"], "Table 6, live", &table6::PAPER);
+
 /// A case, and what is known of it.
 struct Case {
     texts: [&'static str; 2],
@@ -43,6 +46,8 @@ struct Case {
     compared: Compared,
     figure: &'static str,
     title: &'static str,
+    /// The bottleneck that is drawn.
+    link: &'static str,
     least_delay: f64,
     marks: &'static [(f64, &'static str)],
 }
@@ -58,6 +63,7 @@ impl Case {
                 compared: TABLE1,
                 figure: "Table 1, live",
                 title: "Case I: one source, the bottleneck cut to a quarter at 15 s",
+                link: "Link0",
                 least_delay: table1::LEAST_DELAY,
                 marks: &[(10.0, "buffer"), (5.0, "x_d")],
             }),
@@ -68,10 +74,22 @@ impl Case {
                 compared: TABLE4,
                 figure: "Table 4, live",
                 title: "Case II: six sources over one bottleneck",
+                link: "Link0",
                 least_delay: table4::LEAST_DELAY,
                 marks: &[(60.0, "buffer"), (30.0, "sum of all x_d")],
             }),
-            Part::Table6 | Part::Fig6 => None,
+            Part::Table6 => Some(Self {
+                texts: CASE3,
+                duration: "90 s",
+                printed: table6::PAPER,
+                compared: TABLE6,
+                figure: "Table 6, live",
+                title: "Case III: four bottlenecks in a row",
+                link: "Link3",
+                least_delay: table6::LEAST_DELAY,
+                marks: &[(50.0, "buffer")],
+            }),
+            Part::Fig6 => None,
         }
     }
 
@@ -80,7 +98,7 @@ impl Case {
     }
 }
 
-/// Runs cases I and II across network namespaces, in real time: 3 minutes for each of the runs of case I, 2 of case II.
+/// Runs the cases across network namespaces, in real time: 3 minutes for each of the runs of cases I and III, 2 of case II.
 /// `progress` is told the share that is done; where `stop` is set, what was run by then is given.
 ///
 /// # Errors
@@ -110,13 +128,13 @@ fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Res
     let (mut live, mut simulated) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for number in 0..runs {
         for (method, scenario) in scenarios.iter().enumerate() {
-            live[method].extend(lab.run(scenario, number)?.map(|run| Outcome::of(&run, 0.0, "Link0")));
+            live[method].extend(lab.run(scenario, number)?.map(|run| Outcome::of(&run, 0.0, case.link)));
         }
     }
     for number in 0..runs {
         let seed = lab.options.seed.wrapping_add(number.into());
         for (method, scenario) in scenarios.iter().enumerate() {
-            simulated[method].push(Outcome::of(&sim::simulate(scenario, seed, &mut |_| {})?, 0.0, "Link0"));
+            simulated[method].push(Outcome::of(&sim::simulate(scenario, seed, &mut |_| {})?, 0.0, case.link));
         }
     }
     let row = |method: usize, world: &str, outcomes: Vec<Outcome>| {
@@ -128,6 +146,8 @@ fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Res
     let simulated = [row(0, "simulated", tq), row(1, "simulated", newreno)];
     found.claims.extend(claims(&case.compared, [&live[0], &live[1]], runs));
     let all = [&live[0], &live[1], &simulated[0], &simulated[1]];
+    let (waiting, utilisation) =
+        (format!("Packets waiting in front of {}", case.link), format!("Utilisation of {}", case.link));
     let marks = case.marks.iter().map(|&(at, name)| (at, name.to_owned())).collect();
     found.figures.push(Figure {
         name: case.figure.to_owned(),
@@ -138,8 +158,8 @@ fn one_case(lab: &LiveLab<'_>, case: &Case, runs: u32, found: &mut Found) -> Res
         ),
         charts: vec![
             over_time(("Cumulative packet loss", "packets"), &all, |outcome| &outcome.losses, Vec::new()),
-            over_time(("Packets waiting in front of Link0", "packets"), &all, |outcome| &outcome.queue, marks),
-            over_time(("Utilisation of Link0", "share"), &all, |outcome| &outcome.utilisation, Vec::new()),
+            over_time((&waiting, "packets"), &all, |outcome| &outcome.queue, marks),
+            over_time((&utilisation, "share"), &all, |outcome| &outcome.utilisation, Vec::new()),
         ],
         tables: vec![table(&case.printed, &live, &simulated)],
     });
