@@ -11,6 +11,10 @@ use equipoise_lab::statistics::{Estimate, jain, median_95};
 
 /// Runs of each setting.
 const RUNS: u32 = 30;
+/// Runs of a setting with a wide link: it has most of the packets, least scatter, and no claim.
+const WIDE_RUNS: u32 = 10;
+/// From this capacity on a link is wide, in Mbit/s.
+const WIDE: f64 = 50.0;
 /// How b is found, as the parameter `learn` has it.
 const FORMS: [&str; 3] = ["never", "probe", "adapt"];
 /// Capacities of the bottleneck, in Mbit/s.
@@ -130,7 +134,9 @@ impl Setting {
 
     fn run(&self, lab: &Lab<'_>) -> Result<Vec<Outcome>, SimError> {
         let waiting_s = self.target_s() - PROPAGATION_S - 8e-3 / self.capacity_mbps;
-        lab.runs(&self.scenario(), lab.options.runs(RUNS, 4), |run| Outcome::of(run, waiting_s, self.capacity_mbps))
+        lab.runs(&self.scenario(), runs_at(&lab.options, self.capacity_mbps), |run| {
+            Outcome::of(run, waiting_s, self.capacity_mbps)
+        })
     }
 }
 
@@ -157,9 +163,14 @@ fn grid() -> impl Iterator<Item = (f64, f64, f64)> {
     all.chain(wrong)
 }
 
+/// Runs of a setting with a link of this capacity.
+fn runs_at(options: &Options, capacity_mbps: f64) -> u32 {
+    options.runs(if capacity_mbps < WIDE { RUNS } else { WIDE_RUNS }, 4)
+}
+
 pub(super) fn planned(options: &Options) -> u32 {
-    let settings = grid().count() + SESSIONS.len() * 2;
-    options.runs(RUNS, 4) * (settings * FORMS.len()) as u32
+    let single: u32 = grid().map(|(_, capacity_mbps, _)| runs_at(options, capacity_mbps)).sum();
+    (single + SESSIONS.len() as u32 * 2 * runs_at(options, 15.0)) * FORMS.len() as u32
 }
 
 /// b learned by a probing phase and during the whole session, beside b given.

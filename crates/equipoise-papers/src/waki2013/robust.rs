@@ -9,7 +9,7 @@ use equipoise_lab::statistics::{Estimate, share_95};
 /// Of the robust law in the paper's setting: that many without one that runs away bound the probability to 0.1 %.
 const RUNS: u32 = 4000;
 /// Of the robust law with a report every second.
-const EVERY_SECOND_RUNS: u32 = 1000;
+const EVERY_SECOND_RUNS: u32 = 300;
 /// Of the printed law with a report every second.
 const PRINTED_EVERY_SECOND_RUNS: u32 = 200;
 

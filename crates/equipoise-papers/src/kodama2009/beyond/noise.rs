@@ -8,7 +8,7 @@ use equipoise_lab::scenario::Override;
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, jain, mean_95};
 
-const RUNS: u32 = 20;
+const RUNS: u32 = 10;
 const SETTLED: (f64, f64) = (100.0, 300.0);
 /// Rate of the bursts, in Mbit/s; half of it on average.
 const BURSTS: [u32; 4] = [5, 10, 20, 40];

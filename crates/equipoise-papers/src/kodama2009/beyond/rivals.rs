@@ -9,7 +9,7 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95};
 
 /// Runs differ in the moment at which the rival joins.
-const RUNS: u32 = 10;
+const RUNS: u32 = 5;
 const SETTLED: (f64, f64) = (50.0, 200.0);
 /// The laws beside which Symbiosis is set, and their names.
 const RIVALS: [(&str, &str); 2] = [("reno", "Reno"), ("cubic", "CUBIC")];

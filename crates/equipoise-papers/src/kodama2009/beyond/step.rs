@@ -9,7 +9,7 @@ use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, mean_95, share_95};
 
 /// Enough for a share of runs with a timeout.
-const RUNS: u32 = 100;
+const RUNS: u32 = 70;
 const WHOLE: (f64, f64) = (0.0, 60.0);
 /// The thesis' strength of the oscillation (Sec. 4.3), beside none.
 const STRENGTHS: [&str; 2] = ["0", "0.3"];
