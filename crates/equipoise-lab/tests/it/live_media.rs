@@ -1,5 +1,8 @@
 //! Sessions that send live media: frames of encoders, sound, pauses; and what is refused.
 
+use std::sync::atomic::AtomicBool;
+
+use equipoise_lab::live::{self, Setup, Stage};
 use equipoise_lab::result::{FlowResult, FramesResult, Report};
 use equipoise_lab::scenario::{Override, Scenario, Value};
 use equipoise_lab::sim;
@@ -109,6 +112,27 @@ fn frames_are_skipped_in_place_of_late() {
     let with = video(&run(&call(&[&least[..], &[set("flow.call.skip_after", "100 ms")]].concat())));
     assert!(with.skipped > 200 && with.late == 0 && with.lost == 0, "{with:?}");
     assert!(with.delay.p95_s.expect("frames") < 0.3, "{with:?}");
+}
+
+/// The same frames leave at the same times; what differs is how punctual the machine is.
+#[test]
+#[ignore = "real time: 8 s"]
+fn a_call_does_the_same_live_as_simulated() {
+    let scenario = call(&[Override::set("duration", "8 s")]);
+    let simulated = run(&scenario);
+    let setup = Setup::new(1, Stage::Loopback);
+    let live = live::run(&scenario, &setup, &AtomicBool::new(false), &mut |_| {}).expect("sockets on loopback");
+    let stalled = live.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum::<f64>();
+    let live = live.flows.first().expect("the call");
+    let told = format!("simulated {simulated:?}, live {live:?}, {stalled} s of stalls");
+    let media = [(simulated.video, live.video, 0.010), (simulated.audio, live.audio, 0.005)];
+    for (simulated, live, tolerance) in media {
+        let (simulated, live) = (simulated.expect("frames"), live.expect("frames"));
+        assert!(simulated.captured.abs_diff(live.captured) <= 2, "{told}");
+        let median = |frames: &FramesResult| frames.delay.p50_s.expect("frames");
+        assert!((median(&live) - median(&simulated)).abs() < tolerance + stalled, "{told}");
+        assert!(live.lost as f64 <= 0.02 * live.captured as f64 + 50.0 * stalled, "{told}");
+    }
 }
 
 #[test]
