@@ -47,7 +47,7 @@ pub struct Traffic {
 ///
 /// Reading of the adaptive estimator (Subramanya 2003, Eq. 6): the paper prints its place in the error equation and not its
 /// update. By Eq. 1 and 6 the error of the estimate is the part of the next occupancy that the estimate did not predict. The
-/// estimator adds a bias to q and moves it by [`LEARNING`] of that part after each interval, which is the gradient step for
+/// estimator adds a bias to q and moves it by `LEARNING` of that part after each interval, which is the gradient step for
 /// a bias. What q always gets wrong, such as packets that are lost on the way, is thereby removed: a constant
 /// disturbance leaves no error behind, in place of the `d / (1 - k_v)` of Eq. 5.
 #[derive(Clone, Copy, Debug)]
