@@ -173,7 +173,7 @@ fn what_one_world_cannot_do_is_said_before_anything_runs() {
         ("packet_size = \"1500 B\"\nkernel = \"sixteen-letters-\"", "1 to 15 characters"),
         (
             "packet_size = \"1500 B\"\nsource = { kind = \"poisson\", rate = \"1 Mbit/s\" }\nkernel = \"bbr\"",
-            "a `window` or a `kernel` has to send needs a `length`",
+            "a `window` or a `kernel` has to send is constant or video",
         ),
         (
             "packet_size = \"1500 B\"\nsource = { kind = \"poisson\", rate = \"1 Mbit/s\" }\nstop = \"1 s\"",
