@@ -42,7 +42,7 @@ fn a_part_that_is_simulated_only_cannot_be_asked_for_live() {
     for (parts, refused) in [
         (&["kodama2009", "fig3"][..], "fig3 is simulated only; --live is for fig5"),
         (&["kodama2009", "fig5", "fig3"], "fig3 is simulated only"),
-        (&["subramanya2003", "table6"], "--live is for table1, table4"),
+        (&["subramanya2003", "fig6"], "--live is for table1, table4, table6"),
         (&["tobe1999", "fig3"], "--live is for fig10"),
     ] {
         let output = run(&[&["paper"], parts, &["--live"]].concat());
