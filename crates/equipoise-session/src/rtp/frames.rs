@@ -27,7 +27,7 @@ pub struct LiveMedia {
 }
 
 impl LiveMedia {
-    /// Ours, and what SCReAM v2 takes for its own: a frame is sent within two thirds of the time until the next one.
+    /// Ours, and what `SCReAM` v2 takes for its own: a frame is sent within two thirds of the time until the next one.
     pub const PACING: f64 = 1.5;
 }
 
