@@ -2,7 +2,7 @@ use equipoise::control::find;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
 use equipoise_session::rtp::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
-use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit};
+use equipoise_session::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId, Transmit};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
 const MIN: Rate = Rate::from_bps(100_000);
@@ -12,7 +12,7 @@ const MOST_OUTPUTS: usize = 16;
 
 /// Any order of calls, datagrams and times is safe for both ends of a session.
 ///
-/// The first byte chooses what the session carries and what its clocks are; the rest is a list of operations: a timer, payload, noise, a datagram of the other end as it is, damaged or again, a jump
+/// The first byte chooses what the session carries, what its clocks are, and what its packets say of congestion; the rest is a list of operations: a timer, payload, noise, a datagram of the other end as it is, damaged or again, a jump
 /// of the clock either way, a told load, a stop. Whatever they are, the rate stays within its limits, a wake-up lies
 /// ahead, heads fit their bound, and no call makes an end talk without end.
 ///
@@ -44,7 +44,8 @@ impl Ends {
         let packet_size = Size::from_bytes(200);
         let stream = StreamConfig::new(1, 96, packet_size, "s");
         let start = Instant::from_nanos(START_NS);
-        let config = SenderConfig { payload, delays, ..SenderConfig::new(stream, Span::from_millis(100), start, 1) };
+        let base = SenderConfig::new(stream, Span::from_millis(100), start, 1);
+        let config = SenderConfig { payload, delays, ecn: Ecn::from_bits(variant / 12), ..base };
         let controller = ap.build(&parameters, packet_size).expect("its own parameters");
         let mut far = ReceiverConfig { payload, ..ReceiverConfig::new(2, "r", 1, ClockMap::SYNCHRONISED, 1) };
         if delays != Delays::Agreed {
@@ -85,7 +86,8 @@ impl Ends {
             }
             48..=79 => {
                 let datagram = self.sent[usize::from(to_sender)].clone();
-                self.handle(to_sender, Input::datagram(&datagram));
+                let (path, ecn) = (PathId(0), Ecn::from_bits(operation));
+                self.handle(to_sender, Input::Datagram { path, datagram: &datagram, ecn });
                 return rest;
             }
             80..=111 => {

@@ -74,8 +74,11 @@ fn flow_line(flow: &FlowResult) -> String {
     }
     let rate = flow.mean_rate_bps.map_or_else(|| format!("{:>14}", "-"), |rate| format!("{:7.3} Mbit/s", rate / 1e6));
     let lost = if flow.packets_sent == 0 { 0.0 } else { 100.0 * flow.packets_lost as f64 / flow.packets_sent as f64 };
+    let marked = flow.packets_marked.filter(|_| flow.packets_received > 0).map_or(String::new(), |marked| {
+        format!(", {:.2} % marked", 100.0 * marked as f64 / flow.packets_received as f64)
+    });
     format!(
-        "{:12} {rate}   {} {} {} {}  {lost:5.2} %",
+        "{:12} {rate}   {} {} {} {}  {lost:5.2} %{marked}",
         flow.name,
         millis(flow.delay.mean_s),
         millis(flow.delay.p95_s),

@@ -108,7 +108,7 @@ pub(crate) fn multipath(
     let (stream, flow_seed) = stream(flow, index, seed);
     let far = multipath::Receiver::new(receiver_config(flow, index, stream.ssrc, flow_seed))?;
     let base = SenderConfig::new(stream, config.report_interval, origin + flow.start, flow_seed);
-    let near = SenderConfig { circuit_breakers: flow.circuit_breakers, ..base };
+    let near = SenderConfig { circuit_breakers: flow.circuit_breakers, ecn: flow.ecn, ..base };
     let total = config.controller.build(flow.packet_size)?;
     Ok((multipath::Sender::new(near, config.period, total, config.scheduler.build(flow.packet_size)?)?, far))
 }

@@ -106,6 +106,11 @@ fn lost(flow: &FlowResult) -> Option<f64> {
     (flow.packets_sent > 0).then(|| flow.packets_lost as f64 / flow.packets_sent as f64)
 }
 
+/// Of what arrived.
+fn marked(flow: &FlowResult) -> Option<f64> {
+    (flow.packets_received > 0).then_some(flow.packets_marked? as f64 / flow.packets_received as f64)
+}
+
 /// The rate at which a flow's media or data arrive, whatever the flow is.
 pub(crate) const DELIVERED: Metric = rate("delivered_rate_bps", "delivered rate", |flow| {
     let of_tcp = || flow.tcp.as_ref()?.goodput_bps;
@@ -136,6 +141,7 @@ const MEDIA: &[Metric] = &[
     count("packets_sent", "packets sent", |flow| Some(flow.packets_sent as f64)),
     count("packets_received", "packets received", |flow| Some(flow.packets_received as f64)),
     percent("lost_share", "packets lost", lost).compared(),
+    percent("marked_share", "packets marked", marked),
     millis("video_delay_p50_s", "frame delay: median", |flow| flow.video?.delay.p50_s).compared(),
     millis("video_delay_p95_s", "frames: 95th percentile", |flow| flow.video?.delay.p95_s).compared(),
     millis("video_delay_p99_s", "frames: 99th percentile", |flow| flow.video?.delay.p99_s).compared(),

@@ -156,6 +156,9 @@ pub struct FlowResult {
     pub packets_received: u64,
     /// Sent and not received.
     pub packets_lost: u64,
+    /// Of those received, media packets that queues had marked (ECN); left out where none may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_marked: Option<u64>,
     /// Mean sending rate after the warm-up, in bit/s of IP packets.
     pub mean_rate_bps: Option<f64>,
     /// Of this, the rate of the packets that arrived, in bit/s of IP packets; `null` for TCP connections.

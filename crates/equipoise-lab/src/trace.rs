@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
-use equipoise_session::Event;
+use equipoise_session::{Ecn, Event};
 
 /// Names of the columns. What an event does not have stays empty.
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
@@ -55,11 +55,12 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
         Event::MediaSent { sequence, size, .. } => {
             Row { number: Some(sequence), size_bytes: Some(size.as_bytes()), ..named("media-sent") }
         }
-        Event::MediaReceived { sequence, sent, delay, size } => Row {
+        Event::MediaReceived { sequence, sent, delay, size, ecn } => Row {
             number: Some(sequence),
             sent: Some(sent - origin),
             delay_s: Some(delay.as_secs_f64()),
             size_bytes: Some(size.as_bytes()),
+            detail: (ecn == Ecn::Marked).then_some("marked"),
             ..named("media-received")
         },
         Event::FrameCaptured { medium, number, size } => Row {
@@ -85,6 +86,7 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
             variance_s2: delay.map(|delay| delay.variance_s2),
             ..named("report-applied")
         },
+        Event::EcnFailed { packets } => Row { number: Some(packets), ..named("ecn-failed") },
         Event::ReportsMissing => named("reports-missing"),
         Event::RateDecided { rate, snapshot } => Row {
             rate_bps: Some(rate.as_bps()),
@@ -130,9 +132,10 @@ mod tests {
             sent: Instant::from_nanos(1_500_000_000),
             delay: Span::from_micros(8200),
             size: Size::from_bytes(1000),
+            ecn: Ecn::Marked,
         };
         let received = line(Span::from_millis(1508), ("media", Some("lte")), Instant::from_nanos(500_000_000), &event);
-        assert_eq!(received, "1.508000000,media,media-received,7,1.000000000,0.008200000,,1000,,,lte\n");
+        assert_eq!(received, "1.508000000,media,media-received,7,1.000000000,0.008200000,,1000,,marked,lte\n");
         assert_eq!(received.matches(',').count(), HEADER.matches(',').count());
         let ended = line(Span::ZERO, ("a \"b\", c", None), Instant::ZERO, &Event::Ended { by_peer: true });
         assert!(ended.starts_with("0.000000000,\"a \"\"b\"\", c\",ended,"), "{ended}");

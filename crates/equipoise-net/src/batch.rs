@@ -1,10 +1,9 @@
 use std::io::IoSliceMut;
 
-use nix::cmsg_space;
 use nix::sys::socket::{MultiHeaders, SockaddrStorage};
-use nix::sys::time::TimeSpec;
 
 use crate::datagram::{MAX_PAYLOAD, Received};
+use crate::socket::control_buffer;
 
 /// Datagrams that were read in one call of the kernel.
 #[derive(Debug)]
@@ -35,6 +34,6 @@ impl Batch {
 
     /// Headers for each datagram; not to be used again, as the kernel shortens what it finds too long.
     pub(crate) fn headers() -> MultiHeaders<SockaddrStorage> {
-        MultiHeaders::preallocate(Self::MOST, Some(cmsg_space!(TimeSpec, u32)))
+        MultiHeaders::preallocate(Self::MOST, Some(control_buffer()))
     }
 }

@@ -1,5 +1,7 @@
 use std::net::SocketAddr;
 
+use equipoise_path::link::Ecn;
+
 use crate::Time;
 
 /// The longest payload of a UDP datagram over IPv4, in bytes (RFC 768: 65 535 less both headers).
@@ -14,4 +16,6 @@ pub struct Received {
     pub from: SocketAddr,
     /// When it arrived.
     pub at: Time,
+    /// What its IP header said of congestion; [`Ecn::NotCapable`] too where the system does not tell.
+    pub ecn: Ecn,
 }

@@ -51,9 +51,9 @@ impl Word {
     }
 }
 
-/// Room for the kernel's remarks to an error: what it is, who said so, and when it came.
+/// Room for the kernel's remarks to an error: what it is, who said so, when it came, and those that every datagram has.
 fn error_buffer() -> Vec<u8> {
-    cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
+    cmsg_space!(TimeSpec, u32, libc::c_int, libc::sock_extended_err, libc::sockaddr_in6, libc::sockaddr_in6)
 }
 
 /// Whether ICMP says that a destination cannot be reached (RFC 792; RFC 4443, Sec. 3.1). That a packet is too big is another
@@ -95,6 +95,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
     use equipoise::units::Span;
+    use equipoise_session::Transmit;
 
     use super::*;
     use crate::socket::{Sent, wait_any};
@@ -112,7 +113,7 @@ mod tests {
             socket.listen_for_errors(gone);
             let mut told_of = |peer| {
                 for _ in 0..3 {
-                    assert_eq!(socket.send_to(peer, b"nobody takes it", 0).unwrap(), Sent::Taken);
+                    assert_eq!(socket.send_to(peer, &Transmit::datagram(b"nobody takes it")).unwrap(), Sent::Taken);
                 }
                 let soon = clock.now() + Span::from_secs(10);
                 assert_eq!(wait_any(std::iter::once(socket.as_fd()), &clock, soon).unwrap(), 1, "there is an error");

@@ -32,6 +32,7 @@ mod clock;
 mod datagram;
 mod driver;
 pub mod dtls_srtp;
+mod ecn;
 mod emulator;
 mod engine;
 mod error;

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use equipoise::control::BoxedController;
 use equipoise::control::scheduler::BoxedScheduler;
 use equipoise::units::{Rate, Size, Span};
-use equipoise_session::Endpoint;
 use equipoise_session::multipath;
 use equipoise_session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
+use equipoise_session::{Ecn, Endpoint};
 
 use crate::channel::channel;
 use crate::driver::drive;
@@ -34,6 +34,8 @@ pub struct SendConfig {
     pub delays: Delays,
     /// Time between two requests for a report.
     pub report_interval: Span,
+    /// What media packets say of congestion: whether queues may mark them in place of dropping them.
+    pub ecn: Ecn,
     /// The source of its packets; `None` for one drawn by chance. Another program's packets have to have it.
     pub ssrc: Option<u32>,
     /// RTP payload type.
@@ -55,6 +57,7 @@ impl SendConfig {
             packet_size: Size::from_bytes(1200),
             delays: Delays::Queueing,
             report_interval: Span::from_secs(1),
+            ecn: Ecn::NotCapable,
             ssrc: None,
             payload_type: Self::PAYLOAD_TYPE,
             patience: Span::from_secs(5),
@@ -100,9 +103,9 @@ impl SendConfig {
         };
         let start = clock.now().assume_clock();
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
-        let Self { payload, delays, .. } = *self;
+        let Self { payload, delays, ecn, .. } = *self;
         let asked = Asked { key: self.key.clone(), ssrc, payload, several };
-        (SenderConfig { payload, delays, ..base }, asked)
+        (SenderConfig { payload, delays, ecn, ..base }, asked)
     }
 }
 

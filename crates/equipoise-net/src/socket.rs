@@ -2,17 +2,22 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
+use equipoise_path::link::Ecn;
+use equipoise_session::Transmit;
 use equipoise_session::multipath::MAX_PATHS;
 use nix::cmsg_space;
 use nix::errno::Errno;
+use nix::libc::c_int;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, recvmmsg, recvmsg, sendmsg, setsockopt, sockopt,
+    ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, recvmmsg, recvmsg, setsockopt, sockopt,
 };
 use nix::sys::time::TimeSpec;
+use socket2::{MsgHdr, SockAddr, SockRef};
 
 use crate::batch::Batch;
 use crate::datagram::{MAX_PAYLOAD, Received};
+use crate::ecn::{EcnControl, ecn_in, listen_for_ecn};
 use crate::icmp::{Word, is_word_from_the_path};
 use crate::{Clock, NetError, Time};
 
@@ -152,6 +157,7 @@ impl Socket {
         // Both are refinements; a system without them still does.
         let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
         let _ = setsockopt(&socket, sockopt::RxqOvfl, &1);
+        listen_for_ecn(&socket, address);
         let control = control_buffer();
         Ok(Self {
             inner: socket,
@@ -249,13 +255,12 @@ impl Socket {
                 Err(errno) => return Err(failed(errno)),
             };
         for message in found.into_iter().flatten() {
-            let (at, overflowed) =
-                stamps(&message).map_err(|errno| NetError::Receive { address: self.address, source: errno.into() })?;
-            let at = at.map_or_else(|| self.clock.now(), |nanos| self.clock.from_realtime(nanos));
-            self.stats.overflowed = overflowed.unwrap_or(self.stats.overflowed);
+            let remarks = Remarks::to(&message)
+                .map_err(|errno| NetError::Receive { address: self.address, source: errno.into() })?;
+            self.stats.overflowed = remarks.overflowed.unwrap_or(self.stats.overflowed);
             let from = message.address.as_ref().and_then(address_of).unwrap_or(NOBODY);
             self.stats.unanswerable += u64::from(from.port() == 0);
-            received.push(Received { len: message.bytes, from, at });
+            received.push(Received { len: message.bytes, from, at: remarks.at(&self.clock), ecn: remarks.ecn });
         }
         batch.received = received;
         Ok(())
@@ -263,11 +268,9 @@ impl Socket {
 
     fn recv_once(&mut self, buffer: &mut [u8]) -> Result<Received, Errno> {
         let message = recv_stamped(self.inner.as_raw_fd(), buffer, &mut self.control, &self.clock)?;
-        if let Some(count) = message.overflowed {
-            self.stats.overflowed = count;
-        }
+        self.stats.overflowed = message.overflowed.unwrap_or(self.stats.overflowed);
         let from = message.from.as_ref().and_then(address_of).unwrap_or(NOBODY);
-        Ok(Received { len: message.len, from, at: message.at })
+        Ok(Received { len: message.len, from, at: message.at, ecn: message.ecn })
     }
 
     /// For [`wait_any`].
@@ -275,21 +278,21 @@ impl Socket {
         self.inner.as_fd()
     }
 
-    /// Sends `head` and `media` bytes of zeros behind it to `peer` as one datagram.
+    /// Sends the head of `transmit`, and its media as zeros behind it, to `peer` as one datagram whose IP header says of congestion
+    /// what it is to say.
     ///
     /// Whatever the kernel answers, the socket goes on: a datagram that it refuses is lost, as any datagram may be.
     ///
     /// # Errors
     /// [`NetError::Send`] if no such datagram can ever be sent: it is longer than UDP allows, goes to port 0, or to an IPv6
     /// address from an IPv4 socket. It is counted as `unsent`, too.
-    pub fn send_to(&mut self, peer: SocketAddr, head: &[u8], media: usize) -> Result<Sent, NetError> {
-        let length = head.len().saturating_add(media);
+    pub fn send_to(&mut self, peer: SocketAddr, transmit: &Transmit<'_>) -> Result<Sent, NetError> {
+        let length = transmit.len();
         if let Some(errno) = self.impossible(peer, length) {
             self.stats.unsent += 1;
             return Err(NetError::Send { peer, length, source: errno.into() });
         }
-        let parts = [IoSlice::new(head), IoSlice::new(&ZEROS[..media])];
-        self.refusal = self.hand_over(&parts, &SockaddrStorage::from(peer)).err();
+        self.refusal = self.hand_over(peer, transmit).err();
         let Some(errno) = self.refusal else { return Ok(Sent::Taken) };
         self.stats.unsent += 1;
         Ok(if is_lack_of_way(errno) { Sent::NoRoute } else { Sent::Refused })
@@ -297,13 +300,13 @@ impl Socket {
 
     /// Sends `answer` to whoever asked for it. That it cannot be sent is the peer's loss: a server has other peers, and the
     /// address may have been chosen to make it fail.
-    pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &[u8]) {
+    pub(crate) fn answer(&mut self, peer: SocketAddr, answer: &Transmit<'_>) {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(overheard) = &mut self.overheard {
-            overheard.0.push((peer, answer.to_vec()));
+            overheard.0.push((peer, answer.head.to_vec()));
         }
         // Counted already.
-        let _ = self.send_to(peer, answer, 0);
+        let _ = self.send_to(peer, answer);
     }
 
     /// Why the kernel refused the last datagram; `None` after one that it took.
@@ -324,19 +327,23 @@ impl Socket {
         }
     }
 
-    fn hand_over(&self, parts: &[IoSlice<'_>], to: &SockaddrStorage) -> Result<(), Errno> {
+    fn hand_over(&self, peer: SocketAddr, transmit: &Transmit<'_>) -> Result<(), Errno> {
         #[cfg(any(test, feature = "fuzz"))]
         if let Some(errno) = self.kernel_says {
             return Err(errno);
         }
+        let parts = [IoSlice::new(transmit.head), IoSlice::new(&ZEROS[..transmit.media])];
+        let (to, control) = (SockAddr::from(peer), EcnControl::new(peer, transmit.ecn));
+        let message = MsgHdr::new().with_addr(&to).with_buffers(&parts).with_control(control.as_bytes());
         // Where errors are listened for, the kernel gives the last one of an earlier datagram as its answer to the next, which
         // it does not send. Asked again, it speaks of this one.
         let mut again = if self.word.is_some() { 2 } else { 0 };
         loop {
-            match sendmsg(self.inner.as_raw_fd(), parts, &[], MsgFlags::empty(), Some(to)) {
-                Err(Errno::EINTR) => {}
-                Err(errno) if again > 0 && is_word_from_the_path(errno) => again -= 1,
-                sent => return sent.map(|_| ()),
+            let Err(error) = SockRef::from(&self.inner).sendmsg(&message, 0) else { return Ok(()) };
+            match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
+                Errno::EINTR => {}
+                errno if again > 0 && is_word_from_the_path(errno) => again -= 1,
+                errno => return Err(errno),
             }
         }
     }
@@ -378,21 +385,23 @@ pub(crate) struct Message {
     pub(crate) at: Time,
     /// How many found the receive buffer full so far, where the system says so.
     pub(crate) overflowed: Option<u64>,
+    /// What its IP header said of congestion, where the system says so.
+    pub(crate) ecn: Ecn,
 }
 
-/// Room for the kernel's remarks to a message: its time of arrival, and the count of those lost.
+/// Room for the kernel's remarks to a message: its time of arrival, the count of those lost, and the field with the ECN bits.
 pub(crate) fn control_buffer() -> Vec<u8> {
-    cmsg_space!(TimeSpec, u32)
+    cmsg_space!(TimeSpec, u32, c_int)
 }
 
 /// Reads one message and its kernel timestamp; where that is missing, it arrives now.
 pub(crate) fn recv_stamped(fd: RawFd, buffer: &mut [u8], control: &mut [u8], clock: &Clock) -> Result<Message, Errno> {
     let mut parts = [IoSliceMut::new(buffer)];
     let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(control), MsgFlags::empty())?;
-    let (stamp, overflowed) = stamps(&message)?;
-    let at = stamp.map_or_else(|| clock.now(), |nanos| clock.from_realtime(nanos));
+    let remarks = Remarks::to(&message)?;
+    let Remarks { overflowed, ecn, .. } = remarks;
     let cut = message.flags.contains(MsgFlags::MSG_TRUNC);
-    Ok(Message { len: message.bytes, cut, from: message.address, at, overflowed })
+    Ok(Message { len: message.bytes, cut, from: message.address, at: remarks.at(clock), overflowed, ecn })
 }
 
 /// Waits until one of any number of `sockets` has a datagram or the time is `until`, whichever is first; may return early.
@@ -416,18 +425,35 @@ fn is_lack_of_way(errno: Errno) -> bool {
     matches!(errno, Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENODEV | Errno::EADDRNOTAVAIL)
 }
 
-/// When the kernel says that a message came, in ns of the wall clock, and how many were lost before for want of room.
-fn stamps(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Result<(Option<u64>, Option<u64>), Errno> {
-    let (mut stamp, mut overflowed) = (None, None);
-    for control in message.cmsgs()? {
-        match control {
-            ControlMessageOwned::ScmTimestampns(time) => stamp = Some(nanos_of(time)),
-            // The kernel's counter has 32 bits; a run that wraps it has other worries.
-            ControlMessageOwned::RxqOvfl(count) => overflowed = Some(u64::from(count)),
-            _ => {}
+/// What the kernel says of a message.
+#[derive(Default)]
+struct Remarks {
+    /// When it came, in ns of the wall clock.
+    stamp: Option<u64>,
+    /// How many were lost before for want of room.
+    overflowed: Option<u64>,
+    /// What its IP header said of congestion.
+    ecn: Ecn,
+}
+
+impl Remarks {
+    fn to(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Result<Self, Errno> {
+        let mut remarks = Self::default();
+        for remark in message.cmsgs()? {
+            match remark {
+                ControlMessageOwned::ScmTimestampns(time) => remarks.stamp = Some(nanos_of(time)),
+                // The kernel's counter has 32 bits; a run that wraps it has other worries.
+                ControlMessageOwned::RxqOvfl(count) => remarks.overflowed = Some(u64::from(count)),
+                remark => remarks.ecn = ecn_in(&remark).unwrap_or(remarks.ecn),
+            }
         }
+        Ok(remarks)
     }
-    Ok((stamp, overflowed))
+
+    /// When it came; now, where the kernel does not say.
+    fn at(&self, clock: &Clock) -> Time {
+        self.stamp.map_or_else(|| clock.now(), |nanos| clock.from_realtime(nanos))
+    }
 }
 
 fn nanos_of(time: TimeSpec) -> u64 {
@@ -458,13 +484,13 @@ mod tests {
         let peer = socket.address();
         for (count, errno) in (1..).zip(every_errno()) {
             socket.kernel_says = Some(errno);
-            let sent = socket.send_to(peer, b"head", 10).unwrap();
+            let sent = socket.send_to(peer, &Transmit { media: 10, ..Transmit::datagram(b"head") }).unwrap();
             assert_ne!(sent, Sent::Taken);
             assert_eq!(socket.refusal().and_then(|error| error.raw_os_error()), Some(errno as i32));
             assert_eq!(socket.stats().unsent, count);
         }
         socket.kernel_says = None;
-        assert_eq!(socket.send_to(peer, b"head", 10).unwrap(), Sent::Taken);
+        assert_eq!(socket.send_to(peer, &Transmit { media: 10, ..Transmit::datagram(b"head") }).unwrap(), Sent::Taken);
         assert!(socket.refusal().is_none());
     }
 
@@ -474,7 +500,7 @@ mod tests {
         let peer = socket.address();
         let mut says = |errno| {
             socket.kernel_says = Some(errno);
-            socket.send_to(peer, b"head", 0).unwrap()
+            socket.send_to(peer, &Transmit::datagram(b"head")).unwrap()
         };
         assert_eq!(says(Errno::ENODEV), Sent::NoRoute);
         assert_eq!(says(Errno::EPERM), Sent::Refused);

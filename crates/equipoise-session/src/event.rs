@@ -1,3 +1,4 @@
+use crate::Ecn;
 use crate::rtp::Breaker;
 use equipoise::control::Snapshot;
 use equipoise::measure::{DelaySummary, Drift, Offset};
@@ -44,6 +45,8 @@ pub enum Event {
         delay: Span,
         /// Size of the IP packet.
         size: Size,
+        /// What its IP header said of congestion.
+        ecn: Ecn,
     },
     /// The sender has so much to send and no more, but for what is lost.
     ContentKnown {
@@ -86,6 +89,12 @@ pub enum Event {
         fraction_marked: Option<f64>,
         /// Packets that were sent and have not arrived, since the session began.
         lost: u64,
+    },
+    /// ECN fails on the path: of so many packets that queues were allowed to mark none came that still said so. From now on media on
+    /// it says that it must not be marked (RFC 6679, Sec. 7.4.1).
+    EcnFailed {
+        /// How many packets.
+        packets: u64,
     },
     /// None of the last three reports came: the controller was told, and a request skipped.
     ReportsMissing,

@@ -167,13 +167,20 @@ pub enum Carrier {
     Tcp,
 }
 
+impl<'a> Transmit<'a> {
+    /// A whole UDP payload, which no queue may mark.
+    pub const fn datagram(payload: &'a [u8]) -> Self {
+        Self { head: payload, media: 0, carrier: Carrier::Udp, ecn: Ecn::NotCapable }
+    }
+}
+
 impl Transmit<'_> {
     /// The longest head before generated media and of a report, in bytes.
     pub const MAX_HEAD: usize = 128;
 
     /// Length of the UDP payload in bytes.
     pub const fn len(&self) -> usize {
-        self.head.len() + self.media
+        self.head.len().saturating_add(self.media)
     }
 
     /// Size of the IPv4 packet.

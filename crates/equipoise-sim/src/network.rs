@@ -348,14 +348,14 @@ impl Network {
     fn arrive(&mut self, packet: Packet, outside: &mut Outside<'_, impl Observer>) {
         let route = &mut self.routes[packet.route as usize];
         let Some(thing) = route.thing else {
-            let Packet { at, sent, number: sequence, size, .. } = packet;
+            let Packet { at, sent, number: sequence, size, ecn, .. } = packet;
             if let Some(arrivals) = &mut route.arrivals {
                 if arrivals.novelty(sequence as u16) != Novelty::New {
                     return;
                 }
                 arrivals.mark(sequence as u16);
             }
-            let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size };
+            let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn };
             return outside.observer.on_event(at, route.flow, Side::Far, &event);
         };
         if route.arrived.is_empty() {

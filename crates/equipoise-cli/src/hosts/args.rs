@@ -80,6 +80,9 @@ pub(crate) struct Send {
     /// Time between two reports of the receiver
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) report_interval: Span,
+    /// What IP headers say, so that queues may mark packets in place of dropping them
+    #[arg(long, value_enum, value_name = "FIELD", default_value_t = EcnField::Off)]
+    pub(crate) ecn: EcnField,
     /// Send this file's bytes, - for standard input, instead of zeros
     #[arg(short = 'F', long, value_name = "FILE", conflicts_with = "rtp")]
     pub(crate) file: Option<PathBuf>,
@@ -110,6 +113,17 @@ pub(crate) struct Send {
     /// Only IPv6
     #[arg(short = '6')]
     pub(crate) six: bool,
+}
+
+/// What the IP headers of media packets say of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EcnField {
+    /// They must not be marked
+    Off,
+    /// They may be marked, where others would be dropped (RFC 3168)
+    Ect0,
+    /// They may be marked often and early, for controllers that want it so (L4S, RFC 9331)
+    Ect1,
 }
 
 /// What a target delay is.

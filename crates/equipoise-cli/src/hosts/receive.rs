@@ -313,8 +313,9 @@ impl Watch {
         };
         live.result.ended = Some(why);
         let end = &live.result.end;
+        let marked = if end.packets_marked > 0 { format!(", {} marked", end.packets_marked) } else { String::new() };
         self.screen.say(&format!(
-            "session {number}: {why} after {:.1} s; {} packets received, {} lost, {:.3} Mbit/s\n",
+            "session {number}: {why} after {:.1} s; {} packets received{marked}, {} lost, {:.3} Mbit/s\n",
             end.duration_s,
             end.packets_received,
             end.packets_lost,

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use equipoise::units::{Size, Span};
-use equipoise_session::{Event, PathChange, PathId};
+use equipoise_session::{Ecn, Event, PathChange, PathId};
 use serde::Serialize;
 
 /// What a sender did in one interval.
@@ -20,6 +20,9 @@ pub(super) struct SendInterval {
     pub(super) round_trip_s: Option<f64>,
     /// Share of packets lost, by the last report.
     pub(super) fraction_lost: Option<f64>,
+    /// Share of packets that came marked (ECN), by the last report; left out where none may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fraction_marked: Option<f64>,
     pub(super) packets: u64,
     pub(super) reports: u64,
     pub(super) decided_by: Option<&'static str>,
@@ -70,6 +73,8 @@ pub(super) struct SendEnd {
     pub(super) circuit_strained: u64,
     /// How often each circuit breaker stopped the media (RFC 8083, Sec. 4).
     pub(super) circuit_broken: BTreeMap<&'static str, u64>,
+    /// On how many paths ECN failed (RFC 6679, Sec. 7.4.1).
+    pub(super) ecn_failed: u64,
     pub(super) pacing_resets: u64,
     pub(super) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
@@ -173,12 +178,13 @@ impl SendTally {
                 self.end.packets_sent += 1;
                 self.end.bytes_sent += size.as_bytes();
             }
-            Event::ReportApplied { delay, round_trip, fraction_lost, lost, .. } => {
+            Event::ReportApplied { delay, round_trip, fraction_lost, fraction_marked, lost, .. } => {
                 self.now.reports += 1;
                 self.now.delay_mean_s = delay.map(|delay| delay.mean_s);
                 self.now.delay_deviation_s = delay.map(|delay| delay.variance_s2.sqrt());
                 self.now.round_trip_s = Some(round_trip.as_secs_f64());
                 self.now.fraction_lost = Some(*fraction_lost);
+                self.now.fraction_marked = *fraction_marked;
                 self.end.packets_lost = Some(*lost);
                 if let Some(delay) = delay {
                     self.delays = (self.delays.0 + delay.mean_s, self.delays.1 + 1);
@@ -204,6 +210,7 @@ impl SendTally {
                 self.now.stopped_by = Some(breaker.name());
             }
             Event::CircuitClosed => self.now.stopped_by = None,
+            Event::EcnFailed { .. } => self.end.ecn_failed += 1,
             Event::PacingReset { .. } => self.end.pacing_resets += 1,
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             Event::Ended { by_peer } => self.end.ended_by_peer = *by_peer,
@@ -277,6 +284,7 @@ impl SendInterval {
             (packets > 0.0).then(|| sum / packets)
         };
         (self.delay_mean_s, self.fraction_lost) = (mean(|path| path.delay_mean_s), mean(|path| path.fraction_lost));
+        self.fraction_marked = mean(|path| path.fraction_marked);
         let longest = self.paths.iter().filter_map(|path| path.interval.round_trip_s);
         self.round_trip_s = longest.reduce(f64::max);
     }
@@ -320,6 +328,8 @@ pub(super) struct ReceiveEnd {
     pub(super) duration_s: f64,
     pub(super) rate_bps: f64,
     pub(super) packets_received: u64,
+    /// Of these, packets that queues had marked (ECN).
+    pub(super) packets_marked: u64,
     pub(super) bytes_received: u64,
     /// Numbers between the first and the last that never came.
     pub(super) packets_lost: u64,
@@ -379,9 +389,10 @@ impl ReceiveTally {
 
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
-            Event::MediaReceived { sequence, delay, size, .. } => {
+            Event::MediaReceived { sequence, delay, size, ecn, .. } => {
                 self.now.count(*delay, *size);
                 self.end.packets_received += 1;
+                self.end.packets_marked += u64::from(*ecn == Ecn::Marked);
                 self.end.bytes_received += size.as_bytes();
                 let (first, last) = self.numbers.unwrap_or((*sequence, *sequence));
                 self.numbers = Some((first.min(*sequence), last.max(*sequence)));

@@ -17,10 +17,10 @@ use equipoise_net::{
 };
 use equipoise_session::multipath::{self};
 use equipoise_session::rtp::{self, Delays, Payload};
-use equipoise_session::{Event, PathChange, PathId};
+use equipoise_session::{Ecn, Event, PathChange, PathId};
 use serde::Serialize;
 
-use super::args::{DelayKind, Send};
+use super::args::{DelayKind, EcnField, Send};
 use super::input::Input;
 use super::rate_socket::RateSocket;
 use super::results::{SendEnd, SendInterval, SendTally};
@@ -79,6 +79,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
         packet_size: Size::from_bytes(u64::from(options.length)),
         report_interval: options.report_interval,
         delays: delays(options.delay),
+        ecn: ecn(options.ecn),
         ..SendConfig::new(peer, key)
     };
     // Interrupted before anything came, there is nothing to send.
@@ -341,6 +342,7 @@ fn foot(end: &SendEnd, delay: DelayKind) -> String {
             end.circuit_strained,
             "times the rate was cut to a tenth: losses were more than ten times TCP's rate would bear",
         ),
+        (end.ecn_failed, "paths on which ECN was given up: no packet came that still said it may be marked"),
         (end.pacing_resets, "times the sender was late by a packet or more"),
         (end.payload_dropped, "packets of the other program found no room"),
         (end.payload_expired, "packets of the other program had waited too long and were dropped"),
@@ -403,6 +405,14 @@ const fn delays(kind: DelayKind) -> Delays {
         DelayKind::Queueing => Delays::Queueing,
         DelayKind::OneWay => Delays::Synchronised,
         DelayKind::Estimated => Delays::Estimated,
+    }
+}
+
+const fn ecn(field: EcnField) -> Ecn {
+    match field {
+        EcnField::Off => Ecn::NotCapable,
+        EcnField::Ect0 => Ecn::Ect0,
+        EcnField::Ect1 => Ecn::Ect1,
     }
 }
 

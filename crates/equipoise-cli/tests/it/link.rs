@@ -32,6 +32,34 @@ fn udp(address: &str) -> UdpSocket {
     socket
 }
 
+/// The whole way of a mark: the sender's header, the relay's queue, the receiver's count, its report, the sender's results.
+#[test]
+fn marks_of_a_relay_come_back_to_the_sender() {
+    let folder = Folder::new();
+    let (report, received) = (folder.file("link.json"), folder.file("received.json"));
+    let mut receiver = equipoise();
+    receiver.args(["receive", "-p", "0", "-1", "--insecure", "-q", "-J", &received]);
+    let mut receiver = receiver.spawn().expect("the command starts");
+    let to = format!("127.0.0.1:{}", port_of(receiver.id(), "udp"));
+    let mut command = equipoise();
+    command.args(["link", "--listen", "127.0.0.1:0", "--to", &to, "--json", &report]);
+    command.args(["--rate", "2M", "--aqm", "dualpi2"]);
+    let (mut relay, line) = start(command);
+    let port = line.split(' ').nth(1).and_then(|address| address.rsplit(':').next()).expect("an address");
+    // More than the relay carries: from the first moment on a queue stands.
+    let sent = ["send", "127.0.0.1", "-p", port, "--insecure", "-t", "1.5", "-b", "2.1M", "--report-interval", "200ms"];
+    let sent = run(&[&sent[..], &["--ecn", "ect1", "-i", "0.5", "-J"]].concat());
+    assert!(sent.status.success() && receiver.wait().expect("it ends").success(), "{}", said(&sent));
+    assert_eq!(relay.interrupt(), Some(0));
+    let sent = results(&String::from_utf8(sent.stdout).expect("JSON alone"));
+    let shares = sent["intervals"].as_array().expect("intervals").iter().map(|interval| &interval["fraction_marked"]);
+    assert!(shares.clone().any(|share| share.as_f64() > Some(0.1)), "{sent}");
+    assert_eq!(sent["end"]["ecn_failed"], 0);
+    let received = results(&fs::read_to_string(&received).expect("written"));
+    let came = received["sessions"][0]["end"]["packets_marked"].as_u64();
+    assert!(came > Some(10) && came <= report_in(&report)["forward"]["packets_marked"].as_u64(), "{received}");
+}
+
 #[test]
 fn a_relay_delays_both_ways_loses_a_share_and_tells_until_it_is_interrupted() {
     let folder = Folder::new();

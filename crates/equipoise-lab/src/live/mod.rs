@@ -20,8 +20,6 @@ use crate::Progress;
 use crate::ends::EndsError;
 use crate::record::{LinkRecord, Recorder};
 use crate::result::{self, EmulatorResult, FlowResult, LinkResult, PairHost, Run, Stall};
-use equipoise_session::Ecn;
-
 use crate::scenario::{Flow, FlowKind, OverBudget, Scenario};
 use bench::{Bench, Stopped};
 use ground::{Ground, Note, Said};
@@ -48,12 +46,6 @@ pub enum LiveError {
         /// The flow's name.
         flow: String,
     },
-    /// Packets on real sockets bear no marks so far: a live run would not be the simulated one.
-    #[error("flow {flow} has `ecn`, which is simulated only; leave it out or set it to \"off\"")]
-    NoMarks {
-        /// The flow's name.
-        flow: String,
-    },
     /// The system refused a socket or a thread, or one failed.
     #[error("the network")]
     Net(#[from] NetError),
@@ -64,11 +56,7 @@ impl LiveError {
     pub fn lacking(&self) -> Option<String> {
         match self {
             Self::Net(error @ NetError::NoCongestionControl { .. }) => Some(error.to_string()),
-            Self::OverBudget(_)
-            | Self::Net(_)
-            | Self::Ends { .. }
-            | Self::TcpOnLoopback { .. }
-            | Self::NoMarks { .. } => None,
+            Self::OverBudget(_) | Self::Net(_) | Self::Ends { .. } | Self::TcpOnLoopback { .. } => None,
         }
     }
 }
@@ -120,9 +108,6 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Run, LiveError> {
     scenario.check_budget()?;
-    if let Some(flow) = scenario.flows.iter().find(|flow| flow.ecn != Ecn::NotCapable) {
-        return Err(LiveError::NoMarks { flow: flow.name.clone() });
-    }
     let Setup { seed, stage, window_control } = *setup;
     let clock = Clock::new();
     let bed = (stage == Stage::Namespaces).then(|| hosts(scenario)).transpose()?;

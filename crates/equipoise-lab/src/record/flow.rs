@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use equipoise::control::Reason;
 use equipoise::units::{Instant, SenderClock, Size, Span};
-use equipoise_session::{Event, PathId};
+use equipoise_session::{Ecn, Event, PathId};
 
 use super::frames::LiveRecord;
 use super::media::MediaRecord;
@@ -28,6 +28,8 @@ pub(super) struct FlowRecord {
     /// Load and capacity steps on the flow's path, and when any of its paths goes or comes back.
     steps: Vec<Span>,
     media: MediaRecord,
+    /// Packets that came with a mark of congestion; `None` where none may.
+    marked: Option<u64>,
     /// The intervals before this one have been given out as rows.
     shown: usize,
     ignored: BTreeMap<&'static str, u64>,
@@ -101,6 +103,7 @@ impl FlowRecord {
             warm_up: scenario.warm_up,
             steps,
             media: media(),
+            marked: (flow.ecn != Ecn::NotCapable).then_some(0),
             shown: 0,
             split,
             paths: scenario.paths_of(flow).map(|path| PathRecord::new(path.name.clone(), media())).collect(),
@@ -130,11 +133,12 @@ impl FlowRecord {
                     live.on_captured(at, *medium, *size);
                 }
             }
-            Event::MediaReceived { sequence, sent, delay, size } => {
+            Event::MediaReceived { sequence, sent, delay, size, ecn } => {
                 if let Some(live) = &mut self.live {
                     live.on_received(at, *sequence);
                 }
                 self.media.on_received(*sent - origin, *delay, *size);
+                self.marked = self.marked.map(|marked| marked + u64::from(*ecn == Ecn::Marked));
                 self.on_received(at, *size);
             }
             Event::AduReceived { .. } | Event::Switched { .. } => {
@@ -249,6 +253,7 @@ impl FlowRecord {
             packets_sent: media.sent,
             packets_received: media.received,
             packets_lost: media.sent.saturating_sub(media.received),
+            packets_marked: self.marked,
             mean_rate_bps: media.mean_rate_bps(lasted),
             delivered_rate_bps: media.delivered_rate_bps(lasted).filter(|_| self.tcp.is_none()),
             delay: media.settled.result(),

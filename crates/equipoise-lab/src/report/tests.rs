@@ -24,6 +24,7 @@ pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
         packets_sent: 0,
         packets_received: 0,
         packets_lost: 0,
+        packets_marked: None,
         mean_rate_bps: None,
         delivered_rate_bps: None,
         delay: DelayResult::default(),

@@ -194,7 +194,7 @@ pub enum Problem {
     #[error("the link of a playout has a rate, a delay and a drop-tail queue, and nothing happens by chance on it")]
     PlayoutNotPlain,
     /// Only who reports marks may bear them.
-    #[error("only a session over one `path` can bear marks")]
+    #[error("only a session with a `controller` can bear marks")]
     EcnOfWhat,
     /// A flow in the other direction has to be one of datagrams over one path.
     #[error("only a session or background traffic over one `path` can go back; it has no `playout`")]

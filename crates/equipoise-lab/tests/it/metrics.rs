@@ -5,7 +5,7 @@ use equipoise_lab::record::Recorder;
 use equipoise_lab::result::Stall;
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::sim;
-use equipoise_session::{DropReason, Event};
+use equipoise_session::{DropReason, Ecn, Event};
 
 const SCENARIO: &str = r#"
 name = "by-hand"
@@ -42,7 +42,7 @@ fn packet(recorder: &mut Recorder, millis: i64, delay_ms: Option<i64>) {
     );
     if let Some(delay) = delay_ms {
         let (sent, delay) = (sent_at(millis), Span::from_millis(delay));
-        let received = Event::MediaReceived { sequence: 0, sent, delay, size };
+        let received = Event::MediaReceived { sequence: 0, sent, delay, size, ecn: Ecn::NotCapable };
         recorder.on_event(Span::from_millis(millis) + delay, 0, &received);
     }
 }

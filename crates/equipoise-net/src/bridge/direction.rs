@@ -139,10 +139,13 @@ impl Medium for [Direction; 2] {
 #[cfg(test)]
 mod tests {
     use equipoise::units::{Rate, Schedule, Span};
-    use equipoise_path::link::{Capacity, PipeConfig};
+    use equipoise_path::link::{Capacity, Ecn, PipeConfig};
 
     use super::*;
+    use crate::engine::Header;
     use crate::watchdog::StallLog;
+
+    const HEADER: Header = Header::Apart(Ecn::NotCapable);
 
     fn micros(micros: i64) -> Time {
         Time::ZERO + Span::from_micros(micros)
@@ -160,7 +163,7 @@ mod tests {
     fn packets_of_several_sockets_enter_in_the_order_of_their_arrival() {
         let mut direction = direction();
         let manner = Manner::Ip(Size::from_bytes(1000));
-        let arrival = |at, client| Arrival { at: micros(at), manner, client, header: None };
+        let arrival = |at, client| Arrival { at: micros(at), manner, client, header: HEADER };
         direction.stage(arrival(300, 0), &[3]);
         direction.stage(arrival(100, 1), &[1]);
         direction.stage(arrival(900, 1), &[9]);
@@ -183,7 +186,7 @@ mod tests {
         let size = Size::from_bytes(60_000);
         let room = MEMORY / 60_000;
         for _ in 0..room + 1000 {
-            direction.stage(Arrival { at: micros(0), manner: Manner::Beside, client: 0, header: None }, &packet);
+            direction.stage(Arrival { at: micros(0), manner: Manner::Beside, client: 0, header: HEADER }, &packet);
             direction.enter(micros(0));
         }
         assert!(direction.pipe.held() <= Size::from_bytes(MEMORY) + size);

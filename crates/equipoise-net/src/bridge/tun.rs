@@ -2,12 +2,15 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use equipoise::units::Size;
+use equipoise_path::link::Ecn;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags};
 use nix::unistd::{read, write};
 use tun_rs::DeviceBuilder;
 
-use crate::engine::{Arrival, BACK, FORWARD, Manner, Medium, Packet, PortStats, Ports, ip_at, is_neighbour_discovery};
+use crate::engine::{
+    Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, PortStats, Ports, ip_at, is_neighbour_discovery,
+};
 use crate::socket::wait_readable;
 use crate::{Clock, NetError, Time, TimestampSource};
 
@@ -57,7 +60,7 @@ impl TunPorts {
             let packet = self.buffer.get(..len).unwrap_or_default();
             let traffic = ip_at(packet, 0).filter(|ip| !is_neighbour_discovery(packet, *ip));
             let manner = traffic.map_or(Manner::Beside, |ip| Manner::Ip(Size::from_bytes(ip.len as u64)));
-            let header = traffic.map(|ip| ip.start);
+            let header = traffic.map_or(Header::Apart(Ecn::NotCapable), |ip| Header::Inside(ip.start));
             medium.stage(side, Arrival { at: horizon, manner, client: 0, header }, packet);
         }
         Ok(())

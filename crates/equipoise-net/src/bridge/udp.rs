@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use equipoise::units::{Size, Span};
 
 use crate::datagram::MAX_PAYLOAD;
-use crate::engine::{Arrival, BACK, FORWARD, Manner, Medium, Packet, PortStats, Ports};
+use crate::engine::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, PortStats, Ports};
 use crate::socket::wait;
 use crate::{Clock, NetError, Socket, SocketStats, Time, TimestampSource};
 
@@ -73,7 +73,8 @@ impl UdpPorts {
             if let Some(number) = self.client_at(received.from, received.at) {
                 let payload = self.buffer.get(..received.len).unwrap_or_default();
                 let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
-                medium.stage(FORWARD, Arrival { at: received.at, manner, client: number, header: None }, payload);
+                let header = Header::Apart(received.ecn);
+                medium.stage(FORWARD, Arrival { at: received.at, manner, client: number, header }, payload);
             } else {
                 self.turned_away += 1;
             }
@@ -91,7 +92,8 @@ impl UdpPorts {
                     client.active = client.active.max(received.at);
                     let payload = self.buffer.get(..received.len).unwrap_or_default();
                     let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + self.headers);
-                    medium.stage(BACK, Arrival { at: received.at, manner, client: number, header: None }, payload);
+                    let header = Header::Apart(received.ecn);
+                    medium.stage(BACK, Arrival { at: received.at, manner, client: number, header }, payload);
                 } else {
                     self.foreign += 1;
                 }
@@ -149,8 +151,8 @@ impl Ports for UdpPorts {
     fn send(&mut self, direction: usize, packet: &mut Packet) {
         // A client that gave up its socket, or cannot be sent to, loses what is still under way.
         match (direction, self.clients.get_mut(&packet.client)) {
-            (FORWARD, Some(client)) => client.socket.answer(self.target, &packet.bytes),
-            (BACK, Some(client)) => self.listener.answer(client.address, &packet.bytes),
+            (FORWARD, Some(client)) => client.socket.answer(self.target, &packet.datagram()),
+            (BACK, Some(client)) => self.listener.answer(client.address, &packet.datagram()),
             _ => self.closed.unsent += 1,
         }
     }

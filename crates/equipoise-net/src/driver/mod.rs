@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::units::{Size, Span};
-use equipoise_session::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId, Transmit, Wake, WakeReason};
+use equipoise_session::{Endpoint, Event, Input, Output, PathChange, PathId, Transmit, Wake, WakeReason};
 
 use crate::channel::{Message, PayloadReceiver};
 use crate::thread::{STOP_CHECK, Worker};
@@ -247,8 +247,8 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
                 }
                 Some(Arrival::Own) => {}
                 Some(Arrival::Unreachable { path, at }) => self.step(at, Input::Unreachable { path })?,
-                Some(Arrival::Datagram { path, at }) => {
-                    let input = Input::Datagram { path, datagram: self.transport.datagram(), ecn: Ecn::NotCapable };
+                Some(Arrival::Datagram { path, at, ecn }) => {
+                    let input = Input::Datagram { path, datagram: self.transport.datagram(), ecn };
                     self.observer.on_input(at, &input);
                     self.endpoint.handle(at.assume_clock(), input);
                     self.apply(at)?;
@@ -357,7 +357,7 @@ impl<E: Endpoint, O: Observer, T: Transport> Driver<E, O, T> {
         while let Some(output) = self.endpoint.poll() {
             match output {
                 Output::Transmit { path, transmit } => {
-                    self.transport.send(path, transmit.head, transmit.media)?;
+                    self.transport.send(path, &transmit)?;
                     self.observer.on_transmit(now, &transmit);
                 }
                 Output::Event { path, event } => {

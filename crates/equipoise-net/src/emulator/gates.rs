@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use equipoise::units::Size;
 
 use crate::datagram::MAX_PAYLOAD;
-use crate::engine::{Arrival, Manner, Medium, Packet, PortStats, Ports};
+use crate::engine::{Arrival, Header, Manner, Medium, Packet, PortStats, Ports};
 use crate::socket::wait;
 use crate::{Clock, NetError, Socket, Time, TimestampSource};
 
@@ -45,7 +45,8 @@ impl Ports for Gates {
                 if received.from == gate.peer {
                     let payload = self.buffer.get(..received.len).unwrap_or_default();
                     let manner = Manner::Ip(Size::from_bytes(payload.len() as u64) + Size::IPV4_UDP);
-                    let arrival = Arrival { at: received.at, manner, client: (number / 2) as u64, header: None };
+                    let (client, header) = ((number / 2) as u64, Header::Apart(received.ecn));
+                    let arrival = Arrival { at: received.at, manner, client, header };
                     medium.stage(number % 2, arrival, payload);
                 } else {
                     self.foreign += 1;
@@ -63,7 +64,7 @@ impl Ports for Gates {
         let gate =
             usize::try_from(packet.client).ok().and_then(|route| self.pairs.get_mut(2 * route + (direction ^ 1)));
         match gate {
-            Some(gate) => gate.socket.answer(gate.peer, &packet.bytes),
+            Some(gate) => gate.socket.answer(gate.peer, &packet.datagram()),
             None => self.unsent += 1,
         }
     }

@@ -237,10 +237,12 @@ mod tests {
     use equipoise_path::link::{LinkConfig, QueueLimit};
 
     use super::*;
-    use crate::engine::{BACK, FORWARD};
+    use crate::engine::{BACK, FORWARD, Header};
 
     /// An IP packet of 1000 bytes: 1 ms at 8 Mbit/s.
     const PACKET: [u8; 1000] = [0; 1000];
+
+    const HEADER: Header = Header::Apart(Ecn::NotCapable);
 
     fn micros(micros: i64) -> Time {
         Time::ZERO + Span::from_micros(micros)
@@ -260,7 +262,7 @@ mod tests {
 
     fn enter(network: &mut Network, at: Time, route: u64, bytes: &[u8]) {
         let manner = Manner::Ip(Size::from_bytes(bytes.len() as u64));
-        network.stage(FORWARD, Arrival { at, manner, client: route, header: None }, bytes);
+        network.stage(FORWARD, Arrival { at, manner, client: route, header: HEADER }, bytes);
     }
 
     /// Route and time of everything that leaves.
@@ -315,7 +317,7 @@ mod tests {
     fn what_goes_beside_the_traffic_takes_no_link() {
         let mut network = network(1, vec![vec![0]]);
         for (direction, at) in [(BACK, micros(3)), (FORWARD, micros(7))] {
-            network.stage(direction, Arrival { at, manner: Manner::Beside, client: 0, header: None }, &PACKET);
+            network.stage(direction, Arrival { at, manner: Manner::Beside, client: 0, header: HEADER }, &PACKET);
         }
         assert_eq!(drain(&mut network), [(0, micros(3)), (0, micros(7))]);
         assert_eq!(network.offered[0].load(Relaxed), 0);

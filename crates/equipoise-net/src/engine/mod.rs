@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::units::{Size, Span};
 use equipoise_path::link::{Ecn, Queued};
+use equipoise_session::Transmit;
 
 use frame::{ecn_of, flow_of, mark_congestion};
 pub(crate) use frame::{ip_at, is_neighbour_discovery};
@@ -44,24 +45,46 @@ pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
     /// Whose it is, where that matters.
     pub(crate) client: u64,
-    /// Where its IP header begins, if it has one.
-    pub(crate) header: Option<usize>,
+    pub(crate) header: Header,
+}
+
+/// Where a packet's IP header is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// In its bytes, of which so many come before.
+    Inside(usize),
+    /// With the kernel, if there is one: of congestion it says this.
+    Apart(Ecn),
+}
+
+impl Packet {
+    /// What a socket is to send, where the header is the kernel's.
+    pub(crate) fn datagram(&self) -> Transmit<'_> {
+        Transmit { ecn: self.ecn(), ..Transmit::datagram(&self.bytes) }
+    }
 }
 
 impl Queued for Packet {
     fn ecn(&self) -> Ecn {
-        self.header.map_or(Ecn::NotCapable, |header| Ecn::from_bits(ecn_of(&self.bytes, header)))
+        match self.header {
+            Header::Inside(start) => Ecn::from_bits(ecn_of(&self.bytes, start)),
+            Header::Apart(ecn) => ecn,
+        }
     }
 
     fn mark(&mut self) {
-        if let Some(header) = self.header {
-            mark_congestion(&mut self.bytes, header);
+        match &mut self.header {
+            Header::Inside(start) => mark_congestion(&mut self.bytes, *start),
+            Header::Apart(ecn) => *ecn = Ecn::Marked,
         }
     }
 
     /// Without headers each client is a flow.
     fn flow(&self) -> u64 {
-        self.header.map_or(self.client, |header| flow_of(&self.bytes, header))
+        match self.header {
+            Header::Inside(start) => flow_of(&self.bytes, start),
+            Header::Apart(_) => self.client,
+        }
     }
 }
 
@@ -81,8 +104,7 @@ pub(crate) struct Arrival {
     pub(crate) manner: Manner,
     /// Whose it is, where that matters.
     pub(crate) client: u64,
-    /// Where its IP header begins, if it has one.
-    pub(crate) header: Option<usize>,
+    pub(crate) header: Header,
 }
 
 /// A packet at the end of its path.

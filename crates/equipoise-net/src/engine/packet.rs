@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use equipoise::units::Size;
+use equipoise_path::link::Ecn;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::{
@@ -11,7 +12,7 @@ use nix::sys::socket::{
 use super::frame::{Ip, ip_in, is_neighbour_discovery, quoted_in, u16_at};
 use super::interface::Interface;
 use super::offload::{complete_checksum, take_apart};
-use super::{Arrival, BACK, FORWARD, Manner, Medium, Packet, PortStats, Ports};
+use super::{Arrival, BACK, FORWARD, Header, Manner, Medium, Packet, PortStats, Ports};
 use crate::socket::{Message, RECEIVE_BUFFER, control_buffer, recv_stamped, wait_readable};
 use crate::{Clock, NetError, Time, TimestampSource};
 
@@ -150,7 +151,8 @@ impl PacketPorts {
         let Self { buffer, scratch, stats, traffic, .. } = self;
         let frame = buffer.get_mut(..message.len).unwrap_or_default();
         let Some(ip) = ip_in(frame).filter(|ip| !is_neighbour_discovery(frame, *ip)) else {
-            medium.stage(side, Arrival { at: message.at, manner: Manner::Beside, client: 0, header: None }, frame);
+            let header = Header::Apart(Ecn::NotCapable);
+            medium.stage(side, Arrival { at: message.at, manner: Manner::Beside, client: 0, header }, frame);
             return;
         };
         let Some((client, longest)) = traffic.flow(side, frame, ip, mtu) else {
@@ -159,7 +161,7 @@ impl PacketPorts {
         };
         let arrival = |len: usize| {
             let manner = Manner::Ip(Size::from_bytes(len as u64));
-            Arrival { at: message.at, manner, client, header: Some(ip.start) }
+            Arrival { at: message.at, manner, client, header: Header::Inside(ip.start) }
         };
         if message.cut {
             stats.oversize += 1;

@@ -176,7 +176,7 @@ impl<O: Observer> Receiving<O> {
                 Output::Transmit(transmit) => {
                     if let Some(to) = self.reports_to {
                         // A receiver sends reports, which are whole.
-                        self.socket.answer(to, transmit.head);
+                        self.socket.answer(to, &transmit);
                     }
                 }
                 Output::Event(event) => {

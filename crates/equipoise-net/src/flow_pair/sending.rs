@@ -197,7 +197,7 @@ impl<O: FnMut(Time, &Event)> Sending<O> {
         while let Some(output) = self.end.poll() {
             match output {
                 Output::Transmit(transmit) => {
-                    self.socket.send_to(self.peer, transmit.head, transmit.media)?;
+                    self.socket.send_to(self.peer, &transmit)?;
                 }
                 Output::Tcp(request) => self.tcp.obey(now, request)?,
                 Output::Event(event) => {

@@ -70,7 +70,7 @@ impl ServerBench {
     pub fn hear(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
         self.heard += 1;
         self.deserved += u64::from(self.is_plain_question(from, datagram));
-        self.state.on_datagram(self.now, from, datagram)
+        self.state.hear(self.now, from, datagram)
     }
 
     /// Whether somebody asks a server without a key, with the cookie of its address.

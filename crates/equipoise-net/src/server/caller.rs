@@ -1,13 +1,20 @@
 use std::net::SocketAddr;
 
-use equipoise_session::PathId;
+use equipoise_session::{Ecn, PathId};
 
 use super::{SessionObserver, State};
-use crate::Time;
 use crate::secure::Refusal;
 use crate::secure::Role;
 use crate::secure::opening::{Opening, Told};
 use crate::secure::protection::Protection;
+use crate::{NetError, Received, Time};
+
+impl<V: SessionObserver> State<V> {
+    /// A datagram comes from there, of whose IP header nothing is known.
+    pub(super) fn hear(&mut self, at: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
+        self.on_datagram(Received { len: datagram.len(), from, at, ecn: Ecn::NotCapable }, datagram)
+    }
+}
 
 /// A sender who talks to a server that has no network: what it is answered is overheard.
 pub(super) struct Caller {
@@ -56,7 +63,7 @@ impl Caller {
         for _ in 0..times {
             while let Some((_, message)) = self.opening.poll() {
                 // A server goes on, whatever it is told.
-                assert!(state.on_datagram(now, self.from, &message).is_ok());
+                assert!(state.hear(now, self.from, &message).is_ok());
                 self.said.push(message);
             }
             let heard = state.socket.overheard.replace(Box::default()).unwrap_or_default();

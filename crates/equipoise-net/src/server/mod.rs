@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Size, Span};
 use equipoise_session::rtp::{Clocks, Payload, ReceiverConfig, ReorderConfig};
-use equipoise_session::{DropReason, Ecn, Event, Input, Output, PathId};
+use equipoise_session::{DropReason, Event, Input, Output, PathId, Transmit};
 
 use live::{Held, Live, receiving};
 
@@ -25,7 +25,7 @@ use crate::secure::protection::{Protection, source_of};
 use crate::secure::{Key, Keys, Refusal, random};
 use crate::socket::wait_any;
 use crate::thread::{STOP_CHECK, Worker};
-use crate::{HostStats, NetError, Socket, Time};
+use crate::{HostStats, NetError, Received, Socket, Time};
 
 #[cfg(feature = "fuzz")]
 pub use bench::ServerBench;
@@ -198,7 +198,7 @@ impl<V: SessionObserver> State<V> {
         while !stop.load(Ordering::Relaxed) {
             self.socket.recv_batch(&mut batch)?;
             for (received, datagram) in batch.datagrams() {
-                self.on_datagram(received.at, received.from, datagram)?;
+                self.on_datagram(received, datagram)?;
             }
             self.ring(self.socket.clock().now());
             if batch.received.len() == Batch::MOST {
@@ -219,7 +219,8 @@ impl<V: SessionObserver> State<V> {
         Ok((self.visitor, HostStats { foreign: self.foreign + socket.unanswerable, socket, timestamps }))
     }
 
-    fn on_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<(), NetError> {
+    fn on_datagram(&mut self, received: Received, datagram: &[u8]) -> Result<(), NetError> {
+        let Received { at: now, from, ecn, .. } = received;
         if is_message(datagram) {
             return self.on_message(now, from, datagram);
         }
@@ -242,7 +243,7 @@ impl<V: SessionObserver> State<V> {
             (live.heard, live.has_media) = (now, true);
             let number = live.number;
             self.door.on_proved(&number);
-            self.step(now, ssrc, Input::Datagram { path, datagram: &plain, ecn: Ecn::NotCapable });
+            self.step(now, ssrc, Input::Datagram { path, datagram: &plain, ecn });
         } else {
             self.foreign += 1;
             self.visitor.on_event(now, &live.session, &Event::Ignored(DropReason::Forged));
@@ -278,7 +279,7 @@ impl<V: SessionObserver> State<V> {
     /// Sends what the door wants said.
     fn say(&mut self) {
         while let Some((to, message)) = self.door.poll() {
-            self.socket.answer(to, &message);
+            self.socket.answer(to, &Transmit::datagram(&message));
         }
     }
 
@@ -389,7 +390,7 @@ impl<V: SessionObserver> State<V> {
                     if let Some((peer, _)) = live.paths.get(usize::from(path.0))
                         && live.keys.protection.protect(transmit.head, &mut self.wire)
                     {
-                        self.socket.answer(*peer, &self.wire);
+                        self.socket.answer(*peer, &Transmit::datagram(&self.wire));
                     }
                 }
             }

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use equipoise::units::Span;
 use equipoise_session::wire::is_rtcp;
-use equipoise_session::{DropReason, Event, PathId};
+use equipoise_session::{DropReason, Event, PathId, Transmit};
 
 use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
@@ -130,7 +130,7 @@ impl Client {
         while let Some((path, message)) = self.opening.poll() {
             if let Some(socket) = self.links.socket(path) {
                 socket.listen_for_errors(self.peer);
-                socket.send_to(self.peer, &message, 0)?;
+                socket.send_to(self.peer, &Transmit::datagram(&message))?;
             }
         }
         Ok(())
@@ -149,10 +149,10 @@ impl Client {
         earlier.as_mut().is_some_and(|earlier| earlier.unprotect(datagram, *receiver_ssrc, plain))
     }
 
-    /// Sends a datagram in its protected form on a path, or loses it where it cannot be protected.
-    fn send_protected(&mut self, path: PathId, datagram: &[u8]) -> Result<(), NetError> {
-        if self.protection.protect(datagram, &mut self.wire) {
-            return deliver(&mut self.links, path, self.peer, &self.wire, 0);
+    /// Sends a whole datagram in its protected form on a path, or loses it where it cannot be protected.
+    fn send_protected(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError> {
+        if self.protection.protect(transmit.head, &mut self.wire) {
+            return deliver(&mut self.links, path, self.peer, &Transmit { head: &self.wire, ..*transmit });
         }
         Ok(())
     }
@@ -160,16 +160,16 @@ impl Client {
 
 /// Sends a datagram on a path. Media whose path is gone, or turns out to be, leaves by another one, which knows its place
 /// as well.
-fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, head: &[u8], media: usize) -> Result<(), NetError> {
+fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, transmit: &Transmit<'_>) -> Result<(), NetError> {
     if let Some(socket) = links.socket(path) {
-        if socket.send_to(peer, head, media)? != Sent::NoRoute {
+        if socket.send_to(peer, transmit)? != Sent::NoRoute {
             return Ok(());
         }
         links.lose(path);
     }
-    let other = links.in_use().find(|other| *other != path && !is_rtcp(head));
+    let other = links.in_use().find(|other| *other != path && !is_rtcp(transmit.head));
     match other.and_then(|other| links.socket(other)) {
-        Some(socket) => socket.send_to(peer, head, media).map(|_| ()),
+        Some(socket) => socket.send_to(peer, transmit).map(|_| ()),
         None => Ok(()),
     }
 }
@@ -188,7 +188,7 @@ impl Transport for Client {
             let at = self.links.clock().now();
             return Ok(self.links.take_unreachable().map(|path| Arrival::Unreachable { path, at }));
         };
-        let at = received.at;
+        let Received { at, ecn, .. } = received;
         let datagram = &self.buffer[..received.len];
         if is_message(datagram) {
             // A refusal in the middle of a session is a stranger's, or will be followed by silence.
@@ -202,7 +202,7 @@ impl Transport for Client {
             return Ok(Some(Arrival::Dropped { at, reason: DropReason::Foreign }));
         }
         Ok(Some(if self.unprotect(received.len) {
-            Arrival::Datagram { path, at }
+            Arrival::Datagram { path, at, ecn }
         } else {
             Arrival::Dropped { at, reason: DropReason::Forged }
         }))
@@ -212,19 +212,19 @@ impl Transport for Client {
         &self.plain
     }
 
-    fn send(&mut self, path: PathId, head: &[u8], media: usize) -> Result<(), NetError> {
-        if is_rtcp(head) {
+    fn send(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError> {
+        if is_rtcp(transmit.head) {
             self.last_report.clear();
-            self.last_report.extend_from_slice(head);
+            self.last_report.extend_from_slice(transmit.head);
         }
         if !self.is_secure {
-            return deliver(&mut self.links, path, self.peer, head, media);
+            return deliver(&mut self.links, path, self.peer, transmit);
         }
         let mut whole = std::mem::take(&mut self.whole);
         whole.clear();
-        whole.extend_from_slice(head);
-        whole.resize(head.len() + media, 0);
-        let sent = self.send_protected(path, &whole);
+        whole.extend_from_slice(transmit.head);
+        whole.resize(transmit.len(), 0);
+        let sent = self.send_protected(path, &Transmit { head: &whole, media: 0, ..*transmit });
         self.whole = whole;
         sent
     }
@@ -264,7 +264,7 @@ impl Transport for Client {
             let clock = self.links.clock();
             clock.sleep_until(clock.now() + FAREWELL_PAUSE);
             for path in &paths {
-                self.send_protected(*path, &goodbye)?;
+                self.send_protected(*path, &Transmit::datagram(&goodbye))?;
             }
         }
         Ok(())
@@ -309,7 +309,7 @@ mod tests {
             let mut links = Links::fixed(vec![refusing(errno), refusing(errno)]);
             (0..2).for_each(|path| links.up(PathId(path)));
             for path in 0..2 {
-                deliver(&mut links, PathId(path), peer, b"media", 100)
+                deliver(&mut links, PathId(path), peer, &Transmit { media: 100, ..Transmit::datagram(b"media") })
                     .unwrap_or_else(|error| panic!("{errno}: {error}"));
             }
             assert!(links.stats().0.unsent >= 2, "{errno}");

@@ -7,8 +7,7 @@ mod paths;
 mod plain;
 mod via;
 
-use equipoise_session::PathId;
-use equipoise_session::{DropReason, Event};
+use equipoise_session::{DropReason, Ecn, Event, PathId, Transmit};
 
 use crate::{NetError, Time};
 
@@ -28,6 +27,8 @@ pub(crate) enum Arrival {
         path: PathId,
         /// When it arrived.
         at: Time,
+        /// What its IP header said of congestion.
+        ecn: Ecn,
     },
     /// One that was counted and dropped.
     Dropped {
@@ -61,8 +62,8 @@ pub(crate) trait Transport {
     /// The datagram that was received last, as the peer meant it.
     fn datagram(&self) -> &[u8];
 
-    /// Sends `head` and `media` zeros behind it on a path, or loses them where it cannot be used.
-    fn send(&mut self, path: PathId, head: &[u8], media: usize) -> Result<(), NetError>;
+    /// Sends a datagram on a path, or loses it where that cannot be used.
+    fn send(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError>;
 
     /// When it wants [`on_timer`](Self::on_timer) to be called, if ever.
     fn wake(&self) -> Option<Time> {

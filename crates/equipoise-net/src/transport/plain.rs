@@ -1,7 +1,6 @@
 use std::net::SocketAddr;
 
-use equipoise_session::DropReason;
-use equipoise_session::PathId;
+use equipoise_session::{DropReason, PathId, Transmit};
 
 use super::{Arrival, Links, Transport};
 use crate::datagram::MAX_PAYLOAD;
@@ -45,15 +44,15 @@ impl Transport for Plain {
             return Ok(Some(Arrival::Dropped { at: received.at, reason: DropReason::Foreign }));
         }
         self.length = received.len;
-        Ok(Some(Arrival::Datagram { path, at: received.at }))
+        Ok(Some(Arrival::Datagram { path, at: received.at, ecn: received.ecn }))
     }
 
     fn datagram(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 
-    fn send(&mut self, path: PathId, head: &[u8], media: usize) -> Result<(), NetError> {
+    fn send(&mut self, path: PathId, transmit: &Transmit<'_>) -> Result<(), NetError> {
         let (Some(peer), Some(socket)) = (self.peer(path), self.links.socket(path)) else { return Ok(()) };
-        socket.send_to(peer, head, media).map(|_| ())
+        socket.send_to(peer, transmit).map(|_| ())
     }
 }

@@ -1,14 +1,17 @@
 //! Clients and a server of plain UDP through a bridge, on loopback.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use equipoise::units::{Rate, Schedule, Share, Span};
-use equipoise_net::{Bridge, BridgeConfig, Clock, NetError};
-use equipoise_path::link::{Capacity, Loss, PipeConfig, PipeError, QueueLimit};
+use equipoise_net::{Bridge, BridgeConfig, Clock, NetError, Socket};
+use equipoise_path::link::{Capacity, Discipline, DualPi2, Ecn, Loss, PipeConfig, PipeError, QueueLimit};
+use equipoise_session::Transmit;
 
-const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+use super::receive;
+
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind(ANY).expect("a free port");
@@ -49,6 +52,33 @@ fn every_client_gets_its_own_answers_and_both_delays() {
     let report = bridge.stop().unwrap();
     assert_eq!((report.ports.clients, report.forward.path.left, report.back.path.left), (2, 2, 2));
     assert_eq!(report.forward.punctuality.packets, 2);
+}
+
+/// Over IPv6 as well, and in either direction.
+#[test]
+fn marks_pass_a_relay_and_its_queue_sets_them() {
+    let clock = Clock::new();
+    // One that marks by its threshold alone, and drops nothing. The first and the last packet of its low-latency queue have no mark of it.
+    let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
+    let rate = Schedule::new(Rate::ZERO, vec![(Span::from_secs(1), Rate::from_bps(8_000_000))]);
+    let forward = PipeConfig { capacity: Capacity::Rate(rate), discipline: dual, ..PipeConfig::default() };
+    let config = BridgeConfig { forward, ..BridgeConfig::default() };
+    for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+        let [mut server, mut client] = [(); 2].map(|()| Socket::bind((ip, 0).into(), &clock).expect("a free port"));
+        let bridge = Bridge::relay(&clock, &config, (ip, 0).into(), server.address()).expect("a valid path");
+        for ecn in [Ecn::NotCapable, Ecn::Marked, Ecn::Ect1, Ecn::Marked] {
+            client.send_to(bridge.address().unwrap(), &Transmit { ecn, ..Transmit::datagram(&[0; 900]) }).unwrap();
+        }
+        let received = receive(&mut server, 4);
+        let found: Vec<_> = received.iter().map(|(received, _)| received.ecn).collect();
+        assert_eq!(found, [Ecn::NotCapable, Ecn::Marked, Ecn::Marked, Ecn::Marked], "{ip}");
+        for ecn in [Ecn::Ect0, Ecn::Marked] {
+            server.send_to(received[0].0.from, &Transmit { ecn, ..Transmit::datagram(b"back") }).unwrap();
+        }
+        let back: Vec<_> = receive(&mut client, 2).iter().map(|(received, _)| received.ecn).collect();
+        assert_eq!(back, [Ecn::Ect0, Ecn::Marked], "{ip}");
+        assert_eq!(bridge.stop().unwrap().forward.path.marked, 1);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_net::{Clock, Host, Time, run_endpoint};
-use equipoise_session::{Carrier, DropReason, Ecn, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
+use equipoise_session::{DropReason, Endpoint, Event, Input, Output, PathId, Transmit, Wake, WakeReason};
 
 use super::{eventually, median, receive, socket};
 
@@ -21,10 +21,7 @@ impl Metronome {
 }
 
 fn transmit(head: &'static [u8]) -> Output<'static> {
-    Output::Transmit {
-        path: PathId(0),
-        transmit: Transmit { head, media: 0, carrier: Carrier::Udp, ecn: Ecn::NotCapable },
-    }
+    Output::Transmit { path: PathId(0), transmit: Transmit::datagram(head) }
 }
 
 fn said(event: Event) -> Output<'static> {
@@ -99,7 +96,7 @@ fn an_endpoint_that_ends_by_itself_ends_its_thread() {
     let host = host(&clock, &peer);
     let address = host.paths[0].0.address();
     let running = run_endpoint(Metronome::new(Time::MAX), host, |_, _: &Event| ()).unwrap();
-    peer.send_to(address, b"end", 0).unwrap();
+    peer.send_to(address, &Transmit::datagram(b"end")).unwrap();
     assert!(eventually(&clock, || running.is_finished()));
     let finished = running.join().unwrap();
     assert_eq!((finished.stats.foreign, finished.stats.socket.unsent), (0, 0));
@@ -115,9 +112,9 @@ fn what_strangers_send_does_not_reach_the_endpoint() {
     let (events, seen) = std::sync::mpsc::channel();
     let observe = move |_: Time, event: &Event| events.send(*event).expect("the test listens");
     let running = run_endpoint(Metronome::new(Time::MAX), host, observe).unwrap();
-    stranger.send_to(address, b"end", 0).unwrap();
-    peer.send_to(address, b"what?", 0).unwrap();
-    peer.send_to(address, b"end", 0).unwrap();
+    stranger.send_to(address, &Transmit::datagram(b"end")).unwrap();
+    peer.send_to(address, &Transmit::datagram(b"what?")).unwrap();
+    peer.send_to(address, &Transmit::datagram(b"end")).unwrap();
     assert!(eventually(&clock, || running.is_finished()));
     let finished = running.join().unwrap();
     assert_eq!(finished.stats.foreign, 1);

@@ -1,13 +1,21 @@
 use std::net::SocketAddr;
 
 use equipoise::units::{Rate, Schedule, Size, Span};
-use equipoise_net::{Clock, Emulator, EmulatorConfig, NetError, Protocol, Route, Socket, Time, TimestampSource};
-use equipoise_path::link::{LinkConfig, LinkError, PipeError, QueueLimit};
+use equipoise_net::{
+    Clock, Emulator, EmulatorConfig, NetError, Protocol, Received, Route, Socket, Time, TimestampSource,
+};
+use equipoise_path::link::{Discipline, DualPi2, Ecn, LinkConfig, LinkError, PipeConfig, PipeError, QueueLimit};
+use equipoise_session::Transmit;
 
 use super::{any_port, eventually, median, receive, socket};
 
 /// With 28 bytes of headers, an IP packet of 1000 bytes.
 const PAYLOAD: usize = 972;
+
+/// A datagram of so many bytes of payload that begins with these.
+fn padded(head: &[u8]) -> Transmit<'_> {
+    Transmit { media: PAYLOAD - head.len(), ..Transmit::datagram(head) }
+}
 
 /// Passes nothing for its first second, then 8 Mbit/s: what comes within that second meets in the queue, be the machine
 /// as slow as it may.
@@ -33,6 +41,10 @@ struct Bench {
 }
 
 fn bench(link: LinkConfig) -> Bench {
+    bench_of(link.into())
+}
+
+fn bench_of(link: PipeConfig) -> Bench {
     let clock = Clock::new();
     let (sender, receiver) = (socket(&clock), socket(&clock));
     let route = Route {
@@ -44,7 +56,7 @@ fn bench(link: LinkConfig) -> Bench {
     };
     let origin = clock.now();
     let emulator =
-        Emulator::start(&clock, EmulatorConfig::new(origin, vec![link.into()], vec![route])).expect("a valid network");
+        Emulator::start(&clock, EmulatorConfig::new(origin, vec![link], vec![route])).expect("a valid network");
     let (entrance, exit) = (emulator.entrance(0).expect("route 0"), emulator.exit(0).expect("route 0"));
     Bench { clock, origin, sender, receiver, emulator, entrance, exit }
 }
@@ -56,7 +68,7 @@ fn each_packet_is_delayed_by_its_service_and_the_propagation() {
     for number in 0..100_u8 {
         bench.clock.sleep_until(bench.clock.now() + Span::from_millis(4));
         sent.push(bench.clock.now());
-        bench.sender.send_to(bench.entrance, &[number], PAYLOAD - 1).unwrap();
+        bench.sender.send_to(bench.entrance, &padded(&[number])).unwrap();
     }
     let received = receive(&mut bench.receiver, 100);
     let report = bench.emulator.stop().unwrap();
@@ -78,7 +90,7 @@ fn each_packet_is_delayed_by_its_service_and_the_propagation() {
 fn a_burst_loses_just_what_the_queue_has_no_room_for() {
     let mut bench = bench(slow_starter(5));
     for number in 0..20_u8 {
-        bench.sender.send_to(bench.entrance, &[number], PAYLOAD - 1).unwrap();
+        bench.sender.send_to(bench.entrance, &padded(&[number])).unwrap();
     }
     let received = receive(&mut bench.receiver, 6);
     let report = bench.emulator.stop().unwrap();
@@ -93,9 +105,9 @@ fn a_burst_loses_just_what_the_queue_has_no_room_for() {
 fn what_strangers_send_is_dropped_and_counted() {
     let mut bench = bench(link(8_000_000, Span::from_millis(1), 10));
     let mut stranger = socket(&bench.clock);
-    stranger.send_to(bench.entrance, b"forward", 0).unwrap();
-    stranger.send_to(bench.exit, b"backward", 0).unwrap();
-    bench.sender.send_to(bench.entrance, b"known", 0).unwrap();
+    stranger.send_to(bench.entrance, &Transmit::datagram(b"forward")).unwrap();
+    stranger.send_to(bench.exit, &Transmit::datagram(b"backward")).unwrap();
+    bench.sender.send_to(bench.entrance, &Transmit::datagram(b"known")).unwrap();
     let received = receive(&mut bench.receiver, 1);
     assert_eq!(received[0].1, b"known");
     assert_eq!(bench.sender.recv(&mut [0; 10]).unwrap(), None);
@@ -106,7 +118,7 @@ fn what_strangers_send_is_dropped_and_counted() {
 #[test]
 fn reports_go_back_from_where_the_media_went_in() {
     let mut bench = bench(link(8_000_000, Span::from_millis(1), 10));
-    bench.receiver.send_to(bench.exit, b"report", 0).unwrap();
+    bench.receiver.send_to(bench.exit, &Transmit::datagram(b"report")).unwrap();
     let received = receive(&mut bench.sender, 1);
     assert_eq!((received[0].0.from, &received[0].1[..]), (bench.entrance, &b"report"[..]));
     let report = bench.emulator.stop().unwrap();
@@ -127,7 +139,7 @@ fn routes_that_share_a_link_share_its_queue() {
     let (routes, link) = (vec![route(0), route(2)], slow_starter(10));
     let emulator = Emulator::start(&clock, EmulatorConfig::new(clock.now(), vec![link.into()], routes)).unwrap();
     for (sender, route) in [(0, 0), (2, 1)] {
-        sockets[sender].send_to(emulator.entrance(route).unwrap(), &[0], PAYLOAD - 1).unwrap();
+        sockets[sender].send_to(emulator.entrance(route).unwrap(), &padded(&[0])).unwrap();
     }
     let first = receive(&mut sockets[1], 1)[0].0.at;
     let second = receive(&mut sockets[3], 1)[0].0.at;
@@ -135,12 +147,33 @@ fn routes_that_share_a_link_share_its_queue() {
     assert_eq!(emulator.stop().unwrap().links[0].usage.longest_queue, 1);
 }
 
+/// Packets that may be marked are, where the queue is long, and leave with the mark; others are left alone.
+#[test]
+fn a_queue_marks_what_may_be_marked() {
+    // One that marks by its threshold alone, and drops nothing. The first and the last packet of its low-latency queue have no mark of it.
+    let dual = Discipline::DualPi2(DualPi2 { target: Span::from_secs(10), ..DualPi2::default() });
+    let mut bench = bench_of(PipeConfig { discipline: dual, ..slow_starter(1000).into() });
+    for number in 0..20_u8 {
+        let ecn = [Ecn::NotCapable, Ecn::Marked, Ecn::Ect1][usize::from(number % 3)];
+        bench.sender.send_to(bench.entrance, &Transmit { ecn, ..padded(&[number]) }).unwrap();
+    }
+    let received = receive(&mut bench.receiver, 20);
+    assert_eq!(received.len(), 20);
+    for (Received { ecn, .. }, payload) in received {
+        let expected = [Ecn::NotCapable, Ecn::Marked, Ecn::Marked][usize::from(payload[0] % 3)];
+        assert_eq!(ecn, expected, "packet {}", payload[0]);
+    }
+    bench.receiver.send_to(bench.exit, &Transmit { ecn: Ecn::Ect0, ..Transmit::datagram(b"back") }).unwrap();
+    assert_eq!(receive(&mut bench.sender, 1)[0].0.ecn, Ecn::Ect0, "nothing marks on the way back");
+    assert_eq!(bench.emulator.stop().unwrap().links[0].marked, 6);
+}
+
 #[test]
 fn the_load_counts_what_was_offered_against_the_capacity() {
     let mut bench = bench(link(8_000_000, Span::ZERO, 1));
     let mut probe = bench.emulator.load_probe(0, false).unwrap();
     for _ in 0..10 {
-        bench.sender.send_to(bench.entrance, &[], PAYLOAD).unwrap();
+        bench.sender.send_to(bench.entrance, &padded(&[])).unwrap();
     }
     let one_second = bench.origin + Span::from_secs(1);
     let watch = || {

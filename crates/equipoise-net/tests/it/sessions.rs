@@ -17,7 +17,7 @@ use equipoise_net::{
     Clock, End, Key, NetError, Refusal, SendConfig, Server, ServerConfig, Session, SessionObserver, Socket, Time, send,
 };
 use equipoise_session::rtp::Payload;
-use equipoise_session::{DropReason, Event};
+use equipoise_session::{DropReason, Ecn, Event};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
@@ -25,6 +25,8 @@ pub(crate) struct Seen {
     pub(crate) payload: BTreeMap<u64, Vec<u8>>,
     pub(crate) missing: u64,
     received: u64,
+    /// What the headers of media packets said of congestion.
+    ecn: Vec<Ecn>,
     pub(crate) ignored: Vec<DropReason>,
     pub(crate) ended: Vec<(u64, End)>,
 }
@@ -59,7 +61,10 @@ impl SessionObserver for Book {
     fn on_event(&mut self, _now: Time, _session: &Session, event: &Event) {
         let mut seen = self.lock();
         match event {
-            Event::MediaReceived { .. } => seen.received += 1,
+            Event::MediaReceived { ecn, .. } => {
+                seen.received += 1;
+                seen.ecn.push(*ecn);
+            }
             Event::Ignored(reason) => seen.ignored.push(*reason),
             _ => {}
         }
@@ -120,6 +125,29 @@ fn a_stream_arrives_whole_with_and_without_a_key() {
         assert_eq!(seen.ended, [(0, End::Goodbye)]);
         assert_eq!(seen.missing, 0);
         assert!(seen.payload[&0] == payload, "{} bytes of {}", seen.payload[&0].len(), payload.len());
+        server.stop().expect("no failure");
+    }
+}
+
+/// If it fails, no queue marks a session between hosts, or its sender hears nothing of it.
+#[test]
+fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
+    for key in [Some(key(SECRET)), None] {
+        let (server, book) = server(key.clone(), |_| {});
+        let config = SendConfig { ecn: Ecn::Ect1, ..stream(server.address(), key) };
+        let (told, shares) = std::sync::mpsc::channel();
+        let observe = move |_: Time, event: &Event| match event {
+            Event::ReportApplied { fraction_marked, .. } => told.send(*fraction_marked).expect("the test listens"),
+            Event::EcnFailed { .. } => panic!("loopback clears no field"),
+            _ => {}
+        };
+        let (running, payloads) = send(socket(), &config, cbr(4), observe).expect("an open session");
+        payloads.expect("a stream has one").push(&vec![7; 100_000]).expect("open");
+        let told = || shares.recv_timeout(Duration::from_secs(10)).expect("reports come");
+        while told() != Some(0.0) {}
+        running.stop().expect("no failure");
+        let seen = book.read();
+        assert!(seen.received > 0 && seen.ecn.iter().all(|ecn| *ecn == Ecn::Ect1), "{:?}", seen.ecn);
         server.stop().expect("no failure");
     }
 }

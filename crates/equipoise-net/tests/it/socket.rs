@@ -1,5 +1,6 @@
 use equipoise::units::Span;
 use equipoise_net::{Clock, NetError, Socket, TimestampSource};
+use equipoise_session::Transmit;
 
 use super::{any_port, receive, socket};
 
@@ -12,7 +13,7 @@ fn arrivals_are_stamped_by_the_kernel_when_they_come_and_not_when_they_are_read(
     let mut sent = Vec::new();
     for number in 0..200_u8 {
         let before = clock.now();
-        from.send_to(to.address(), &[number], 100).unwrap();
+        from.send_to(to.address(), &Transmit { media: 100, ..Transmit::datagram(&[number]) }).unwrap();
         sent.push((before, clock.now()));
     }
     clock.sleep_until(clock.now() + Span::from_millis(30));
@@ -31,7 +32,7 @@ fn arrivals_are_stamped_by_the_kernel_when_they_come_and_not_when_they_are_read(
 fn media_follows_the_head_as_zeros() {
     let clock = Clock::new();
     let (mut from, mut to) = (socket(&clock), socket(&clock));
-    from.send_to(to.address(), b"head", 6).unwrap();
+    from.send_to(to.address(), &Transmit { media: 6, ..Transmit::datagram(b"head") }).unwrap();
     let received = receive(&mut to, 1);
     assert_eq!(received[0].1, b"head\0\0\0\0\0\0");
     assert_eq!(to.recv(&mut [0; 10]).unwrap(), None);
@@ -43,7 +44,7 @@ fn a_peer_that_is_not_there_is_no_error() {
     let gone = Socket::bind(any_port(), &clock).unwrap().address();
     let mut from = socket(&clock);
     for _ in 0..3 {
-        from.send_to(gone, b"anybody?", 0).unwrap();
+        from.send_to(gone, &Transmit::datagram(b"anybody?")).unwrap();
         assert_eq!(from.recv(&mut [0; 10]).unwrap(), None);
     }
 }
@@ -69,7 +70,8 @@ fn a_datagram_too_long_for_udp_is_refused_by_name() {
     let clock = Clock::new();
     let mut from = socket(&clock);
     for (head, media) in [(1, 65_507), (0, 65_508), (0, usize::MAX)] {
-        let error = from.send_to(from.address(), &vec![0; head], media).unwrap_err();
+        let bytes = vec![0; head];
+        let error = from.send_to(from.address(), &Transmit { media, ..Transmit::datagram(&bytes) }).unwrap_err();
         assert!(matches!(error, NetError::Send { length, .. } if length == head.saturating_add(media)), "{error:?}");
     }
     assert_eq!(from.stats().unsent, 3);
@@ -79,7 +81,7 @@ fn a_datagram_too_long_for_udp_is_refused_by_name() {
 fn an_address_that_no_datagram_reaches_is_refused_by_name() {
     let mut from = socket(&Clock::new());
     for nowhere in ["127.0.0.1:0", "[::1]:9"] {
-        let error = from.send_to(nowhere.parse().unwrap(), b"anybody?", 0).unwrap_err();
+        let error = from.send_to(nowhere.parse().unwrap(), &Transmit::datagram(b"anybody?")).unwrap_err();
         assert!(matches!(error, NetError::Send { peer, .. } if peer.to_string() == nowhere), "{error:?}");
     }
     assert_eq!(from.stats().unsent, 2);

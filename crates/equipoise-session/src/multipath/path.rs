@@ -51,6 +51,9 @@ pub(super) struct Told {
     pub(super) proof: Proof,
     /// The longest round trip.
     pub(super) round_trip: Option<Span>,
+    /// Of the packets that arrived those that queues could mark, and those that they did.
+    pub(super) capable: f64,
+    pub(super) marked: f64,
 }
 
 /// A packet that left on another path, and is to leave here too.
@@ -74,12 +77,7 @@ impl Path {
         let reports = (config.report_interval, config.stream.packet_size);
         Self {
             id,
-            exchange: Exchange::new(
-                config.delays,
-                config.report_interval,
-                start,
-                stream_seed(config.seed, 1 + u64::from(id.0)),
-            ),
+            exchange: Exchange::new(config, start, stream_seed(config.seed, 1 + u64::from(id.0))),
             pacer: Pacer::new(Rate::ZERO),
             is_up: true,
             is_silent: false,
@@ -186,6 +184,10 @@ impl Path {
             self.pool.push(delay);
         }
         self.told.round_trip = self.told.round_trip.max(interval.round_trip);
+        if let Some(share) = interval.fraction_marked {
+            self.told.capable += proof.arrived as f64;
+            self.told.marked += proof.arrived as f64 * share;
+        }
         self.has_told |= closing.is_some_and(|closing| asked >= closing);
     }
 

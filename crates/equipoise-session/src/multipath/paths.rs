@@ -21,6 +21,8 @@ pub(super) struct AllTold {
     pub(super) proof: Proof,
     /// The longest round trip.
     pub(super) round_trip: Option<Span>,
+    /// Share of the packets that were marked among those that may be; `None` where none may.
+    pub(super) fraction_marked: Option<f64>,
     /// The shortest round trip of those that carried a tenth at least; zero where none is known.
     pub(super) shortest: Span,
 }
@@ -112,10 +114,13 @@ impl Paths {
     pub(super) fn take_told(&mut self) -> AllTold {
         let all: Vec<_> = self.up_mut().map(Path::take_told).collect();
         let proof = all.iter().fold(Proof::default(), |proof, told| proof.beside(told.proof));
+        let (capable, marked) =
+            all.iter().fold((0.0, 0.0), |(capable, marked), told| (capable + told.capable, marked + told.marked));
         let carrying = all.iter().filter(|told| told.proof.sent > 0 && told.proof.sent * 10 >= proof.sent);
         AllTold {
             proof,
             round_trip: all.iter().filter_map(|told| told.round_trip).max(),
+            fraction_marked: (capable > 0.0).then(|| marked / capable),
             shortest: carrying.filter_map(|told| told.round_trip).min().unwrap_or(Span::ZERO),
         }
     }

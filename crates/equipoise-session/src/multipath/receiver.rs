@@ -117,7 +117,7 @@ impl Receiver {
         self.outbox.about(Some(id));
         let sequence = self.ordered(header.sequence, sent, follows)?;
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
-        self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
+        self.outbox.event(Event::MediaReceived { sequence, sent, delay, size, ecn });
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
     }
 

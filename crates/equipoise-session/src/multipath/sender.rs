@@ -238,6 +238,7 @@ impl Sender {
         summary.app_limited = self.application.ends(now, self.period, 1.0);
         summary.delay = pooled(views);
         summary.fraction_lost = Some(told.proof.fraction_lost());
+        summary.fraction_marked = told.fraction_marked;
         summary.packets = Some(told.proof.sent);
         summary.delivered = told.proof.delivered();
         summary.round_trip = told.round_trip;
@@ -289,6 +290,7 @@ impl Sender {
         let Self { packetiser, queue, plain, outbox, paths, .. } = self;
         let Some(path) = paths.get_mut(at) else { return };
         outbox.about(Some(path.id()));
+        outbox.media_says(path.exchange.ecn());
         let subflow = Some(path.next_subflow());
         let is_twice = queue.is_twice();
         let sent = if let Some(copy) = path.take_copy() {

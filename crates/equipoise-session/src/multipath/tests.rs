@@ -1,6 +1,7 @@
 //! Two ends and several paths, in virtual time.
 
 mod bench;
+mod ecn;
 mod harm;
 mod life;
 mod payload;

@@ -1,13 +1,15 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::SenderConfig;
 use super::delays::{DelayReader, Delays, Reading};
+use super::ecn::PathEcn;
 use super::outbox::Outbox;
 use super::proof::{Arrivals, Departed, Proof, Sent};
 use super::receipts::{Asked, Receipts};
 use crate::wire::rtcp::{ReceiverReport, ReportBlock};
-use crate::wire::{DelayReport, MarkReport, NtpTime, ReportRequest};
-use crate::{DropReason, Event};
+use crate::wire::{DelayReport, NtpTime, ReportRequest};
+use crate::{DropReason, Ecn, Event};
 use equipoise::control::IntervalSummary;
 use equipoise::measure::PlayoutSummary;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
@@ -42,8 +44,7 @@ pub(crate) struct Exchange {
     /// `None` where both ends are one program's.
     receipts: Option<Receipts>,
     delays: DelayReader,
-    /// What the last report said of marked packets.
-    marks: MarkReport,
+    ecn: PathEcn,
     /// Source of the reports, once one of them proved to be an answer.
     receiver_ssrc: Option<u32>,
 }
@@ -97,8 +98,9 @@ impl Exchange {
     /// The shortest report interval.
     pub(crate) const SHORTEST: Span = Span::from_millis(1);
 
-    /// An exchange whose first request follows an interval after `start`.
-    pub(crate) fn new(delays: Delays, interval: Span, start: Instant<SenderClock>, seed: u64) -> Self {
+    /// An exchange of a session of this configuration, whose first request follows an interval after `start`.
+    pub(crate) fn new(config: &SenderConfig, start: Instant<SenderClock>, seed: u64) -> Self {
+        let SenderConfig { delays, report_interval: interval, ecn, .. } = *config;
         Self {
             interval,
             next_due: start + interval,
@@ -117,7 +119,7 @@ impl Exchange {
             arrivals: Arrivals::new(start),
             receipts: (delays != Delays::Agreed).then(|| Receipts::new(seed)),
             delays: DelayReader::new(delays),
-            marks: MarkReport::default(),
+            ecn: PathEcn::new(ecn),
             receiver_ssrc: None,
         }
     }
@@ -130,6 +132,11 @@ impl Exchange {
     /// Source of the reports, once one of them proved to be an answer.
     pub(crate) const fn receiver_ssrc(&self) -> Option<u32> {
         self.receiver_ssrc
+    }
+
+    /// What media packets say of congestion.
+    pub(crate) const fn ecn(&self) -> Ecn {
+        self.ecn.says()
     }
 
     /// Whether the receiver cuts the interval by its own knowledge of the way (Waki 2013, Eq. 13).
@@ -305,10 +312,10 @@ impl Exchange {
         if let Some(playout) = said.playout {
             self.arrivals.on_discarded(playout.discarded);
         }
-        let fraction_marked = said.marks.and_then(|marks| {
-            let before = core::mem::replace(&mut self.marks, marks);
-            marks.share_since(before)
-        });
+        let fraction_marked = self.ecn.on_report(said.marks, &proof);
+        if let Some(packets) = self.ecn.take_failure() {
+            outbox.event(Event::EcnFailed { packets });
+        }
         let (number, lost) = (request.number, self.arrivals.lost());
         outbox.event(Event::ReportApplied { number, delay, round_trip, fraction_lost, fraction_marked, lost });
         let summary = matches!(reading, Reading::Delay(_)).then(|| {

@@ -20,6 +20,9 @@ pub(super) mod breaker;
 mod clock_tests;
 pub(super) mod compound;
 mod delays;
+mod ecn;
+#[cfg(test)]
+mod ecn_tests;
 pub(super) mod exchange;
 #[cfg(test)]
 mod fault_tests;

@@ -14,7 +14,7 @@ pub(crate) struct Outbox {
     items: VecDeque<(Option<PathId>, Item)>,
     /// The path that what comes next is about; none in a session of one path.
     path: Option<PathId>,
-    /// Of media packets; reports are never marked (RFC 6679, Sec. 7.3.1).
+    /// What the media packets that come next say of congestion.
     ecn: Ecn,
     buffer: Vec<u8>,
     /// Buffers to use again.
@@ -23,17 +23,12 @@ pub(crate) struct Outbox {
 
 #[derive(Clone, Debug)]
 enum Item {
-    Media { header: RtpHeader, media: usize },
-    Whole(Vec<u8>),
+    Media { header: RtpHeader, media: usize, ecn: Ecn },
+    Whole(Vec<u8>, Ecn),
     Event(Event),
 }
 
 impl Outbox {
-    /// One whose media packets say this of congestion.
-    pub(crate) fn of(ecn: Ecn) -> Self {
-        Self { ecn, ..Self::default() }
-    }
-
     pub(crate) fn event(&mut self, event: Event) {
         self.push(Item::Event(event));
     }
@@ -50,7 +45,7 @@ impl Outbox {
     }
 
     pub(crate) fn media(&mut self, header: RtpHeader, media: usize) {
-        self.push(Item::Media { header, media });
+        self.push(Item::Media { header, media, ecn: self.ecn });
     }
 
     /// A whole datagram, encoded by `write` into an empty buffer.
@@ -58,12 +53,19 @@ impl Outbox {
         let mut bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(Transmit::MAX_HEAD));
         bytes.clear();
         write(&mut bytes);
-        self.push(Item::Whole(bytes));
+        // Reports are never marked (RFC 6679, Sec. 7.3.1).
+        let ecn = if is_rtcp(&bytes) { Ecn::NotCapable } else { self.ecn };
+        self.push(Item::Whole(bytes, ecn));
     }
 
     /// What comes next is about this path.
     pub(crate) const fn about(&mut self, path: Option<PathId>) {
         self.path = path;
+    }
+
+    /// Media packets that come next say this of congestion.
+    pub(crate) const fn media_says(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn push(&mut self, item: Item) {
@@ -72,19 +74,18 @@ impl Outbox {
 
     pub(crate) fn poll(&mut self) -> Option<Output<'_>> {
         let (path, item) = self.items.pop_front()?;
-        let media = match item {
+        let (media, ecn) = match item {
             Item::Event(event) => return Some(Output::Event { path, event }),
-            Item::Media { header, media } => {
+            Item::Media { header, media, ecn } => {
                 self.buffer.clear();
                 header.encode(&mut self.buffer);
-                media
+                (media, ecn)
             }
-            Item::Whole(bytes) => {
+            Item::Whole(bytes, ecn) => {
                 self.spare.push(core::mem::replace(&mut self.buffer, bytes));
-                0
+                (0, ecn)
             }
         };
-        let ecn = if is_rtcp(&self.buffer) { Ecn::NotCapable } else { self.ecn };
         let transmit = Transmit { head: &self.buffer, media, carrier: Carrier::Udp, ecn };
         Some(Output::Transmit { path: path.unwrap_or_default(), transmit })
     }

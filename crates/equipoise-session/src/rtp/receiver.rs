@@ -126,7 +126,7 @@ impl Receiver {
         self.reception.count_mark(ecn);
         let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP + self.config.overhead;
         self.reception.pair_up(sequence, sent, now, size);
-        self.outbox.event(Event::MediaReceived { sequence, sent, delay, size });
+        self.outbox.event(Event::MediaReceived { sequence, sent, delay, size, ecn });
         let served = match &mut self.playout {
             None => now,
             Some(playout) => {

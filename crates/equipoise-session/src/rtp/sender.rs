@@ -45,7 +45,8 @@ pub struct SenderConfig {
     pub circuit_breakers: bool,
     /// Whether the receiver stands before a playout buffer and reports on it ([`Needs::PLAYOUT`]).
     pub reports_playout: bool,
-    /// What media packets say of congestion: whether queues may mark them in place of dropping them.
+    /// What media packets say of congestion: whether queues may mark them in place of dropping them. A path that does not let this
+    /// pass is told by [`Event::EcnFailed`]; media on it says [`Ecn::NotCapable`] from then on.
     pub ecn: Ecn,
     /// When generated media pauses, in the order of the times.
     pub pauses: Vec<Pause>,
@@ -142,6 +143,7 @@ impl Sender {
         config.check()?;
         let provided = config.provides();
         let governor = Governor::new(controller, provided)?;
+        let exchange = Exchange::new(&config, config.start, stream_seed(config.seed, 1));
         let mut compound = CompoundTimer::new(config.seed);
         let packet = config.stream.packet_size;
         let packetiser = Packetiser::new(config.stream, None, compound.random())?;
@@ -158,14 +160,14 @@ impl Sender {
             provided,
             report_interval: config.report_interval,
             start: config.start,
-            exchange: Exchange::new(config.delays, config.report_interval, config.start, stream_seed(config.seed, 1)),
+            exchange,
             compound,
             singles: 0,
             breakers: Breakers::new(config.circuit_breakers, (config.report_interval, packet), config.start),
             first_media: None,
             handled: Instant::ZERO,
             ended: false,
-            outbox: Outbox::of(config.ecn),
+            outbox: Outbox::default(),
         };
         if let Some(packets) = sender.stock.packets() {
             sender.outbox.event(Event::ContentKnown { packets });
@@ -243,7 +245,8 @@ impl Sender {
 
     /// Sends the next packet and returns its size; `None` where the application has none.
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
-        let Self { packetiser, queue, stock, plain, outbox, .. } = self;
+        let Self { packetiser, queue, stock, plain, exchange, outbox, .. } = self;
+        outbox.media_says(exchange.ecn());
         let sent = if self.payload == Payload::Generated {
             let content = stock.take(now, packetiser)?;
             packetiser.send(now, content, None, outbox)

@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 
 use super::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
 use crate::wire::is_rtcp;
-use crate::{Endpoint, Event, Input, Output};
+use crate::{Ecn, Endpoint, Event, Input, Output, PathId};
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
@@ -16,8 +16,8 @@ use equipoise::units::{Instant, Rate, Size, Span};
 pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 
-/// When a datagram arrives, its place among those of the moment, whether at the sender, and its bytes.
-type UnderWay = (u64, u64, bool, Vec<u8>);
+/// When a datagram arrives, its place among those of the moment, whether at the sender, its ECN bits, and its bytes.
+type UnderWay = (u64, u64, bool, u8, Vec<u8>);
 
 /// A datagram that is about to enter the network.
 pub(super) struct Passing {
@@ -30,6 +30,8 @@ pub(super) struct Passing {
     pub(super) at: u64,
     /// Of the IP packet.
     pub(super) size: Size,
+    /// What its header says of congestion.
+    pub(super) ecn: Ecn,
 }
 
 /// A network that does something to media alone: when each copy of packet number n arrives, in ms. Requests and reports take
@@ -55,6 +57,8 @@ pub(super) struct TwoEnds<F> {
     pub(super) events: Vec<(u64, Event)>,
     /// By how much the receiver's clock is ahead at a moment, in ns.
     pub(super) ahead: fn(u64) -> i64,
+    /// What a datagram's header says when it arrives.
+    pub(super) field: fn(&Passing) -> Ecn,
 }
 
 impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
@@ -86,6 +90,7 @@ impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
             missing: 0,
             events: Vec::new(),
             ahead: |_| 0,
+            field: |passing| passing.ecn,
         }
     }
 
@@ -120,9 +125,11 @@ impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
                         is_rtcp: is_rtcp(&bytes),
                         at: self.now - EPOCH,
                         size: Size::from_bytes(bytes.len() as u64) + Size::IPV4_UDP,
+                        ecn: transmit.ecn,
                     };
+                    let ecn = (self.field)(&passing).bits();
                     for way in (self.path)(&passing) {
-                        self.under_way.push(Reverse((self.now + way, self.order, !is_sender, bytes.clone())));
+                        self.under_way.push(Reverse((self.now + way, self.order, !is_sender, ecn, bytes.clone())));
                     }
                 }
             }
@@ -145,8 +152,9 @@ impl<F: FnMut(&Passing) -> Vec<u64>> TwoEnds<F> {
             let Some(next) = next.filter(|at| *at <= end) else { break };
             self.now = self.now.max(next);
             if datagram == Some(next) {
-                if let Some(Reverse((_, _, to_sender, bytes))) = self.under_way.pop() {
-                    self.tell(to_sender, Input::datagram(&bytes));
+                if let Some(Reverse((_, _, to_sender, ecn, datagram))) = self.under_way.pop() {
+                    let (path, ecn) = (PathId(0), Ecn::from_bits(ecn));
+                    self.tell(to_sender, Input::Datagram { path, datagram: &datagram, ecn });
                 }
             } else if let Some((_, is_sender)) = timer {
                 self.tell(is_sender, Input::Timer);

@@ -256,8 +256,7 @@ impl Check<'_> {
 
     /// Whether queues may mark a flow's media.
     fn ecn(&self, raw: &RawFlow) -> Result<Ecn, ScenarioError> {
-        let is_session = raw.controller.is_some() && raw.paths.is_none();
-        if let Some(ecn) = raw.ecn.as_ref().filter(|_| !is_session) {
+        if let Some(ecn) = raw.ecn.as_ref().filter(|_| raw.controller.is_none()) {
             return Err(self.wrong("ecn", ecn.span(), Problem::EcnOfWhat));
         }
         Ok(match self.word("ecn", raw.ecn.as_ref(), &["off", "ect0", "ect1"])? {

@@ -32,7 +32,7 @@ fn a_session_follows_its_sender_and_nobody_who_repeats_him() {
             peer.send(&mut state, REPORTS + Span::from_millis((seed * 37 + change as u64 * 61).rem_euclid(200) as i64));
             assert_eq!(state.live[&SSRC].session.peer, peer.address, "seed {seed}, change {change}");
             let last = peer.last.clone();
-            state.on_datagram(peer.now, address(stranger), &last).expect("the server goes on");
+            state.hear(peer.now, address(stranger), &last).expect("the server goes on");
             assert_eq!(state.live[&SSRC].session.peer, peer.address, "seed {seed}, change {change}");
             peer.send(&mut state, REPORTS * 2);
             assert!(came(place), "seed {seed}, change {change}: reports reach the sender where it is");

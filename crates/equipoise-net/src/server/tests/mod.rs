@@ -57,7 +57,7 @@ impl Peer {
                     let mut whole = transmit.head.to_vec();
                     whole.resize(transmit.len(), 0);
                     assert!(self.caller.protection.protect(&whole, &mut self.last));
-                    state.on_datagram(self.now, self.address, &self.last).expect("the server goes on");
+                    state.hear(self.now, self.address, &self.last).expect("the server goes on");
                 }
             }
         }

@@ -45,6 +45,16 @@ impl Ecn {
             _ => Self::Marked,
         }
     }
+
+    /// The two bits.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotCapable => 0,
+            Self::Ect1 => 1,
+            Self::Ect0 => 2,
+            Self::Marked => 3,
+        }
+    }
 }
 
 /// What a queue sees of a packet beside its size, and what it may do with it.

@@ -272,3 +272,9 @@ fn below_the_thresholds_dual_pi2_marks_nothing_and_above_them_all_that_waits() {
     // 1 ms is half the ramp.
     assert!((log.marks as f64 / 2500.0 - 0.5).abs() < 0.01, "{}", log.marks);
 }
+
+#[test]
+fn the_two_bits_are_those_of_the_header() {
+    assert_eq!([Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Marked].map(Ecn::bits), [0b00, 0b01, 0b10, 0b11]);
+    assert!((0..=255).all(|field: u8| Ecn::from_bits(field).bits() == field & 3));
+}

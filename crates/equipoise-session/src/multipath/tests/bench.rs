@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 use super::super::{Receiver, Sender};
 use crate::rtp::{Clocks, Delays, Payload, ReceiverConfig, ReorderConfig, SenderConfig, StreamConfig};
 use crate::wire::is_rtcp;
-use crate::{Endpoint, Event, Input, Output, PathChange, PathId, Wake};
+use crate::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId, Wake};
 use equipoise::control::scheduler::{BoxedScheduler, find};
 use equipoise::control::{BoxedController, Cbr};
 use equipoise::measure::ClockMap;
@@ -18,8 +18,8 @@ pub(super) const EPOCH: u64 = 1_700_000_000_000_000_000;
 pub(super) const MILLI: u64 = 1_000_000;
 pub(super) const SSRC: u32 = 0x0102_0304;
 
-/// A datagram: when it arrives, its place among those of the moment, whether at the sender, on which path, its bytes.
-type UnderWay = (u64, u64, bool, u16, Vec<u8>);
+/// A datagram: when it arrives, its place among those of the moment, whether at the sender, on which path, its ECN bits, its bytes.
+type UnderWay = (u64, u64, bool, u16, u8, Vec<u8>);
 
 /// What the network does to a datagram: how long each copy takes, in ms; in a [`Bench`] itself, in ns.
 pub(super) type Network = Box<dyn FnMut(&Passing) -> Vec<u64>>;
@@ -35,6 +35,8 @@ pub(super) struct Passing {
     pub(super) path: u16,
     pub(super) to_sender: bool,
     pub(super) is_rtcp: bool,
+    /// What its header says of congestion.
+    pub(super) ecn: Ecn,
 }
 
 pub(super) struct Bench {
@@ -42,6 +44,8 @@ pub(super) struct Bench {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) network: Network,
+    /// What a datagram's header says when it arrives.
+    pub(super) field: fn(&Passing) -> Ecn,
     sent: u64,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     pub(super) given: Vec<Vec<u8>>,
@@ -87,6 +91,7 @@ impl Bench {
             sender: Sender::new(config, Span::from_secs(1), total, scheduler).expect("a valid configuration"),
             receiver: Receiver::new(receiver).expect("a valid configuration"),
             network,
+            field: |passing| passing.ecn,
             sent: 0,
             under_way: BinaryHeap::new(),
             given: Vec::new(),
@@ -128,9 +133,10 @@ impl Bench {
                     let (number, to_sender, is_rtcp) = (self.sent, !is_sender, is_rtcp(&bytes));
                     let size = Size::from_bytes(bytes.len() as u64) + Size::IPV4_UDP;
                     let (at, millis) = (now - EPOCH, (now - EPOCH) / MILLI);
-                    let passing = Passing { millis, at, size, number, path, to_sender, is_rtcp };
+                    let passing = Passing { millis, at, size, number, path, to_sender, is_rtcp, ecn: transmit.ecn };
+                    let ecn = (self.field)(&passing).bits();
                     for way in (self.network)(&passing) {
-                        let arrival = (now + way, number, to_sender, path, bytes.clone());
+                        let arrival = (now + way, number, to_sender, path, ecn, bytes.clone());
                         self.under_way.push(Reverse(arrival));
                     }
                 }
@@ -154,11 +160,9 @@ impl Bench {
             }
             self.now = self.now.max(next);
             if datagram <= timer {
-                if let Some(Reverse((_, _, to_sender, path, bytes))) = self.under_way.pop() {
-                    self.tell(
-                        to_sender,
-                        Input::Datagram { path: PathId(path), datagram: &bytes, ecn: crate::Ecn::NotCapable },
-                    );
+                if let Some(Reverse((_, _, to_sender, path, ecn, datagram))) = self.under_way.pop() {
+                    let (path, ecn) = (PathId(path), Ecn::from_bits(ecn));
+                    self.tell(to_sender, Input::Datagram { path, datagram: &datagram, ecn });
                 }
             } else {
                 self.tell(is_sender, Input::Timer);
