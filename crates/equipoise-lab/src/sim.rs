@@ -182,6 +182,8 @@ struct Watch<T> {
 }
 
 impl<T: Tell> Observer for Watch<T> {
+    #[expect(clippy::inline_always, reason = "as a flow's record, to which it goes on")]
+    #[inline(always)]
     fn on_event(&mut self, now: Time, flow: FlowId, _: Side, event: &Event) {
         let (at, flow) = (now - Time::ZERO, flow.index());
         self.recorder.on_event(at, flow, event);

@@ -1,5 +1,5 @@
 use equipoise::units::{Share, Size, Span};
-use equipoise_path::link::{FifoLink, LinkStats, Pipe, PipeConfig, PipeError, Verdict};
+use equipoise_path::link::{FifoLink, LinkStats, Pipe, PipeConfig, PipeError};
 
 use crate::network::Packet;
 use crate::observer::{SimClock, Time};
@@ -13,17 +13,6 @@ pub(crate) enum Carrier {
     Pipe { pipe: Box<Pipe<SimClock, Packet>>, least_delay: Span, offered: Size },
 }
 
-/// What became of a packet that came to a link.
-pub(crate) enum Carried {
-    /// It leaves then.
-    To(Time),
-    Dropped,
-    /// The link has it, or has lost it; there may be a copy.
-    Kept {
-        copied: bool,
-    },
-}
-
 impl Carrier {
     pub(crate) fn new(config: PipeConfig, seed: u64) -> Result<Self, PipeError> {
         if let Some(link) = config.as_link() {
@@ -32,20 +21,6 @@ impl Carrier {
         let least_delay = config.least_delay();
         let pipe = Box::new(Pipe::new(config, Time::ZERO, seed)?);
         Ok(Self::Pipe { pipe, least_delay, offered: Size::ZERO })
-    }
-
-    /// A packet comes in, at [`Packet::at`].
-    pub(crate) fn offer(&mut self, packet: Packet) -> Carried {
-        match self {
-            Self::Fifo(fifo) => match fifo.offer(packet.at, packet.size) {
-                Verdict::ArrivesAt(at) => Carried::To(at),
-                Verdict::Dropped => Carried::Dropped,
-            },
-            Self::Pipe { pipe, offered, .. } => {
-                *offered = *offered + packet.size;
-                Carried::Kept { copied: pipe.enter(packet.at, packet.size, packet) }
-            }
-        }
     }
 
     /// The next packet that was kept and that nothing which comes in at `known` or later can precede.

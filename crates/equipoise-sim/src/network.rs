@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{Capacity, Ecn, LinkStats, PipeConfig, PipeError, Queued};
+use equipoise_path::link::{Capacity, Ecn, LinkStats, PipeConfig, PipeError, Queued, Verdict};
 use equipoise_path::source::Source;
 use equipoise_session::Event;
 
-use crate::carrier::{Carried, Carrier};
+use crate::carrier::Carrier;
 use crate::event_queue::EventQueue;
 use crate::observer::{FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
@@ -22,7 +22,8 @@ pub struct LinkId(pub(crate) usize);
 ///
 /// No event is made for a packet's arrival at a link. The network stands still until it is told that all is known that
 /// the sessions send before some moment; then each link, behind those that feed it, takes what has come in until the
-/// moment that its feeders are known to, merged by time. What comes out at the end of a session's route waits there.
+/// moment that its feeders are known to, merged by time and in lots, so that one thing is done to many packets before the
+/// next. What comes out at the end of a session's route waits there.
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
@@ -33,6 +34,8 @@ pub(crate) struct Network {
     /// For each link how far behind what is known of the sessions' packets all that comes to it is known.
     ahead: Vec<Span>,
     has_ring: bool,
+    /// What a link serves in one go; kept for its room.
+    lot: Vec<Packet>,
     /// What the sessions send before this is known.
     known: Time,
     /// Nothing is taken from this moment on: somebody is going to look at the counters then.
@@ -47,7 +50,12 @@ struct Link {
     heads: EventQueue,
     /// What came in before this is taken.
     known: Time,
+    /// Somebody wants to know what comes by single routes.
+    counts_own: bool,
 }
+
+/// Packets that are served in one go: all of them fit into a cache of the first level.
+const LOT: usize = 256;
 
 struct Feeder {
     from: From,
@@ -62,17 +70,23 @@ enum From {
     Link(usize),
 }
 
-/// A list of links, each with the number of the feeder by which one enters it.
+/// The links that packets pass one after the other.
 struct Route {
-    hops: Vec<(usize, usize)>,
+    hops: Vec<Hop>,
     flow: FlowId,
     arrived: VecDeque<Packet>,
-    /// Bytes offered so far to each hop, where somebody wants to know.
-    own: Vec<Size>,
     /// What waits in `arrived` is one entry in the events of the world; streams' packets wait for nobody.
     thing: Option<usize>,
     /// Which packets of a stream have arrived, where links on the way make copies: sessions see to that themselves.
     arrivals: Option<ReplayWindow>,
+}
+
+struct Hop {
+    link: usize,
+    /// By which feeder one enters it.
+    feeder: usize,
+    /// The route's own bytes that came to it so far, where somebody wants to know.
+    own: Option<Size>,
 }
 
 struct StreamState {
@@ -84,24 +98,25 @@ struct StreamState {
 
 impl StreamState {
     /// When the next packet leaves.
+    #[inline]
     fn next_departure(&self) -> Option<Time> {
         self.source.next_departure().filter(|_| !self.stopped)
     }
 
-    /// The stream's next packet, where it leaves before `until` and the stream has not been stopped.
-    fn send_before(&mut self, until: Time, routes: &[Route], observer: &mut impl Observer) -> Option<Packet> {
-        let at = self.next_departure().filter(|at| *at < until)?;
-        self.source.advance();
-        let (number, size, route) = (self.sent, self.source.packet_size(), self.route);
-        self.sent += 1;
-        observer.on_event(
-            at,
-            routes[route].flow,
-            Side::Near,
-            &Event::MediaSent { sequence: number, size, waited: Span::ZERO, fragment: None },
-        );
-        let ecn = Ecn::NotCapable;
-        Some(Packet { at, sent: at, number, size, route: route as u32, hop: 0, ecn })
+    /// The stream's next packets, those that leave before `until`, as long as the lot is not full.
+    fn send_before(&mut self, until: Time, flow: FlowId, lot: &mut Vec<Packet>, observer: &mut impl Observer) {
+        let (size, route) = (self.source.packet_size(), self.route as u32);
+        while lot.len() < LOT
+            && let Some(at) = self.next_departure()
+            && at < until
+        {
+            self.source.advance();
+            let number = self.sent;
+            self.sent += 1;
+            let sent = Event::MediaSent { sequence: number, size, waited: Span::ZERO, fragment: None };
+            observer.on_event(at, flow, Side::Near, &sent);
+            lot.push(Packet { at, sent: at, number, size, route, hop: 0, ecn: Ecn::NotCapable });
+        }
     }
 }
 
@@ -149,7 +164,7 @@ impl Network {
     pub(crate) fn add_link(&mut self, config: PipeConfig, seed: u64) -> Result<LinkId, PipeError> {
         let (capacity, carrier) = (config.capacity.clone(), Carrier::new(config, seed)?);
         let (feeders, heads) = (Vec::new(), EventQueue::default());
-        self.links.push(Link { carrier, capacity, feeders, heads, known: Time::ZERO });
+        self.links.push(Link { carrier, capacity, feeders, heads, known: Time::ZERO, counts_own: false });
         Ok(LinkId(self.links.len() - 1))
     }
 
@@ -168,7 +183,7 @@ impl Network {
         let next = source.next_departure();
         let route = self.lay(path, flow, From::Stream(stream), None);
         self.streams.push(StreamState { source, route, sent: 0, stopped: false });
-        if let Some(&(link, feeder)) = self.routes[route].hops.first() {
+        if let Some(&Hop { link, feeder, .. }) = self.routes[route].hops.first() {
             self.links[link].heads.set(feeder, next);
         }
     }
@@ -177,12 +192,12 @@ impl Network {
         let mut from = first;
         let mut hops = Vec::new();
         for &LinkId(link) in path {
-            hops.push((link, self.links[link].feeder(from)));
+            hops.push(Hop { link, feeder: self.links[link].feeder(from), own: None });
             from = From::Link(link);
         }
         let copies = thing.is_none() && path.iter().any(|link| self.links[link.0].carrier.makes_copies());
         let arrivals = copies.then(ReplayWindow::default);
-        self.routes.push(Route { hops, flow, arrived: VecDeque::new(), own: Vec::new(), thing, arrivals });
+        self.routes.push(Route { hops, flow, arrived: VecDeque::new(), thing, arrivals });
         self.routes.len() - 1
     }
 
@@ -207,8 +222,10 @@ impl Network {
             packet.at - Time::ZERO,
             self.known - Time::ZERO
         );
-        let Some(&(link, feeder)) = self.routes[packet.route as usize].hops.first() else { return Some(packet) };
-        self.links[link].put(feeder, packet);
+        let Some(&Hop { link, feeder, .. }) = self.routes[packet.route as usize].hops.first() else {
+            return Some(packet);
+        };
+        self.links[link].put(feeder, &[packet]);
         None
     }
 
@@ -247,128 +264,114 @@ impl Network {
 
     /// Serves what has come to a link before `known`.
     fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
-        self.take_in(link, known, outside);
-        while let Some(packet) = self.links[link].carrier.leave_before(known) {
-            if let Some(next) = self.onward(packet, outside) {
-                self.pass(packet, next, outside);
+        let mut lot = std::mem::take(&mut self.lot);
+        loop {
+            self.take_in(link, known, &mut lot, outside.observer);
+            let is_all = lot.len() < LOT;
+            self.serve(link, &mut lot, outside);
+            self.pass_on(&lot, outside);
+            lot.clear();
+            if is_all {
+                break;
             }
+        }
+        while let Some(packet) = self.links[link].carrier.leave_before(known) {
+            self.pass_on(&[packet], outside);
         }
         self.discard_lost(link, outside);
+        self.lot = lot;
     }
 
-    fn take_in(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
-        if let [Feeder { from: From::Stream(stream), .. }] = self.links[link].feeders.as_slice() {
-            return self.stream_until(link, *stream, known, outside);
+    /// What comes to a link next before `known`, as long as the lot is not full.
+    fn take_in(&mut self, link: usize, known: Time, lot: &mut Vec<Packet>, observer: &mut impl Observer) {
+        let Link { feeders, heads, .. } = &mut self.links[link];
+        while let Some((at, feeder)) = heads.next()
+            && at < known
+            && lot.len() < LOT
+        {
+            // All that it has before any other feeder's next.
+            let until = heads.lead(feeder).min(known);
+            let Feeder { from, inbox } = &mut feeders[feeder];
+            let next = if let From::Stream(stream) = *from {
+                let stream = &mut self.streams[stream];
+                stream.send_before(until, self.routes[stream.route].flow, lot, observer);
+                stream.next_departure()
+            } else {
+                take_before(until, inbox, lot);
+                inbox.front().map(|next| next.at)
+            };
+            heads.set(feeder, next);
         }
-        while let Some((_, feeder)) = self.links[link].heads.next().filter(|(at, _)| *at < known) {
-            if let Some(packet) = self.pull(link, feeder, outside.observer) {
-                self.pass(packet, link, outside);
+    }
+
+    /// Takes packets over a link, those first that come first; what is left of them leaves it then.
+    fn serve(&mut self, link: usize, lot: &mut Vec<Packet>, outside: &mut Outside<'_, impl Observer>) {
+        if self.links[link].counts_own {
+            for packet in &*lot {
+                let hop = &mut self.routes[packet.route as usize].hops[usize::from(packet.hop)];
+                hop.own = hop.own.map(|own| own + packet.size);
             }
         }
-    }
-
-    /// The same for a link that one stream has to itself: there is nothing to merge.
-    fn stream_until(&mut self, link: usize, stream: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
-        while let Some(packet) = self.streams[stream].send_before(known, &self.routes, outside.observer) {
-            self.pass(packet, link, outside);
-        }
-        let next = self.streams[stream].next_departure();
-        self.links[link].heads.set(0, next);
-    }
-
-    /// Takes a packet over a link, and over those behind it whose turn it must be.
-    fn pass(&mut self, mut packet: Packet, mut link: usize, outside: &mut Outside<'_, impl Observer>) {
-        loop {
-            if let Some(own) = self.routes[packet.route as usize].own.get_mut(packet.hop as usize) {
-                *own = *own + packet.size;
+        let routes = &self.routes;
+        let is_of_session = |packet: &Packet| routes[packet.route as usize].is_of_session();
+        match &mut self.links[link].carrier {
+            Carrier::Fifo(fifo) => {
+                let mut left = 0;
+                for place in 0..lot.len() {
+                    let packet = &mut lot[place];
+                    match fifo.offer(packet.at, packet.size) {
+                        Verdict::ArrivesAt(at) => {
+                            (packet.at, packet.hop) = (at, packet.hop + 1);
+                            if left < place {
+                                lot[left] = lot[place];
+                            }
+                            left += 1;
+                        }
+                        Verdict::Dropped if is_of_session(packet) => {
+                            outside.packets.discard(packet.number as PacketId);
+                        }
+                        Verdict::Dropped => {}
+                    }
+                }
+                lot.truncate(left);
             }
-            match self.links[link].carrier.offer(packet) {
-                Carried::To(at) => packet.at = at,
-                Carried::Dropped => return self.discard(&packet, outside.packets),
-                Carried::Kept { copied } => {
-                    if copied && self.is_of_session(&packet) {
+            Carrier::Pipe { pipe, offered, .. } => {
+                for packet in lot.drain(..) {
+                    *offered = *offered + packet.size;
+                    if pipe.enter(packet.at, packet.size, packet) && is_of_session(&packet) {
                         outside.packets.copy(packet.number as PacketId);
                     }
-                    return self.discard_lost(link, outside);
                 }
             }
-            packet.hop += 1;
-            let Some(next) = self.onward(packet, outside) else { return };
-            link = next;
         }
     }
 
-    /// Takes a packet that has left a link to the next or to its end. Gives the next link where it is that link's turn already.
-    fn onward(&mut self, packet: Packet, outside: &mut Outside<'_, impl Observer>) -> Option<usize> {
-        let Some(&(next, feeder)) = self.routes[packet.route as usize].hops.get(packet.hop as usize) else {
-            self.arrive(packet, outside);
-            return None;
-        };
-        if packet.at >= self.horizon || !self.links[next].waits_for_nothing() {
-            self.links[next].put(feeder, packet);
-            return None;
+    /// Takes packets that have left a link to the next on their routes, or to their ends.
+    fn pass_on(&mut self, packets: &[Packet], outside: &mut Outside<'_, impl Observer>) {
+        for alike in packets.chunk_by(|one, next| one.route == next.route) {
+            let Some(Packet { route, hop, .. }) = alike.first() else { continue };
+            let route = &mut self.routes[*route as usize];
+            match route.hops.get(usize::from(*hop)) {
+                Some(hop) => self.links[hop.link].put(hop.feeder, alike),
+                None => route.arrive(alike, outside),
+            }
         }
-        Some(next)
     }
 
     /// Gives up what a link has lost or dropped.
     fn discard_lost(&mut self, link: usize, outside: &mut Outside<'_, impl Observer>) {
         while let Some(lost) = self.links[link].carrier.discarded() {
-            self.discard(&lost, outside.packets);
-        }
-    }
-
-    fn discard(&self, packet: &Packet, packets: &mut Packets) {
-        if self.is_of_session(packet) {
-            packets.discard(packet.number as PacketId);
-        }
-    }
-
-    /// Whether a packet has a datagram, which streams' packets do not.
-    fn is_of_session(&self, packet: &Packet) -> bool {
-        self.routes[packet.route as usize].thing.is_some()
-    }
-
-    /// The first packet of a link's feeder.
-    fn pull(&mut self, link: usize, feeder: usize, observer: &mut impl Observer) -> Option<Packet> {
-        let Link { feeders, heads, .. } = &mut self.links[link];
-        let Feeder { from, inbox } = &mut feeders[feeder];
-        let From::Stream(stream) = *from else {
-            let packet = inbox.pop_front();
-            heads.set(feeder, inbox.front().map(|next| next.at));
-            return packet;
-        };
-        let stream = &mut self.streams[stream];
-        let packet = stream.send_before(Time::MAX, &self.routes, observer);
-        heads.set(feeder, stream.next_departure());
-        packet
-    }
-
-    /// A packet's arrival at the end of its route is known.
-    fn arrive(&mut self, packet: Packet, outside: &mut Outside<'_, impl Observer>) {
-        let route = &mut self.routes[packet.route as usize];
-        let Some(thing) = route.thing else {
-            let Packet { at, sent, number: sequence, size, ecn, .. } = packet;
-            if let Some(arrivals) = &mut route.arrivals {
-                if arrivals.novelty(sequence as u16) != Novelty::New {
-                    return;
-                }
-                arrivals.mark(sequence as u16);
+            if self.routes[lost.route as usize].is_of_session() {
+                outside.packets.discard(lost.number as PacketId);
             }
-            let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn };
-            return outside.observer.on_event(at, route.flow, Side::Far, &event);
-        };
-        if route.arrived.is_empty() {
-            outside.events.set(thing, Some(packet.at));
         }
-        route.arrived.push_back(packet);
     }
 
     /// The streams send no more; returns their flows.
     pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
         for stream in &mut self.streams {
             stream.stopped = true;
-            if let Some(&(link, _)) = self.routes[stream.route].hops.first() {
+            if let Some(&Hop { link, .. }) = self.routes[stream.route].hops.first() {
                 let Link { feeders, heads, .. } = &mut self.links[link];
                 let streams = feeders.iter().enumerate().filter(|(_, feeder)| matches!(feeder.from, From::Stream(_)));
                 streams.for_each(|(feeder, _)| heads.set(feeder, None));
@@ -383,23 +386,69 @@ impl Network {
 
     /// Bytes that were offered so far to each link of a route.
     pub(crate) fn offered(&self, route: usize) -> impl Iterator<Item = (LinkId, Size)> {
-        self.routes[route].hops.iter().map(|&(link, _)| (LinkId(link), self.links[link].carrier.offered()))
+        self.routes[route].hops.iter().map(|hop| (LinkId(hop.link), self.links[hop.link].carrier.offered()))
     }
 
     /// From now on counts what a route's own packets bring to each of its links.
     pub(crate) fn count_own(&mut self, route: usize) {
-        let Route { hops, own, .. } = &mut self.routes[route];
-        own.resize(hops.len(), Size::ZERO);
+        for hop in &mut self.routes[route].hops {
+            hop.own = Some(hop.own.unwrap_or(Size::ZERO));
+            self.links[hop.link].counts_own = true;
+        }
     }
 
     /// For each link of a route, what was offered to it so far by all and by the route's own packets.
     pub(crate) fn offered_by(&self, route: usize) -> impl Iterator<Item = (LinkId, Size, Size)> {
-        self.offered(route).zip(&self.routes[route].own).map(|((link, all), own)| (link, all, *own))
+        let own = self.routes[route].hops.iter().filter_map(|hop| hop.own);
+        self.offered(route).zip(own).map(|((link, all), own)| (link, all, own))
     }
 
     /// What a link carries over time.
     pub(crate) fn capacity(&self, link: LinkId) -> &Capacity {
         &self.links[link.0].capacity
+    }
+}
+
+/// Takes out what comes before `until`, as long as the lot is not full.
+fn take_before(until: Time, inbox: &mut VecDeque<Packet>, lot: &mut Vec<Packet>) {
+    let before = lot.len();
+    for packet in inbox.as_slices().0 {
+        if packet.at >= until || lot.len() == LOT {
+            break;
+        }
+        lot.push(*packet);
+    }
+    inbox.drain(..lot.len() - before);
+}
+
+impl Route {
+    /// Whether its packets have datagrams, which streams' packets do not.
+    const fn is_of_session(&self) -> bool {
+        self.thing.is_some()
+    }
+
+    /// The arrival of packets at the end of the route is known.
+    fn arrive(&mut self, packets: &[Packet], outside: &mut Outside<'_, impl Observer>) {
+        let Some(thing) = self.thing else {
+            return packets.iter().for_each(|packet| self.arrive_of_stream(packet, outside.observer));
+        };
+        if let (true, Some(first)) = (self.arrived.is_empty(), packets.first()) {
+            outside.events.set(thing, Some(first.at));
+        }
+        self.arrived.extend(packets);
+    }
+
+    #[inline]
+    fn arrive_of_stream(&mut self, packet: &Packet, observer: &mut impl Observer) {
+        let Packet { at, sent, number: sequence, size, ecn, .. } = *packet;
+        if let Some(arrivals) = &mut self.arrivals {
+            if arrivals.novelty(sequence as u16) != Novelty::New {
+                return;
+            }
+            arrivals.mark(sequence as u16);
+        }
+        let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn };
+        observer.on_event(at, self.flow, Side::Far, &event);
     }
 }
 
@@ -414,17 +463,13 @@ impl Link {
         self.feeders.len() - 1
     }
 
-    /// Whether nothing can come before what its only feeder gives it now.
-    fn waits_for_nothing(&self) -> bool {
-        matches!(self.feeders.as_slice(), [only] if only.inbox.is_empty())
-    }
-
+    /// Packets come from a feeder, behind those that came from it before.
     #[inline]
-    fn put(&mut self, feeder: usize, packet: Packet) {
+    fn put(&mut self, feeder: usize, packets: &[Packet]) {
         let inbox = &mut self.feeders[feeder].inbox;
-        if inbox.is_empty() {
-            self.heads.set(feeder, Some(packet.at));
+        if let (true, Some(first)) = (inbox.is_empty(), packets.first()) {
+            self.heads.set(feeder, Some(first.at));
         }
-        inbox.push_back(packet);
+        inbox.extend(packets);
     }
 }

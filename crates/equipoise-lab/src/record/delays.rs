@@ -1,59 +1,45 @@
-use equipoise::measure::Moments;
 use equipoise::units::Span;
-use hdrhistogram::Histogram;
 
+use super::histogram::Histogram;
 use crate::result::{DelayResult, DelayShare};
 
 /// One-way delays: exact moments, and quantiles to three digits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Delays {
     moments: Moments,
-    /// In nanoseconds.
-    histogram: Histogram<u64>,
+    histogram: Histogram,
 }
 
-/// What the histogram tells apart: 1 µs to 1000 s. What lies outside counts at the edge.
-const LEAST_NS: u64 = 1_000;
-const MOST_NS: u64 = 1_000_000_000_000;
-const DIGITS: u8 = 3;
 /// How far down a distribution goes, in powers of ten, and how many points each of them has.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
 
 impl Delays {
-    pub(super) fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(LEAST_NS, MOST_NS, DIGITS).expect("constant bounds are in order");
-        Self { moments: Moments::EMPTY, histogram }
-    }
-
+    #[inline]
     pub(super) fn push(&mut self, delay: Span) {
-        self.moments.push(delay.as_secs_f64());
-        self.histogram.saturating_record(u64::try_from(delay.as_nanos()).unwrap_or(LEAST_NS).max(LEAST_NS));
+        self.moments.push(delay.as_nanos());
+        self.histogram.push(u64::try_from(delay.as_nanos()).unwrap_or(0));
     }
 
-    pub(super) const fn count(&self) -> u64 {
-        self.moments.count()
-    }
-
-    pub(super) fn quantile_s(&self, quantile: f64) -> Option<f64> {
-        (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile) as f64 / 1e9)
+    /// Takes all delays of another.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.moments.merge(&other.moments);
+        self.histogram.merge(&other.histogram);
     }
 
     pub(super) fn result(&self) -> DelayResult {
-        DelayResult {
-            mean_s: self.moments.mean(),
-            variance_s2: self.moments.variance(),
-            p50_s: self.quantile_s(0.5),
-            p95_s: self.quantile_s(0.95),
-            p99_s: self.quantile_s(0.99),
-            max_s: self.quantile_s(1.0),
-        }
+        let total = self.histogram.count();
+        let ranks = [0.5, 0.95, 0.99, 1.0].map(|share: f64| (share * total as f64).ceil() as u64);
+        let [p50_s, p95_s, p99_s, max_s] =
+            self.histogram.longest_of(ranks).map(|nanos| (total > 0).then(|| nanos as f64 / 1e9));
+        let (mean_s, variance_s2) = (self.moments.mean_s(), self.moments.variance_s2());
+        DelayResult { mean_s, variance_s2, p50_s, p95_s, p99_s, max_s }
     }
 
     /// The complementary distribution: for shares from all packets down to one in a thousand, the delay that this share of them
     /// reached or exceeded. It ends with the longest delay if there are fewer packets.
     pub(super) fn distribution(&self) -> Vec<DelayShare> {
-        let total = self.count();
+        let total = self.histogram.count();
         let rank = |step: u32| {
             let share = 10f64.powf(-f64::from(step) / f64::from(POINTS_A_DECADE));
             // The number of packets that reach it: a whole number, and one at the least.
@@ -65,26 +51,88 @@ impl Delays {
         let mut ranks = ranks.into_iter().peekable();
         let mut points = Vec::new();
         let mut below = 0;
-        for value in self.histogram.iter_recorded() {
-            below += value.count_at_value();
+        for (longest, count) in self.histogram.found() {
+            below += count;
             while let Some(rank) = ranks.next_if(|rank| *rank < below) {
-                let delay_s = self.histogram.highest_equivalent(value.value_iterated_to()) as f64 / 1e9;
-                points.push(DelayShare { delay_s, share: (total - rank) as f64 / total as f64 });
+                points.push(DelayShare { delay_s: longest as f64 / 1e9, share: (total - rank) as f64 / total as f64 });
             }
         }
         points
     }
 }
 
+/// Count, mean and variance of whole numbers of nanoseconds, without any rounding until they are asked for: parts that are put
+/// together tell what the whole does.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moments {
+    count: u64,
+    /// The first of the numbers, from which the others are not far.
+    from: i64,
+    /// Sums of the distances from there and of their squares; the latter stays at its greatest value.
+    sum: i128,
+    squares: u128,
+}
+
+impl Moments {
+    #[inline]
+    fn push(&mut self, nanos: i64) {
+        if self.count == 0 {
+            self.from = nanos;
+        }
+        let distance = nanos.saturating_sub(self.from);
+        self.count += 1;
+        self.sum += i128::from(distance);
+        let square = u128::from(distance.unsigned_abs()) * u128::from(distance.unsigned_abs());
+        self.squares = self.squares.saturating_add(square);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
+        let (shift, count) = (i128::from(other.from.saturating_sub(self.from)), i128::from(other.count));
+        let moved = (shift * 2).saturating_mul(other.sum).saturating_add((shift * shift).saturating_mul(count));
+        self.squares = self.squares.saturating_add(other.squares).saturating_add_signed(moved);
+        self.sum = self.sum.saturating_add(other.sum.saturating_add(shift.saturating_mul(count)));
+        self.count += other.count;
+    }
+
+    /// The mean distance, rounded down, and what that leaves of the sum.
+    fn division(&self) -> (i128, i128) {
+        let count = i128::from(self.count).max(1);
+        (self.sum.div_euclid(count), self.sum.rem_euclid(count))
+    }
+
+    /// `None` of none.
+    fn mean_s(&self) -> Option<f64> {
+        let (whole, rest) = self.division();
+        let nanos = (i128::from(self.from) + whole) as f64 + rest as f64 / self.count as f64;
+        (self.count > 0).then_some(nanos / 1e9)
+    }
+
+    /// Divisor n − 1; `None` below two numbers.
+    fn variance_s2(&self) -> Option<f64> {
+        let (whole, rest) = self.division();
+        // Around the mean but for its fraction, so that nothing large is taken from anything large in floating point.
+        let less = whole.saturating_mul(self.sum.saturating_add(rest)).unsigned_abs();
+        let around = self.squares.saturating_sub(less);
+        let squares = around as f64 - rest as f64 * rest as f64 / self.count as f64;
+        (self.count > 1).then(|| squares / (self.count - 1) as f64 / 1e18)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Of 1 to n ms, those of k ms or more are n - k + 1.
     #[test]
     fn the_distribution_goes_down_to_one_in_a_thousand_or_to_the_last_packet() {
         for (packets, last_share, last_ms) in [(2000, 1e-3, 1999.0), (100, 0.01, 100.0), (1, 1.0, 1.0)] {
-            let mut delays = Delays::new();
+            let mut delays = Delays::default();
             (1..=packets).for_each(|ms| delays.push(Span::from_millis(ms)));
             let points = delays.distribution();
             let (first, last) = (points.first().expect("the least"), points.last().expect("the longest"));
@@ -97,6 +145,43 @@ mod tests {
             }
             assert!(points.windows(2).all(|pair| pair[0].share > pair[1].share));
         }
-        assert!(Delays::new().distribution().is_empty());
+        assert!(Delays::default().distribution().is_empty());
+    }
+
+    proptest! {
+        /// Two passes over all numbers are the textbook's other form.
+        #[test]
+        fn moments_of_parts_are_those_of_the_whole(
+            far in -4_000_000_000_000_000_000i64..4_000_000_000_000_000_000,
+            delays in proptest::collection::vec(-1_000_000_000i64..1_000_000_000, 2..200),
+            cut in 0usize..200,
+        ) {
+            let cut = cut.min(delays.len());
+            let moments = |part: &[i64]| {
+                let mut moments = Moments::default();
+                part.iter().for_each(|delay| moments.push(far + delay));
+                moments
+            };
+            let mut parts = moments(&delays[..cut]);
+            parts.merge(&moments(&delays[cut..]));
+            let n = delays.len() as f64;
+            let mean = delays.iter().sum::<i64>() as f64 / n;
+            let variance = delays.iter().map(|delay| (*delay as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0) / 1e18;
+            let (found, expected) = (parts.mean_s().unwrap(), (far as f64 + mean) / 1e9);
+            prop_assert!((found - expected).abs() <= expected.abs() * 1e-15 + 1e-15, "{found} {expected}");
+            prop_assert!((parts.variance_s2().unwrap() - variance).abs() <= 1e-12 * variance.max(1e-18));
+            prop_assert_eq!(parts.variance_s2(), moments(&delays).variance_s2());
+        }
+    }
+
+    #[test]
+    fn too_few_numbers_are_a_value_and_the_farthest_do_no_harm() {
+        let mut moments = Moments::default();
+        assert_eq!((moments.mean_s(), moments.variance_s2()), (None, None));
+        moments.push(i64::MIN);
+        assert_eq!(moments.variance_s2(), None);
+        (0..10).for_each(|_| moments.push(i64::MAX));
+        moments.merge(&moments.clone());
+        assert!(moments.mean_s().is_some_and(f64::is_finite) && moments.variance_s2().is_some_and(f64::is_finite));
     }
 }

@@ -120,6 +120,9 @@ impl FlowRecord {
         }
     }
 
+    /// Packets are most of what happens.
+    #[expect(clippy::inline_always, reason = "where it is known which event it is, a fifth of it is left")]
+    #[inline(always)]
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
         match event {
             Event::MediaSent { sequence, size, waited, fragment } => {
@@ -128,18 +131,26 @@ impl FlowRecord {
                     live.on_sent(*sequence, *waited, *fragment);
                 }
             }
-            Event::FrameCaptured { medium, size, .. } => {
-                if let Some(live) = &mut self.live {
-                    live.on_captured(at, *medium, *size);
-                }
-            }
             Event::MediaReceived { sequence, sent, delay, size, ecn } => {
                 if let Some(live) = &mut self.live {
                     live.on_received(at, *sequence);
                 }
                 self.media.on_received(*sent - origin, *delay, *size);
-                self.marked = self.marked.map(|marked| marked + u64::from(*ecn == Ecn::Marked));
+                if let Some(marked) = &mut self.marked {
+                    *marked += u64::from(*ecn == Ecn::Marked);
+                }
                 self.on_received(at, *size);
+            }
+            _ => self.on_rare_event(at, event),
+        }
+    }
+
+    fn on_rare_event(&mut self, at: Span, event: &Event) {
+        match event {
+            Event::FrameCaptured { medium, size, .. } => {
+                if let Some(live) = &mut self.live {
+                    live.on_captured(at, *medium, *size);
+                }
             }
             Event::AduReceived { .. } | Event::Switched { .. } => {
                 if let Some(pair) = &mut self.pair {
@@ -191,6 +202,7 @@ impl FlowRecord {
         }
     }
 
+    #[inline]
     pub(super) fn on_received(&mut self, at: Span, size: Size) {
         if let Some(received) = &mut self.received {
             received.push(at, size);
@@ -246,6 +258,7 @@ impl FlowRecord {
         let settled = means(&|interval| !self.is_settling(interval));
         let target_s = self.target.map(Span::as_secs_f64);
         let media = &self.media;
+        let delays = media.settled();
         let excursions = target_s.map(|target| self.excursions(&intervals, target));
         let received = self.received.map(|received| received.finish(lasted)).unwrap_or_default();
         let [video, audio] = self.live.map(|live| live.finish(lasted)).unwrap_or_default();
@@ -256,7 +269,7 @@ impl FlowRecord {
             packets_marked: self.marked,
             mean_rate_bps: media.mean_rate_bps(lasted),
             delivered_rate_bps: media.delivered_rate_bps(lasted).filter(|_| self.tcp.is_none()),
-            delay: media.settled.result(),
+            delay: delays.result(),
             target_s,
             mse_s2: target_s.and_then(|target| mean(all.iter().map(|mean| (mean - target) * (mean - target)))),
             cv: coefficient_of_variation(&all),
@@ -272,7 +285,7 @@ impl FlowRecord {
             circuit_strained: self.circuit_strained,
             decisions: owned(&self.decisions),
             response: self.response,
-            distribution: media.settled.distribution(),
+            distribution: delays.distribution(),
             intervals,
             name: self.name,
             controller: self.controller,

@@ -118,8 +118,8 @@ impl FramesRecord {
             frames: VecDeque::new(),
             first: 0,
             result: FramesResult { deadline_s: deadline.as_secs_f64(), ..FramesResult::default() },
-            delays: Delays::new(),
-            waits: Delays::new(),
+            delays: Delays::default(),
+            waits: Delays::default(),
             captured: None,
             moving: None,
         }

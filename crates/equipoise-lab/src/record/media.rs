@@ -11,16 +11,28 @@ pub(super) struct MediaRecord {
     interval: Span,
     warm_up: Span,
     intervals: Vec<Interval>,
-    /// The intervals before this one are closed.
+    /// The intervals before this one are closed, and it will be at that time.
     closed: usize,
+    closes: Span,
+    /// Where the last packet that was sent belongs, and the last that was received.
+    sending: Place,
+    receiving: Place,
     pub(super) sent: u64,
     pub(super) received: u64,
     /// Bytes sent after the warm-up.
     pub(super) settled_bytes: Size,
     /// Of these, bytes that arrived.
     delivered_bytes: Size,
-    /// Delays of packets sent after the warm-up.
-    pub(super) settled: Delays,
+    /// Delays of packets sent after the warm-up, but for those in intervals that are open.
+    settled: Delays,
+}
+
+/// Which interval it is that has the packets sent from a moment on until another.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    index: usize,
+    from: Span,
+    until: Span,
 }
 
 /// The packets sent in one interval.
@@ -54,57 +66,86 @@ impl MediaRecord {
             warm_up,
             intervals: Vec::new(),
             closed: 0,
+            closes: start + interval + OPEN_FOR,
+            sending: Place::NOWHERE,
+            receiving: Place::NOWHERE,
             sent: 0,
             received: 0,
             settled_bytes: Size::ZERO,
             delivered_bytes: Size::ZERO,
-            settled: Delays::new(),
+            settled: Delays::default(),
         }
     }
 
+    #[inline]
     pub(super) fn on_sent(&mut self, at: Span, size: Size) {
         self.sent += 1;
         if at >= self.warm_up {
             self.settled_bytes = self.settled_bytes + size;
         }
-        if let Some(interval) = self.interval_at(at) {
+        if !self.sending.has(at) {
+            self.sending = self.place(at);
+        }
+        if let Some(interval) = self.intervals.get_mut(self.sending.index) {
             interval.sent += 1;
             interval.bytes = interval.bytes + size;
         }
-        self.close_before(at - OPEN_FOR);
+        if at >= self.closes {
+            self.close_before(at - OPEN_FOR);
+        }
     }
 
+    #[inline]
     pub(super) fn on_received(&mut self, sent: Span, delay: Span, size: Size) {
         self.received += 1;
-        if sent >= self.warm_up {
-            self.delivered_bytes = self.delivered_bytes + size;
-            self.settled.push(delay);
+        if !self.receiving.has(sent) {
+            self.receiving = self.place(sent);
         }
-        if let Some(interval) = self.interval_at(sent) {
+        let mut is_settled = sent >= self.warm_up;
+        if is_settled {
+            self.delivered_bytes = self.delivered_bytes + size;
+        }
+        if let Some(interval) = self.intervals.get_mut(self.receiving.index) {
             interval.received += 1;
-            match &mut interval.delays {
-                Summary::Open(delays) => delays.push(delay),
-                Summary::Closed(_) => {}
-                empty @ Summary::Empty => {
-                    let mut delays = Box::new(Delays::new());
-                    delays.push(delay);
-                    *empty = Summary::Open(delays);
-                }
+            if let Some(delays) = interval.delays.open() {
+                delays.push(delay);
+                // The interval's are taken together when it closes, unless the warm-up ends in it.
+                is_settled &= self.receiving.from < self.warm_up;
             }
+        }
+        if is_settled {
+            self.settled.push(delay);
         }
     }
 
     /// The interval in which a packet that left at `at` belongs; made if it is new.
-    fn interval_at(&mut self, at: Span) -> Option<&mut Interval> {
-        let index = usize::try_from(((at - self.start).max(Span::ZERO) / self.interval)?).ok()?;
+    #[cold]
+    fn place(&mut self, at: Span) -> Place {
+        let index = ((at - self.start).max(Span::ZERO) / self.interval).and_then(|index| usize::try_from(index).ok());
         // More than any run may have: the clock of a host has gone wild.
-        if index as u64 >= MOST_INTERVALS {
-            return None;
-        }
+        let Some(index) = index.filter(|index| (*index as u64) < MOST_INTERVALS) else { return Place::NOWHERE };
         if index >= self.intervals.len() {
             self.intervals.resize_with(index + 1, Interval::default);
         }
-        self.intervals.get_mut(index)
+        Place { index, from: self.start_of(index), until: self.start_of(index + 1) }
+    }
+
+    /// Delays of packets sent after the warm-up.
+    pub(super) fn settled(&self) -> Delays {
+        let mut settled = self.settled.clone();
+        for (index, interval) in self.intervals.iter().enumerate().skip(self.closed) {
+            self.settle(index, interval, &mut settled);
+        }
+        settled
+    }
+
+    /// Adds an interval's delays to those that are settled, if they are.
+    fn settle(&self, index: usize, interval: &Interval, settled: &mut Delays) {
+        if let Summary::Open(delays) = &interval.delays
+            && self.start_of(index) >= self.warm_up
+        {
+            settled.merge(delays);
+        }
     }
 
     /// Intervals so far, the last of which may go on.
@@ -118,13 +159,17 @@ impl MediaRecord {
     }
 
     /// Closes the intervals that ended before `at`.
+    #[cold]
     fn close_before(&mut self, at: Span) {
         while self.closed < self.intervals.len() && self.start_of(self.closed + 1) <= at {
-            if let Some(interval) = self.intervals.get_mut(self.closed) {
-                interval.delays = Summary::Closed(interval.delays.result());
-            }
+            let closed = std::mem::take(&mut self.intervals[self.closed]);
+            let mut settled = std::mem::take(&mut self.settled);
+            self.settle(self.closed, &closed, &mut settled);
+            self.settled = settled;
+            self.intervals[self.closed] = Interval { delays: Summary::Closed(closed.delays.result()), ..closed };
             self.closed += 1;
         }
+        self.closes = self.start_of(self.closed + 1) + OPEN_FOR;
     }
 
     pub(super) fn interval_result(&self, index: usize, stalls: &[Stall]) -> IntervalResult {
@@ -170,7 +215,28 @@ impl MediaRecord {
     }
 }
 
+impl Place {
+    /// Of no packet.
+    const NOWHERE: Self = Self { index: usize::MAX, from: Span::MAX, until: Span::MIN };
+
+    fn has(&self, at: Span) -> bool {
+        self.from <= at && at < self.until
+    }
+}
+
 impl Summary {
+    /// The delays so far, if there may be more.
+    #[inline]
+    fn open(&mut self) -> Option<&mut Delays> {
+        if matches!(self, Self::Empty) {
+            *self = Self::Open(Box::default());
+        }
+        match self {
+            Self::Open(delays) => Some(delays),
+            Self::Empty | Self::Closed(_) => None,
+        }
+    }
+
     fn result(&self) -> DelayResult {
         match self {
             Self::Empty => DelayResult::default(),

@@ -7,6 +7,7 @@
 mod delays;
 mod flow;
 mod frames;
+mod histogram;
 mod media;
 mod pair;
 mod path;
@@ -40,6 +41,7 @@ impl Recorder {
 
     /// One end of flow number `flow` did or saw something at `at` after the run's start; events of unknown flows are
     /// passed over.
+    #[inline]
     pub fn on_event(&mut self, at: Span, flow: usize, event: &Event) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_event(at, self.origin, event);

@@ -53,7 +53,7 @@ impl PathRecord {
             packets_received: media.received,
             packets_lost: media.sent.saturating_sub(media.received),
             mean_rate_bps: media.mean_rate_bps(lasted),
-            delay: media.settled.result(),
+            delay: media.settled().result(),
             reports_missing: self.reports_missing,
             circuit_broken: owned(&self.circuit_broken),
             decisions: owned(&self.decisions),

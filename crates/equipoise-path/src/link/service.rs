@@ -24,8 +24,8 @@ pub(super) struct RateService<C> {
     carry: u64,
     /// The rate at that end.
     segment: Segment<C>,
-    /// How long the last packet's size takes at the segment's rate, and the work that rounding down leaves.
-    division: Division,
+    /// Of the last packet's size by the segment's rate, if the carry is less than that.
+    division: Division<C>,
 }
 
 /// A stretch of time in which the rate stays.
@@ -36,13 +36,29 @@ struct Segment<C> {
     until: Instant<C>,
 }
 
-/// The division of a packet's work by a rate, done once for packets of one size.
+/// How long packets of one size take at the segment's rate: done once for all of them.
 #[derive(Clone, Copy, Debug)]
-struct Division {
+struct Division<C> {
     size: Size,
-    rate: u64,
     nanos: u64,
+    /// The work that rounding down leaves, and what it lacks to the rate.
     rest: u64,
+    room: u64,
+    /// It holds for services that end before.
+    until: Instant<C>,
+}
+
+impl<C> Division<C> {
+    /// Holds for none.
+    const NONE: Self = Self { size: Size::ZERO, nanos: 0, rest: 0, room: 0, until: Instant::ZERO };
+
+    /// Of a packet's work in a segment; `None` where it does not fit, or where nothing is served.
+    fn of(size: Size, segment: &Segment<C>) -> Option<Self> {
+        let work = size.as_bits().checked_mul(NANOS_PER_S)?;
+        let nanos = work.checked_div(segment.rate).filter(|nanos| *nanos < u64::MAX)?;
+        let rest = work % segment.rate;
+        Some(Self { size, nanos, rest, room: segment.rate - rest, until: segment.until })
+    }
 }
 
 impl<C> RateService<C> {
@@ -52,18 +68,33 @@ impl<C> RateService<C> {
             return Err(LinkError::RateEndsAtZero);
         }
         let segment = Segment::at(&rate, origin, Span::ZERO);
-        let division = Division { size: Size::ZERO, rate: 1, nanos: 0, rest: 0 };
-        Ok(Self { rate, origin, carry: 0, segment, division })
+        Ok(Self { rate, origin, carry: 0, segment, division: Division::NONE })
     }
 
-    /// The division for `size` at `rate`; `None` where it does not fit, or where nothing is served.
-    fn divide(&mut self, rate: u64, size: Size) -> Option<Division> {
-        if (self.division.size, self.division.rate) != (size, rate) {
-            let work = size.as_bits().checked_mul(NANOS_PER_S)?;
-            let nanos = work.checked_div(rate)?;
-            self.division = Division { size, rate, nanos, rest: work % rate };
+    /// The same as [`RateService::serve_divided`] for a packet of another size, or at another rate, than the last.
+    #[cold]
+    fn serve_anew(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
+        if start >= self.segment.until {
+            self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
         }
-        Some(self.division)
+        // What is left over from another rate may exceed this one.
+        let is_usual = self.carry < self.segment.rate;
+        self.division = Division::of(size, &self.segment).filter(|_| is_usual).unwrap_or(Division::NONE);
+        self.serve_divided(start, size).unwrap_or_else(|| self.serve_through_steps(start - self.origin, size))
+    }
+
+    /// End of the service of a packet of the size that was divided, if the rate stays until then.
+    #[inline]
+    fn serve_divided(&mut self, start: Instant<C>, size: Size) -> Option<Instant<C>> {
+        let Division { size: divided, nanos, rest, room, until } = self.division;
+        let (carry, more) = if self.carry >= room { (self.carry - room, 1) } else { (self.carry + rest, 0) };
+        let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + more));
+        // It begins before it ends.
+        if size != divided || end >= until {
+            return None;
+        }
+        self.carry = carry;
+        Some(end)
     }
 
     /// End of the service of `size` that begins at `at` since the origin, through every step of the rate.
@@ -99,25 +130,9 @@ impl<C> Service<C> for RateService<C> {
         from
     }
 
+    #[inline]
     fn serve(&mut self, start: Instant<C>, size: Size) -> Instant<C> {
-        if start >= self.segment.until {
-            self.segment = Segment::at(&self.rate, self.origin, start - self.origin);
-        }
-        let Segment { rate, until } = self.segment;
-        // What is left over from another rate may exceed this one.
-        if let Some(division) = self.divide(rate, size).filter(|_| self.carry < rate) {
-            let (rest, nanos) = if self.carry >= rate - division.rest {
-                (self.carry - (rate - division.rest), division.nanos + 1)
-            } else {
-                (self.carry + division.rest, division.nanos)
-            };
-            let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos));
-            if end < until {
-                self.carry = rest;
-                return end;
-            }
-        }
-        self.serve_through_steps(start - self.origin, size)
+        self.serve_divided(start, size).unwrap_or_else(|| self.serve_anew(start, size))
     }
 }
 

@@ -70,6 +70,7 @@ impl<C> Source<C> {
     }
 
     /// The next packet has left: draws the one behind it.
+    #[inline]
     pub fn advance(&mut self) {
         self.draw_next();
         self.round_next();
@@ -92,36 +93,52 @@ impl<C> Source<C> {
         self.packet
     }
 
+    #[inline]
     fn round_next(&mut self) {
         // Never negative, so that cutting off rounds to the nearest.
         self.next = self.next_ns.is_finite().then(|| self.origin + Span::from_nanos((self.next_ns + 0.5) as i64));
     }
 
+    #[inline]
     fn draw_next(&mut self) {
-        // A gap is a span of work: it is used up at the rate of the moment, so a step takes hold in mid-gap.
         let gap = self.next_gap();
-        let mut work = if gap > 0.0 { gap } else { self.packet.as_bits() as f64 };
-        loop {
-            if self.next_ns >= self.segment.until_ns {
-                self.segment = Segment::at(&self.rate, self.next_ns);
-            }
-            let Segment { ns_per_bit, until_ns } = self.segment;
-            let next_ns = self.next_ns + work * ns_per_bit;
-            if next_ns <= until_ns && next_ns.is_finite() {
-                self.next_ns = next_ns;
-                break;
-            }
-            if until_ns.is_infinite() {
-                self.next_ns = f64::INFINITY;
-                return;
-            }
-            work -= (until_ns - self.next_ns) / ns_per_bit;
-            self.next_ns = until_ns;
+        let work = if gap > 0.0 { gap } else { self.packet.as_bits() as f64 };
+        let Segment { ns_per_bit, until_ns } = self.segment;
+        let next_ns = self.next_ns + work * ns_per_bit;
+        let due_ns = if self.next_ns < until_ns && next_ns <= until_ns && next_ns < f64::INFINITY {
+            next_ns
+        } else {
+            self.due_through_steps(work)
+        };
+        self.next_ns = due_ns;
+        if due_ns < f64::INFINITY {
+            // The larger of both, and the first if the second is NaN.
+            self.next_ns = due_ns.max(self.traffic.departure_ns(due_ns, &mut self.random));
         }
-        // The larger of both, and the first if the second is NaN.
-        self.next_ns = self.next_ns.max(self.traffic.departure_ns(self.next_ns, &mut self.random));
     }
 
+    /// When so much work is done: a gap is used up at the rate of the moment, so a step takes hold in mid-gap.
+    #[cold]
+    fn due_through_steps(&mut self, mut work: f64) -> f64 {
+        let mut due_ns = self.next_ns;
+        loop {
+            if due_ns >= self.segment.until_ns {
+                self.segment = Segment::at(&self.rate, due_ns);
+            }
+            let Segment { ns_per_bit, until_ns } = self.segment;
+            let next_ns = due_ns + work * ns_per_bit;
+            if next_ns <= until_ns && next_ns.is_finite() {
+                return next_ns;
+            }
+            if until_ns.is_infinite() {
+                return f64::INFINITY;
+            }
+            work -= (until_ns - due_ns) / ns_per_bit;
+            due_ns = until_ns;
+        }
+    }
+
+    #[inline]
     fn next_gap(&mut self) -> f64 {
         if self.used == DRAWN_AT_ONCE {
             self.traffic.gaps(self.packet, &mut self.random, &mut self.gaps);

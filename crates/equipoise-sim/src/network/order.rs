@@ -53,7 +53,8 @@ impl Network {
     /// the middle of a route may come before what is still on its way there.
     pub(crate) fn look_ahead(&self) -> Option<Span> {
         let sessions = self.routes.iter().filter(|route| route.thing.is_some());
-        sessions.filter_map(|route| route.hops.last()).map(|&(last, _)| self.ahead[last] + self.least_delay(last)).min()
+        let last = sessions.filter_map(|route| route.hops.last()).map(|hop| hop.link);
+        last.map(|last| self.ahead[last] + self.least_delay(last)).min()
     }
 
     fn links_ahead(&self) -> Vec<Span> {

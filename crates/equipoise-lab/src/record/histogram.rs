@@ -1,0 +1,164 @@
+use std::ops::Range;
+
+/// How often each length of time was found, to three digits.
+///
+/// Cells are as wide as those of `hdrhistogram`, so that quantiles are the same; but only the cells between the least and the
+/// greatest time found are there. That of a second of media has some hundred, where all of them are 20 000: the time that it takes
+/// to make, to sum up and to forget one counts, as there is one for every interval of every flow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Histogram {
+    /// Number of the first cell that is there.
+    first: usize,
+    cells: Vec<u64>,
+    count: u64,
+}
+
+/// What is told apart, in nanoseconds: 1 µs to 1000 s. What lies outside counts at the edge.
+const LEAST: u64 = 1_000;
+const MOST: u64 = 1_000_000_000_000;
+/// Cells of one width, but for the first ones twice as many: the power of two that is not below 10 to the power of the digits.
+const HALF_BITS: u32 = 10;
+/// The least width, as a power of two.
+const UNIT_BITS: u32 = LEAST.ilog2();
+/// Cells are added in lots of so many.
+const LOT: usize = 64;
+
+/// The number of the cell of a time, and how wide it is as a power of two.
+#[inline]
+const fn cell(nanos: u64) -> (usize, u32) {
+    let leading = (nanos | (1 << (UNIT_BITS + HALF_BITS))).ilog2();
+    let width = leading - HALF_BITS;
+    let number = (((width - UNIT_BITS) << HALF_BITS) as u64) + (nanos >> width);
+    (number as usize, width)
+}
+
+/// The longest time that belongs to a cell, in nanoseconds.
+const fn longest(number: usize) -> u64 {
+    let half = 1 << HALF_BITS;
+    let doublings = (number / half).saturating_sub(1);
+    let width = UNIT_BITS + doublings as u32;
+    ((number - doublings * half + 1) as u64) * (1 << width) - 1
+}
+
+impl Histogram {
+    #[inline]
+    pub(super) fn push(&mut self, nanos: u64) {
+        let (number, _) = cell(nanos.clamp(LEAST, MOST));
+        self.count += 1;
+        match self.cells.get_mut(number.wrapping_sub(self.first)) {
+            Some(cell) => *cell += 1,
+            None => self.at(number..number + 1)[0] += 1,
+        }
+    }
+
+    /// Makes room for some cells, and gives them.
+    #[cold]
+    fn at(&mut self, numbers: Range<usize>) -> &mut [u64] {
+        let (from, until) = (numbers.start / LOT * LOT, numbers.end.next_multiple_of(LOT));
+        if self.cells.is_empty() {
+            self.first = from;
+        }
+        if from < self.first {
+            self.cells.splice(..0, std::iter::repeat_n(0, self.first - from));
+            self.first = from;
+        }
+        if until > self.first + self.cells.len() {
+            self.cells.resize(until - self.first, 0);
+        }
+        &mut self.cells[numbers.start - self.first..numbers.end - self.first]
+    }
+
+    /// Takes all that another has found.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.count += other.count;
+        let own = self.at(other.first..other.first + other.cells.len());
+        own.iter_mut().zip(&other.cells).for_each(|(own, more)| *own += more);
+    }
+
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// For each of some numbers of times, in rising order, the longest of that many shortest times, in nanoseconds and to three digits.
+    pub(super) fn longest_of<const N: usize>(&self, counts: [u64; N]) -> [u64; N] {
+        let mut lots = self.cells.chunks(LOT);
+        let (mut lot, mut first, mut below) = (lots.next().unwrap_or_default(), self.first, 0);
+        let mut here: u64 = lot.iter().sum();
+        counts.map(|wanted| {
+            while below + here < wanted {
+                let Some(next) = lots.next() else { break };
+                (below, first) = (below + here, first + LOT);
+                (lot, here) = (next, next.iter().sum());
+            }
+            let mut so_far = below;
+            let place = lot.iter().position(|cell| {
+                so_far += cell;
+                so_far >= wanted
+            });
+            place.map_or(0, |place| longest(first + place))
+        })
+    }
+
+    /// The longest time of each cell in nanoseconds, and how many are in it, for all cells that hold any.
+    pub(super) fn found(&self) -> impl Iterator<Item = (u64, u64)> {
+        let cells = self.cells.iter().enumerate().filter(|(_, count)| **count > 0);
+        cells.map(|(place, count)| (longest(self.first + place), *count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::Histogram as Reference;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reference() -> Reference<u64> {
+        Reference::new_with_bounds(LEAST, MOST, 3).expect("bounds in order")
+    }
+
+    #[test]
+    fn a_cell_holds_the_times_up_to_its_longest_and_the_next_begins_there() {
+        let cells = cell(MOST).0;
+        for number in 0..cells {
+            assert_eq!((cell(longest(number)).0, cell(longest(number) + 1).0), (number, number + 1));
+        }
+    }
+
+    /// As many nanoseconds as have some bits.
+    fn any_time() -> impl Strategy<Value = u64> {
+        (1u32..40).prop_flat_map(|bits| (1u64 << bits - 1)..(1 << bits)).prop_map(|nanos| nanos.min(MOST))
+    }
+
+    proptest! {
+        /// The same quantiles and the same cells as the library's, put together from two parts.
+        #[test]
+        fn it_tells_the_same_as_a_library(
+            times in proptest::collection::vec(any_time(), 1..300),
+            more in proptest::collection::vec(any_time(), 0..300),
+        ) {
+            let (mut whole, mut part, mut expected) = (Histogram::default(), Histogram::default(), reference());
+            times.iter().for_each(|nanos| whole.push(*nanos));
+            more.iter().for_each(|nanos| part.push(*nanos));
+            whole.merge(&part);
+            times.iter().chain(&more).for_each(|nanos| expected.saturating_record((*nanos).max(LEAST)));
+            prop_assert_eq!(whole.count(), expected.len());
+            let shares = [0.5, 0.95, 0.99, 1.0];
+            let counts = shares.map(|share: f64| (share * expected.len() as f64).ceil() as u64);
+            prop_assert_eq!(whole.longest_of(counts), shares.map(|share| expected.value_at_quantile(share)));
+            let cells = expected.iter_recorded();
+            let cells: Vec<_> = cells.map(|cell| (expected.highest_equivalent(cell.value_iterated_to()), cell.count_at_value())).collect();
+            prop_assert_eq!(whole.found().collect::<Vec<_>>(), cells);
+        }
+    }
+
+    #[test]
+    fn of_nothing_there_is_nothing_to_say() {
+        let mut empty = Histogram::default();
+        empty.merge(&Histogram::default());
+        assert_eq!((empty.count(), empty.longest_of([1, 2]), empty.found().next()), (0, [0, 0], None));
+    }
+}
