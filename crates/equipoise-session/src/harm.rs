@@ -9,7 +9,7 @@ use crate::Event;
 use equipoise::control::{BoxedController, Entry, Needs, entries};
 use equipoise::random::generator;
 use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, Size, Span};
-use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
+use equipoise_path::link::{FifoLink, LinkConfig, Passage, QueueLimit};
 
 /// A millisecond, in ns.
 pub(crate) const MILLI: u64 = 1_000_000;
@@ -66,8 +66,8 @@ impl Harm {
                 return None;
             }
             match from_sender.then(|| link.offer(Instant::from_nanos(at), size)) {
-                Some(Verdict::Dropped) => None,
-                Some(Verdict::ArrivesAt(due)) => Some(due.as_nanos() - at + 10 * MILLI),
+                Some(None) => None,
+                Some(Some(Passage { arrives_at, .. })) => Some(arrives_at.as_nanos() - at + 10 * MILLI),
                 None => Some(10 * MILLI),
             }
         }

@@ -47,5 +47,5 @@ pub mod tcp;
 mod world;
 
 pub use network::LinkId;
-pub use observer::{FlowId, Observer, Side, SimClock, Time};
+pub use observer::{Arrival, FlowId, Observer, Side, SimClock, Time};
 pub use world::{BandwidthOracle, FarEnd, Flow, FlowError, NearEnd, PathLinks, Stream, WhiteNoise, World, turn};

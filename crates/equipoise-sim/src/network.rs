@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{Capacity, Ecn, LinkStats, PipeConfig, PipeError, Queued, Verdict};
+use equipoise_path::link::{Capacity, Ecn, LinkStats, PipeConfig, PipeError, Queued};
 use equipoise_path::source::Source;
 use equipoise_session::Event;
 
 use crate::carrier::Carrier;
 use crate::event_queue::EventQueue;
-use crate::observer::{FlowId, Observer, Side, SimClock, Time};
+use crate::observer::{Arrival, FlowId, Observer, Side, SimClock, Time};
 use crate::packets::{PacketId, Packets};
 use crate::world::TICK;
 
@@ -115,7 +115,7 @@ impl StreamState {
             self.sent += 1;
             let sent = Event::MediaSent { sequence: number, size, waited: Span::ZERO, fragment: None };
             observer.on_event(at, flow, Side::Near, &sent);
-            lot.push(Packet { at, sent: at, number, size, route, hop: 0, ecn: Ecn::NotCapable });
+            lot.push(Packet { at, sent: at, number, size, route, hop: 0, ecn: Ecn::NotCapable, waited: Span::ZERO });
         }
     }
 }
@@ -134,6 +134,8 @@ pub(crate) struct Packet {
     pub(crate) hop: u16,
     /// What queues may tell its ends, and have told.
     pub(crate) ecn: Ecn,
+    /// In the queues of all links behind it.
+    pub(crate) waited: Span,
 }
 
 impl Queued for Packet {
@@ -147,6 +149,10 @@ impl Queued for Packet {
 
     fn flow(&self) -> u64 {
         self.route.into()
+    }
+
+    fn on_waited(&mut self, wait: Span) {
+        self.waited = self.waited + wait;
     }
 }
 
@@ -319,18 +325,15 @@ impl Network {
                 let mut left = 0;
                 for place in 0..lot.len() {
                     let packet = &mut lot[place];
-                    match fifo.offer(packet.at, packet.size) {
-                        Verdict::ArrivesAt(at) => {
-                            (packet.at, packet.hop) = (at, packet.hop + 1);
-                            if left < place {
-                                lot[left] = lot[place];
-                            }
-                            left += 1;
+                    if let Some(passage) = fifo.offer(packet.at, packet.size) {
+                        packet.waited = packet.waited + passage.wait;
+                        (packet.at, packet.hop) = (passage.arrives_at, packet.hop + 1);
+                        if left < place {
+                            lot[left] = lot[place];
                         }
-                        Verdict::Dropped if is_of_session(packet) => {
-                            outside.packets.discard(packet.number as PacketId);
-                        }
-                        Verdict::Dropped => {}
+                        left += 1;
+                    } else if is_of_session(packet) {
+                        outside.packets.discard(packet.number as PacketId);
                     }
                 }
                 lot.truncate(left);
@@ -440,7 +443,7 @@ impl Route {
 
     #[inline]
     fn arrive_of_stream(&mut self, packet: &Packet, observer: &mut impl Observer) {
-        let Packet { at, sent, number: sequence, size, ecn, .. } = *packet;
+        let Packet { at, sent, number: sequence, size, ecn, waited, .. } = *packet;
         if let Some(arrivals) = &mut self.arrivals {
             if arrivals.novelty(sequence as u16) != Novelty::New {
                 return;
@@ -448,6 +451,7 @@ impl Route {
             arrivals.mark(sequence as u16);
         }
         let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn };
+        observer.on_arrival(at, self.flow, Side::Far, Arrival { size, waited });
         observer.on_event(at, self.flow, Side::Far, &event);
     }
 }

@@ -1,6 +1,6 @@
 //! Who sees what happens in a world, where and when.
 
-use equipoise::units::Instant;
+use equipoise::units::{Instant, Size, Span};
 use equipoise_session::{Event, PathId};
 
 /// The one clock of a simulated world; all hosts read it.
@@ -44,6 +44,19 @@ pub trait Observer {
     fn on_path_event(&mut self, now: Time, flow: FlowId, side: Side, _path: PathId, event: &Event) {
         self.on_event(now, flow, side, event);
     }
+
+    /// A packet has come to one end of a flow: media, data or what answers them, copies among them. What the end makes of it follows
+    /// in its events.
+    fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
+}
+
+/// What the network knows of a packet that has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Of the IP packet.
+    pub size: Size,
+    /// How long it waited in the queues of its way, all of them together: no propagation, no jitter, and not its own transmissions.
+    pub waited: Span,
 }
 
 impl<F: FnMut(Time, FlowId, Side, &Event)> Observer for F {

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use equipoise::units::{Rate, ReceiverClock, Schedule, Size, Span};
-use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
+use equipoise_path::link::{FifoLink, LinkConfig, Passage, QueueLimit};
 
 use crate::machine::Machine;
 use crate::places::Places;
@@ -291,8 +291,8 @@ impl Relay {
             let size = Size::from_bytes(datagram.len() as u64) + Size::IPV4_UDP;
             let now = equipoise::units::Instant::from_nanos(at.as_nanos() as u64);
             let due = match to_receiver.then(|| self.link.offer(now, size)) {
-                Some(Verdict::Dropped) => continue,
-                Some(Verdict::ArrivesAt(due)) => start + Duration::from_nanos(due.as_nanos()),
+                Some(None) => continue,
+                Some(Some(Passage { arrives_at, .. })) => start + Duration::from_nanos(arrives_at.as_nanos()),
                 None => start + at,
             };
             passed = true;

@@ -32,6 +32,15 @@ pub(super) struct Fifo<C, S> {
     totals: Totals,
 }
 
+/// When a packet's turn comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn<C> {
+    /// From its arrival until its service begins.
+    pub(super) wait: Span,
+    /// The end of its service.
+    pub(super) end: Instant<C>,
+}
+
 #[derive(Clone, Debug)]
 struct Waiting<C> {
     service_start: Instant<C>,
@@ -51,13 +60,13 @@ struct Totals {
     longest_queue: usize,
 }
 
-/// What became of a packet.
+/// A packet's way over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict<C> {
-    /// It will be at the far end at this moment.
-    ArrivesAt(Instant<C>),
-    /// The queue was full.
-    Dropped,
+pub struct Passage<C> {
+    /// When it will be at the far end.
+    pub arrives_at: Instant<C>,
+    /// How long it waits in the queue, its own transmission and the propagation delay apart.
+    pub wait: Span,
 }
 
 impl<C> FifoLink<C> {
@@ -75,17 +84,15 @@ impl<C> FifoLink<C> {
         Ok(Self { config, delay_ns, queue })
     }
 
-    /// A packet of `size` reaches the link at `now`.
+    /// A packet of `size` reaches the link at `now`; `None` where the queue is full.
     ///
     /// Offers are to come in the order of their times; one that lies before the previous is taken to be at the same
     /// moment as far as the queue is concerned.
     #[expect(clippy::inline_always, reason = "a simulator's inner loop: a call takes a third of its time")]
     #[inline(always)]
-    pub fn offer(&mut self, now: Instant<C>, size: Size) -> Verdict<C> {
-        match self.queue.offer(now, size) {
-            Some(end) => Verdict::ArrivesAt(Instant::from_nanos(end.as_nanos().saturating_add(self.delay_ns))),
-            None => Verdict::Dropped,
-        }
+    pub fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Passage<C>> {
+        let Turn { wait, end } = self.queue.offer(now, size)?;
+        Some(Passage { arrives_at: Instant::from_nanos(end.as_nanos().saturating_add(self.delay_ns)), wait })
     }
 
     /// IP bytes that arrived at the link so far, dropped ones included.
@@ -121,10 +128,10 @@ impl<C, S: Service<C>> Fifo<C, S> {
         Self { service, limit, origin, free_at: origin, waiting, waiting_bytes: Size::ZERO, totals }
     }
 
-    /// A packet of `size` comes in at `now`: the end of its service, or `None` where the queue is full.
+    /// A packet of `size` comes in at `now`: its turn, or `None` where the queue is full.
     #[expect(clippy::inline_always, reason = "as of a link's")]
     #[inline(always)]
-    pub(super) fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Instant<C>> {
+    pub(super) fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Turn<C>> {
         self.begin_services(now);
         if self.free_at <= now {
             self.totals.idle_ns += now.as_nanos() - self.free_at.as_nanos();
@@ -146,7 +153,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
         self.free_at = self.service.serve(service_start, size);
         self.totals.forwarded += 1;
         self.totals.forwarded_bytes += size.as_bytes();
-        Some(self.free_at)
+        Some(Turn { wait: (service_start - now).max(Span::ZERO), end: self.free_at })
     }
 
     /// How it was used until `now`.
@@ -208,12 +215,17 @@ mod tests {
 
     const PACKET: Size = Size::from_bytes(1000);
 
+    /// When a packet arrives that comes to the link at `nanos`.
+    fn arrival(link: &mut FifoLink<SenderClock>, nanos: u64) -> Option<At> {
+        Some(link.offer(At::from_nanos(nanos), PACKET)?.arrives_at)
+    }
+
     #[test]
     fn a_long_busy_period_does_not_drift() {
         let mut link = link(Schedule::constant(mbps(15)), QueueLimit::Packets(100_000));
-        let last = (0..75_000).map(|_| link.offer(At::ZERO, PACKET)).last();
+        let last = (0..75_000).filter_map(|_| arrival(&mut link, 0)).last();
         // 75 000 packets of 8000 bits at 15 Mbit/s are 40 s to the nanosecond, though one is 533 333.3 ns.
-        assert_eq!(last, Some(Verdict::ArrivesAt(At::ZERO + Span::from_secs(40) + Span::from_millis(5))));
+        assert_eq!(last, Some(At::ZERO + Span::from_secs(40) + Span::from_millis(5)));
     }
 
     #[test]
@@ -221,21 +233,21 @@ mod tests {
         // 8000 bits: 0.5 ms at 8 Mbit/s leaves 4000 bits, which take 1 ms at 4 Mbit/s.
         let rate = Schedule::new(mbps(8), vec![(Span::from_micros(500), mbps(4))]);
         let mut link = link(rate, QueueLimit::Packets(10));
-        assert_eq!(link.offer(At::ZERO, PACKET), Verdict::ArrivesAt(At::from_nanos(6_500_000)));
+        assert_eq!(arrival(&mut link, 0), Some(At::from_nanos(6_500_000)));
     }
 
     #[test]
     fn an_outage_delays_but_does_not_lose() {
         let rate = Schedule::new(mbps(8), vec![(Span::ZERO, Rate::ZERO), (Span::from_secs(1), mbps(8))]);
         let mut link = link(rate, QueueLimit::Packets(10));
-        assert_eq!(link.offer(At::ZERO, PACKET), Verdict::ArrivesAt(At::from_nanos(1_006_000_000)));
+        assert_eq!(arrival(&mut link, 0), Some(At::from_nanos(1_006_000_000)));
     }
 
     #[test]
     fn the_limit_counts_waiting_packets_or_bytes_and_not_the_one_in_service() {
         for limit in [QueueLimit::Packets(2), QueueLimit::Bytes(Size::from_bytes(2000))] {
             let mut link = link(Schedule::constant(mbps(8)), limit);
-            let dropped = (0..4).map(|_| link.offer(At::ZERO, PACKET)).filter(|v| *v == Verdict::Dropped).count();
+            let dropped = (0..4).map(|_| link.offer(At::ZERO, PACKET)).filter(Option::is_none).count();
             assert_eq!(dropped, 1, "{limit}: one in service, two waiting, the fourth dropped");
         }
     }
@@ -270,12 +282,12 @@ mod tests {
     fn a_limit_in_time_lets_nobody_wait_longer_and_turns_nobody_away_sooner() {
         // Services of 1 ms: the n-th of a burst would wait for n - 1 ms.
         let mut link = link(Schedule::constant(mbps(8)), QueueLimit::Time(Span::from_millis(2)));
-        let verdicts: Vec<_> = (0..5).map(|_| link.offer(At::ZERO, PACKET)).collect();
-        let arrives = |ms: u64| Verdict::ArrivesAt(At::from_nanos(ms * 1_000_000 + 5_000_000));
-        assert_eq!(verdicts, [arrives(1), arrives(2), arrives(3), Verdict::Dropped, Verdict::Dropped]);
+        let arrivals: Vec<_> = (0..5).map(|_| arrival(&mut link, 0)).collect();
+        let arrives = |ms: u64| Some(At::from_nanos(ms * 1_000_000 + 5_000_000));
+        assert_eq!(arrivals, [arrives(1), arrives(2), arrives(3), None, None]);
         // The queue is 3 ms of work: 1 ns before 1 ms one would wait 1 ns too long, at 1 ms just not.
-        assert_eq!(link.offer(At::from_nanos(999_999), PACKET), Verdict::Dropped);
-        assert_eq!(link.offer(At::from_nanos(1_000_000), PACKET), arrives(4));
+        assert_eq!(arrival(&mut link, 999_999), None);
+        assert_eq!(arrival(&mut link, 1_000_000), arrives(4));
     }
 
     proptest! {
@@ -287,7 +299,7 @@ mod tests {
             let mut arrivals: Vec<(At, Size)> = Vec::new();
             for (gap, bytes) in &gaps {
                 now += gap;
-                if let Verdict::ArrivesAt(at) = link.offer(At::from_nanos(now), Size::from_bytes(*bytes)) {
+                if let Some(Passage { arrives_at: at, .. }) = link.offer(At::from_nanos(now), Size::from_bytes(*bytes)) {
                     arrivals.push((at, Size::from_bytes(*bytes)));
                 }
             }

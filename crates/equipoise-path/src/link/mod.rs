@@ -26,7 +26,7 @@ use thiserror::Error;
 pub use agenda::Agenda;
 pub use aqm::{Codel, DualPi2, Ecn, FqCodel, Pie, Queued};
 pub use bucket::TokenBucket;
-pub use fifo::{FifoLink, Verdict};
+pub use fifo::{FifoLink, Passage};
 pub use impairment::{GilbertElliott, Jitter, Loss, Reordering};
 pub use pipe::{Capacity, Discipline, Pipe, PipeConfig, PipeError};
 pub use stats::{LinkStats, Usage};

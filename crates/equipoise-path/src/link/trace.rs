@@ -249,23 +249,23 @@ mod tests {
     #[test]
     fn an_opportunity_delivers_one_full_packet_and_the_trace_repeats() {
         let mut link = fifo("3\n3\n10\n", 100);
-        let ends: Vec<_> = (0..5).map(|_| link.offer(At::ZERO, MTU)).collect();
+        let ends: Vec<_> = (0..5).map(|_| link.offer(At::ZERO, MTU).map(|turn| turn.end)).collect();
         assert_eq!(ends, [3, 3, 10, 13, 13].map(|at| Some(ms(at))));
     }
 
     #[test]
     fn an_opportunity_that_finds_nobody_is_lost() {
         let mut link = fifo("3\n6\n10\n", 100);
-        assert_eq!(link.offer(ms(4), MTU), Some(ms(6)));
+        assert_eq!(link.offer(ms(4), MTU).map(|turn| turn.end), Some(ms(6)));
         // At the very moment of an opportunity it is too late for it, at the end of the round too.
-        assert_eq!(link.offer(ms(10), MTU), Some(ms(13)));
-        assert_eq!(link.offer(ms(1_000_006), MTU), Some(ms(1_000_010)));
+        assert_eq!(link.offer(ms(10), MTU).map(|turn| turn.end), Some(ms(13)));
+        assert_eq!(link.offer(ms(1_000_006), MTU).map(|turn| turn.end), Some(ms(1_000_010)));
     }
 
     #[test]
     fn small_packets_share_an_opportunity_and_large_ones_take_several() {
         let mut link = fifo("1\n2\n3\n4\n", 100);
-        let ends = [700, 700, 700, 900, 3000, 1].map(|bytes| link.offer(At::ZERO, Size::from_bytes(bytes)));
+        let ends = [700, 700, 700, 900, 3000, 1].map(|bytes| link.offer(At::ZERO, Size::from_bytes(bytes)).map(|turn| turn.end));
         // 1500 bytes are 700 + 700 + 100; 600 + 900; then 3000 take two whole ones.
         assert_eq!(ends, [1, 1, 2, 2, 4, 5].map(|at| Some(ms(at))));
     }
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn who_waits_for_an_opportunity_waits_in_the_queue() {
         let mut link = fifo("5\n", 2);
-        let ends = [0, 0, 0, 5].map(|at| link.offer(ms(at), MTU));
+        let ends = [0, 0, 0, 5].map(|at| link.offer(ms(at), MTU).map(|turn| turn.end));
         assert_eq!(ends, [Some(ms(5)), Some(ms(10)), None, Some(ms(15))]);
     }
 
@@ -329,7 +329,7 @@ mod tests {
             let all = (0..).flat_map(|round| times.iter().map(move |time| u64::from(*time) + 50 * round));
             let opportunities: Vec<u64> = all.filter(|at| *at > 0).take(400).collect();
             for size in sizes {
-                let end = link.offer(At::ZERO, Size::from_bytes(size));
+                let end = link.offer(At::ZERO, Size::from_bytes(size)).map(|turn| turn.end);
                 bytes += size;
                 let needed = usize::try_from(bytes.div_ceil(1500)).expect("few");
                 prop_assert_eq!(end, Some(ms(opportunities[needed - 1])));

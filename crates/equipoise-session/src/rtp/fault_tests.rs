@@ -13,7 +13,7 @@ use crate::{Endpoint as _, Event, Input};
 use equipoise::control::{Cbr, find};
 use equipoise::random::generator;
 use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, Size, Span};
-use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
+use equipoise_path::link::{FifoLink, LinkConfig, Passage, QueueLimit};
 
 const SEEDS: u64 = 10;
 const MIN: f64 = 500e3;
@@ -41,8 +41,8 @@ fn bench(
         let mut ways = Vec::new();
         for held in fate(passing, StandardUniform.sample(&mut random)) {
             let queued = match passing.from_sender.then(|| link.offer(Instant::from_nanos(passing.at), passing.size)) {
-                Some(Verdict::Dropped) => continue,
-                Some(Verdict::ArrivesAt(due)) => due.as_nanos() - passing.at,
+                Some(None) => continue,
+                Some(Some(Passage { arrives_at, .. })) => arrives_at.as_nanos() - passing.at,
                 None => 0,
             };
             ways.push(queued + WAY + held * MILLI);

@@ -3,7 +3,7 @@ use alloc::collections::VecDeque;
 
 use crate::wire::PlayoutReport;
 use equipoise::units::{Instant, Rate, ReceiverClock, Size};
-use equipoise_path::link::{FifoLink, Verdict};
+use equipoise_path::link::FifoLink;
 
 /// A buffer behind the network that a session's packets wait in until they are served: played out, or sent on over an
 /// outgoing link.
@@ -17,10 +17,7 @@ pub trait PlayoutBuffer: Send {
 /// A drop-tail buffer in front of a link, whose propagation delay does not count.
 impl PlayoutBuffer for FifoLink<ReceiverClock> {
     fn offer(&mut self, now: Instant<ReceiverClock>, size: Size) -> Option<Instant<ReceiverClock>> {
-        match Self::offer(self, now, size) {
-            Verdict::ArrivesAt(at) => Some(at - self.config().propagation_delay),
-            Verdict::Dropped => None,
-        }
+        Some(Self::offer(self, now, size)?.arrives_at - self.config().propagation_delay)
     }
 }
 

@@ -1,11 +1,12 @@
 use std::any::Any;
 
-use equipoise::units::{ReceiverClock, SenderClock};
+use equipoise::units::{ReceiverClock, SenderClock, Span};
 use equipoise_session::{Endpoint, Input, Output, PathChange, PathId};
 
 use super::FlowError;
 use super::{EventKind, FlowId, Observer, Side, Time, World};
 use crate::network::{LinkId, Packet};
+use crate::observer::Arrival;
 use crate::packets::PacketId;
 
 /// The end of a flow that sends media or data: any [`Endpoint`] on the sender's clock.
@@ -139,6 +140,7 @@ impl World {
     ) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
+        observer.on_arrival(self.now, FlowId(flow), side, Arrival { size: packet.size, waited: packet.waited });
         self.turn(flow, side, Some(Input::Datagram { path: path_id(path), datagram, ecn: packet.ecn }), observer);
         self.scratch = scratch;
     }
@@ -195,7 +197,8 @@ impl World {
                 continue;
             };
             let (at, number, size, ecn) = (self.now, u64::from(id), self.packets.size(id), self.packets.ecn(id));
-            let packet = Packet { at, sent: at, number, size, route: routes[side as usize] as u32, hop: 0, ecn };
+            let (route, waited) = (routes[side as usize] as u32, Span::ZERO);
+            let packet = Packet { at, sent: at, number, size, route, hop: 0, ecn, waited };
             if let Some(arrived) = self.network.send(packet) {
                 let peer = if side == Side::Near { Side::Far } else { Side::Near };
                 self.deliver(&arrived, flow, peer, path, observer);

@@ -9,3 +9,4 @@ mod session;
 mod support;
 mod tcp;
 mod traffic;
+mod waits;

@@ -109,7 +109,8 @@ impl<C, P: Queued, S: Service<C>> ManagedQueue<C, P, S> {
     /// Takes the next packet, if its time is no later than `horizon`: the end of its service, and the packet.
     pub(in crate::link) fn take(&mut self, horizon: Instant<C>, told: &mut impl Told<P>) -> Option<(Instant<C>, P)> {
         let now = self.next().filter(|at| *at <= horizon)?;
-        let Waiting { size, packet, .. } = of!(&mut self.queue, queue => queue.take(now, told))?;
+        let Waiting { arrived, size, mut packet } = of!(&mut self.queue, queue => queue.take(now, told))?;
+        packet.on_waited(now - arrived);
         self.free_at = self.service.serve(now, size);
         Some((self.free_at, packet))
     }

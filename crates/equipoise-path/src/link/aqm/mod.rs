@@ -15,7 +15,7 @@ pub use fq_codel::FqCodel;
 pub(super) use managed::ManagedQueue;
 pub use pie::Pie;
 
-use equipoise::units::{Instant, Size};
+use equipoise::units::{Instant, Size, Span};
 
 use super::QueueLimit;
 use line::Waiting;
@@ -73,6 +73,9 @@ pub trait Queued {
     fn flow(&self) -> u64 {
         0
     }
+
+    /// It waited for so long in the queue and is in service now. Its own transmission, the propagation delay and jitter do not count.
+    fn on_waited(&mut self, _wait: Span) {}
 }
 
 /// For tests: numbers of packets, which nobody marks.

@@ -46,14 +46,15 @@ impl<C, P: Queued> Bottleneck<C, P> {
     pub(super) fn offer(
         &mut self,
         now: Instant<C>,
-        parcel: Parcel<P>,
+        mut parcel: Parcel<P>,
         told: &mut impl Told<Parcel<P>>,
     ) -> Option<Served<C, P>> {
         match self {
             Self::Open => Some((now, parcel)),
             Self::DropTail(queue) => {
-                if let Some(end) = queue.offer(now, parcel.size) {
-                    return Some((end, parcel));
+                if let Some(turn) = queue.offer(now, parcel.size) {
+                    parcel.on_waited(turn.wait);
+                    return Some((turn.end, parcel));
                 }
                 told.dropped(parcel, Drop::Full);
                 None

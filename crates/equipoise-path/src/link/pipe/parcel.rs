@@ -27,4 +27,8 @@ impl<P: Queued> Queued for Parcel<P> {
     fn flow(&self) -> u64 {
         self.packet.flow()
     }
+
+    fn on_waited(&mut self, wait: Span) {
+        self.packet.on_waited(wait);
+    }
 }

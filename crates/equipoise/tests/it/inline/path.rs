@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use equipoise::measure::BandwidthEstimate;
 use equipoise::measure::{InlineConfig, InlineMeasurement};
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
-use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit, Verdict};
+use equipoise_path::link::{FifoLink, LinkConfig, QueueLimit};
 use equipoise_path::source::{Source, Traffic};
 
 type Now = Instant<SenderClock>;
@@ -118,8 +118,8 @@ impl World {
         while let Some(&(at, number)) = self.on_wire.front().filter(|(at, _)| *at <= now) {
             self.on_wire.pop_front();
             match self.link.offer(at, SEGMENT) {
-                Verdict::ArrivesAt(at) => self.on_link.push_back((at, number)),
-                Verdict::Dropped => self.run.dropped += 1,
+                Some(passage) => self.on_link.push_back((passage.arrives_at, number)),
+                None => self.run.dropped += 1,
             }
         }
         while let Some(&(at, number)) = self.on_link.front().filter(|(at, _)| *at <= now) {
@@ -183,8 +183,8 @@ impl World {
             if let Some(since) = self.blocked_since.take() {
                 self.run.longest_hold = self.run.longest_hold.max((now - since).as_secs_f64());
             }
-            if let Verdict::ArrivesAt(at) = self.access.offer(now, SEGMENT) {
-                self.on_wire.push_back((at, self.next));
+            if let Some(passage) = self.access.offer(now, SEGMENT) {
+                self.on_wire.push_back((passage.arrives_at, self.next));
             }
             self.next += 1;
             self.run.sent += 1;
