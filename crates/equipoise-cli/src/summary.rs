@@ -1,6 +1,7 @@
 //! What a person reads after a run: the main figures, one line a flow; after several, their means.
 
 mod many;
+mod media;
 
 use equipoise_lab::result::{FlowResult, FramesResult, PairResult, PathResult, Report, Run, TcpResult, World};
 use equipoise_lab::verdict::{self, FlowJudgement};
@@ -44,6 +45,7 @@ fn of_run(run: &Run) -> String {
         text.extend(frames.map(|line| format!("             {line}\n")));
         text.extend(flow.paths.iter().map(|path| format!("{world} {:6}  {}\n", run.seed, path_line(path))));
     }
+    text.extend(run.media.iter().map(media::of_run));
     for (flow, host) in run.flows.iter().filter_map(|flow| Some((flow, flow.pair.as_ref()?.host.as_ref()?))) {
         text.push_str(&format!("             {}: {}\n", flow.name, host.words()));
     }

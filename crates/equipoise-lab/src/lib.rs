@@ -23,6 +23,7 @@ pub mod link;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod metrics;
+mod phases;
 mod playout;
 pub mod record;
 pub mod report;

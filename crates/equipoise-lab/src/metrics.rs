@@ -1,14 +1,17 @@
 //! What a flow is judged by: each metric with its name, its unit and where it comes from. Tables, summaries and comparisons are made
 //! from this one list.
 
+mod media;
+
 use serde::{Serialize, Serializer};
 
 use crate::result::FlowResult;
 use crate::scenario::FlowKind;
+pub use media::{PHASE, RUN};
 
-/// A number that a run has of a flow.
+/// A number that a run has of a flow, or of whatever else.
 #[derive(Debug)]
-pub struct Metric {
+pub struct Metric<T = FlowResult> {
     /// Its key in JSON, which carries the unit of the values.
     pub key: &'static str,
     /// Its name in tables.
@@ -21,13 +24,13 @@ pub struct Metric {
     pub decimals: usize,
     /// Whether comparisons show it.
     pub is_compared: bool,
-    of: fn(&FlowResult) -> Option<f64>,
+    of: fn(&T) -> Option<f64>,
 }
 
-impl Metric {
+impl<T> Metric<T> {
     /// Its value, in the unit that its key carries; `None` if it was not measured.
-    pub fn of(&self, flow: &FlowResult) -> Option<f64> {
-        (self.of)(flow)
+    pub fn of(&self, result: &T) -> Option<f64> {
+        (self.of)(result)
     }
 
     /// Its name with its unit.
@@ -52,7 +55,7 @@ impl Metric {
 }
 
 /// As its key.
-impl Serialize for Metric {
+impl<T> Serialize for Metric<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.key)
     }
@@ -78,28 +81,55 @@ pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
 
 type Get = fn(&FlowResult) -> Option<f64>;
 
+/// How a value is printed.
+#[derive(Clone, Copy)]
+struct Print {
+    unit: &'static str,
+    /// From the unit of the values to that of tables.
+    scale: f64,
+    decimals: usize,
+}
+
+const MEGABITS: Print = Print { unit: "Mbit/s", scale: 1e-6, decimals: 3 };
+const MILLIS: Print = Print { unit: "ms", scale: 1e3, decimals: 3 };
+const COUNT: Print = Print { unit: "", scale: 1.0, decimals: 0 };
+const SECONDS: Print = Print { unit: "s", scale: 1.0, decimals: 3 };
+const MILLIS_SQUARED: Print = Print { unit: "ms²", scale: 1e6, decimals: 3 };
+const PERCENT: Print = Print { unit: "%", scale: 100.0, decimals: 3 };
+
+impl Print {
+    const fn decimals(self, decimals: usize) -> Self {
+        Self { decimals, ..self }
+    }
+}
+
+const fn metric<T>(key: &'static str, name: &'static str, print: Print, of: fn(&T) -> Option<f64>) -> Metric<T> {
+    let Print { unit, scale, decimals } = print;
+    Metric { key, name, unit, scale, decimals, is_compared: false, of }
+}
+
 const fn rate(key: &'static str, name: &'static str, of: Get) -> Metric {
-    Metric { key, name, unit: "Mbit/s", scale: 1e-6, decimals: 3, is_compared: false, of }
+    metric(key, name, MEGABITS, of)
 }
 
 const fn millis(key: &'static str, name: &'static str, of: Get) -> Metric {
-    Metric { key, name, unit: "ms", scale: 1e3, decimals: 3, is_compared: false, of }
+    metric(key, name, MILLIS, of)
 }
 
 const fn count(key: &'static str, name: &'static str, of: Get) -> Metric {
-    Metric { key, name, unit: "", scale: 1.0, decimals: 0, is_compared: false, of }
+    metric(key, name, COUNT, of)
 }
 
 const fn seconds(key: &'static str, name: &'static str, of: Get) -> Metric {
-    Metric { key, name, unit: "s", scale: 1.0, decimals: 3, is_compared: false, of }
+    metric(key, name, SECONDS, of)
 }
 
 const fn millis_squared(key: &'static str, name: &'static str, of: Get) -> Metric {
-    Metric { key, name, unit: "ms²", scale: 1e6, decimals: 3, is_compared: false, of }
+    metric(key, name, MILLIS_SQUARED, of)
 }
 
 const fn percent(key: &'static str, name: &'static str, of: Get) -> Metric {
-    Metric { key, name, unit: "%", scale: 100.0, decimals: 3, is_compared: false, of }
+    metric(key, name, PERCENT, of)
 }
 
 fn lost(flow: &FlowResult) -> Option<f64> {
@@ -133,6 +163,9 @@ const MEDIA: &[Metric] = &[
     millis("delay_p95_s", "95th percentile", |flow| flow.delay.p95_s).compared(),
     millis("delay_p99_s", "99th percentile", |flow| flow.delay.p99_s).compared(),
     millis("delay_max_s", "maximum", |flow| flow.delay.max_s),
+    millis("queueing_mean_s", "wait in queues: mean", |flow| flow.queueing?.mean_s).compared(),
+    millis("queueing_p95_s", "queues: 95th percentile", |flow| flow.queueing?.p95_s).compared(),
+    millis("queueing_p99_s", "queues: 99th percentile", |flow| flow.queueing?.p99_s).compared(),
     millis("target_s", "target", |flow| flow.target_s),
     millis("settled_delay_s", "settled delay", |flow| flow.settled_delay_s).compared(),
     millis_squared("mse_s2", "mean squared error", |flow| flow.mse_s2),
@@ -173,6 +206,8 @@ const TCP: &[Metric] = &[
     count("resent_after_timeout", "after a timeout", |flow| Some(flow.tcp.as_ref()?.resent_after_timeout? as f64)),
     count("recoveries", "fast recoveries", |flow| Some(flow.tcp.as_ref()?.recoveries? as f64)),
     count("timeouts", "timeouts", |flow| Some(flow.tcp.as_ref()?.timeouts? as f64)).compared(),
+    millis("queueing_mean_s", "wait in queues: mean", |flow| flow.queueing?.mean_s).compared(),
+    millis("queueing_p95_s", "queues: 95th percentile", |flow| flow.queueing?.p95_s).compared(),
     millis("min_round_trip_s", "least round-trip time", |flow| flow.tcp.as_ref()?.min_round_trip_s),
     seconds("finished_s", "transfer finished", |flow| flow.tcp.as_ref()?.finished_s).compared(),
 ];

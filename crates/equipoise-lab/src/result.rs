@@ -5,6 +5,7 @@
 
 mod frames;
 mod link;
+mod media;
 mod pair;
 mod series;
 mod summary;
@@ -17,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 pub use frames::FramesResult;
 pub use link::{LinkResult, LinkSample};
+pub use media::{BottleneckResult, FairnessResult, MediaResult, PhaseFlowResult, PhaseResult, QueueingResult};
 pub use pair::{PairHost, PairPeriod, PairResult, PairTransport};
-pub use summary::{FlowSummary, Mean, WorldSummary};
+pub use summary::{FlowSummary, Mean, PhaseSummary, WorldSummary};
 
 use crate::scenario::{FlowKind, Outage, Path, Scenario};
 
@@ -117,6 +119,9 @@ pub struct Run {
     pub flows: Vec<FlowResult>,
     /// One entry a link, in the scenario's order: its forward direction.
     pub links: Vec<LinkResult>,
+    /// What all media did together, and in each phase; left out if no flow sends media.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<MediaResult>,
 }
 
 /// How well the emulated bottleneck did its work.
@@ -205,6 +210,9 @@ pub struct FlowResult {
     /// last one if there are fewer.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
+    /// How long its packets that arrived after the warm-up waited in queues; left out where nobody knows: in live runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queueing: Option<QueueingResult>,
     /// What became of the frames of a session's live video; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<FramesResult>,

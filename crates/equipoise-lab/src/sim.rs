@@ -8,7 +8,7 @@ use equipoise::units::{Instant, Size, Span};
 use equipoise_path::link::PipeConfig;
 use equipoise_session::{Event, PathId};
 use equipoise_sim::pair::PairFar;
-use equipoise_sim::{FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World, tcp};
+use equipoise_sim::{Arrival, FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World, tcp};
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -116,6 +116,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
         clock: "simulated time".to_owned(),
         stalls: Vec::new(),
         emulator: None,
+        media: watch.recorder.media(scenario.duration),
         flows: watch.recorder.finish(scenario.duration, &[]),
         links: found
             .zip(link_records)
@@ -194,6 +195,13 @@ impl<T: Tell> Observer for Watch<T> {
         let (at, flow) = (now - Time::ZERO, flow.index());
         self.recorder.on_path_event(at, flow, path, event);
         self.tell.event(at, flow, Some(path), event);
+    }
+
+    fn on_arrival(&mut self, now: Time, flow: FlowId, side: Side, Arrival { size, waited }: Arrival) {
+        match side {
+            Side::Far => self.recorder.on_waited(now - Time::ZERO, flow.index(), waited),
+            Side::Near => self.recorder.on_returned(flow.index(), size),
+        }
     }
 }
 

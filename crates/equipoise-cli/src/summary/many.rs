@@ -19,6 +19,7 @@ pub(super) fn of(summary: &WorldSummary, runs: &[&Run]) -> String {
     for columns in tables(&summary.flows, &first.flows) {
         text.push_str(&format!("\n{}", table(&columns)));
     }
+    text.push_str(&super::media::of_summary(summary));
     text.push('\n');
     text.extend(disturbances(runs));
     text

@@ -142,6 +142,7 @@ pub fn run(
         complete: lasted >= scenario.duration,
         clock: clock_name,
         emulator: Some(emulator_result(&emulator)),
+        media: watch.recorder.media(lasted),
         flows: flows(scenario, watch.recorder.finish(lasted, &stalls), pair_hosts),
         links: links(scenario, &emulator, playouts, (origin, lasted)),
         stalls,

@@ -286,6 +286,7 @@ impl FlowRecord {
             decisions: owned(&self.decisions),
             response: self.response,
             distribution: delays.distribution(),
+            queueing: None,
             intervals,
             name: self.name,
             controller: self.controller,

@@ -4,6 +4,7 @@
 //! (Waki 2013, Sec. 6.2). Only intervals whose packets may still be under way hold a histogram, so that memory is
 //! bounded by what is written out in the end.
 
+mod bins;
 mod delays;
 mod flow;
 mod frames;
@@ -11,17 +12,21 @@ mod histogram;
 mod media;
 mod pair;
 mod path;
+mod phases;
 mod playout;
 mod received;
 mod row;
+mod summed;
 mod tcp;
+mod waits;
 
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Event, PathId};
 
-use crate::result::{FlowResult, Stall};
+use crate::result::{FlowResult, MediaResult, Stall};
 use crate::scenario::Scenario;
 use flow::FlowRecord;
+use phases::PhaseRecord;
 pub use row::IntervalRow;
 pub(crate) use tcp::LinkRecord;
 pub use tcp::TcpReading;
@@ -31,12 +36,14 @@ pub use tcp::TcpReading;
 pub struct Recorder {
     origin: Instant<SenderClock>,
     flows: Vec<FlowRecord>,
+    phases: PhaseRecord,
 }
 
 impl Recorder {
     /// A recorder of a run of `scenario` that begins at `origin`.
     pub fn new(scenario: &Scenario, origin: Instant<SenderClock>) -> Self {
-        Self { origin, flows: scenario.flows.iter().map(|flow| FlowRecord::new(flow, scenario)).collect() }
+        let flows = scenario.flows.iter().map(|flow| FlowRecord::new(flow, scenario)).collect();
+        Self { origin, flows, phases: PhaseRecord::new(scenario) }
     }
 
     /// One end of flow number `flow` did or saw something at `at` after the run's start; events of unknown flows are
@@ -46,6 +53,7 @@ impl Recorder {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_event(at, self.origin, event);
         }
+        self.phases.on_event(at, flow, PathId::default(), event);
     }
 
     /// The same on one of the paths of a flow that has several.
@@ -53,6 +61,18 @@ impl Recorder {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_path_event(at, self.origin, path, event);
         }
+        self.phases.on_event(at, flow, path, event);
+    }
+
+    /// A packet comes to the receiver of flow number `flow` at `at`, and waited in the queues of its way for so long; its event follows, if it
+    /// has one. Where this is never said, nobody knows what packets waited.
+    pub fn on_waited(&mut self, at: Span, flow: usize, wait: Span) {
+        self.phases.on_waited(at, flow, wait);
+    }
+
+    /// An IP packet of this size comes back to the sender of flow number `flow`: feedback, or an acknowledgement.
+    pub fn on_returned(&mut self, flow: usize, size: Size) {
+        self.phases.on_returned(flow, size);
     }
 
     /// The TCP connection that is flow number `flow` says this of itself at `at`, behind all that it said before; of flows
@@ -69,6 +89,7 @@ impl Recorder {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_received(at, size);
         }
+        self.phases.on_tcp_received(at, flow, size);
     }
 
     /// The sessions' intervals that have ended before `at`, each given out once.
@@ -76,8 +97,18 @@ impl Recorder {
         self.flows.iter_mut().flat_map(|flow| flow.take_rows(at)).collect()
     }
 
+    /// What all media did together, and in each phase, in a run that lasted so long; `None` if no flow sends media.
+    pub fn media(&self, lasted: Span) -> Option<MediaResult> {
+        self.phases.finish(lasted)
+    }
+
     /// The results of a run that lasted so long, in which the machine stalled so often.
     pub fn finish(self, lasted: Span, stalls: &[Stall]) -> Vec<FlowResult> {
-        self.flows.into_iter().map(|flow| flow.finish(lasted, stalls)).collect()
+        let Self { flows, phases, .. } = self;
+        let result = |(number, flow): (usize, FlowRecord)| FlowResult {
+            queueing: phases.queueing(number),
+            ..flow.finish(lasted, stalls)
+        };
+        flows.into_iter().enumerate().map(result).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! What the figures of a report have in common: how the worlds look, and the run from its start to its end.
 
 use super::chart::{Axis, Chart, Layer, Mark, Shade, Shape, Style};
+use super::media;
 use super::worlds::InWorld;
 use crate::result::{FlowResult, IntervalResult, Report, Run, World};
 
@@ -115,7 +116,7 @@ pub(super) fn time_axis(report: &Report) -> Axis {
     Axis::new("time (s)", 0.0, report.duration_s)
 }
 
-/// The steps within the run, those of one moment together.
+/// The steps within the run, those of one moment together, and the beginnings of other phases.
 pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
     let mut steps: Vec<_> =
         report.steps.iter().filter(|step| step.at_s > 0.0 && step.at_s < report.duration_s).collect();
@@ -129,7 +130,9 @@ pub(super) fn step_marks(report: &Report) -> Vec<Mark> {
         };
         Some(Mark { at, label: words(""), name: format!("{at} s: {}", words(" to")), dash: STEP_DASH })
     };
-    together.filter_map(mark).collect()
+    let mut marks: Vec<_> = together.filter_map(mark).chain(media::marks(report)).collect();
+    marks.sort_by(|one, other| one.at.total_cmp(&other.at));
+    marks
 }
 
 /// The warm-up, what was taken away, and the intervals in which the machine stalled.

@@ -12,6 +12,7 @@ mod drawing;
 mod figure;
 mod format;
 mod marks;
+mod media;
 mod pair;
 mod paths;
 mod shapes;
@@ -63,6 +64,7 @@ fn scenario(report: &Report, prefix: &str) -> String {
     for (index, flow) in report.runs.first().map(|run| run.flows.as_slice()).unwrap_or_default().iter().enumerate() {
         page.push_str(&flow_section(report, (index, flow), prefix));
     }
+    page.push_str(&media::section(report));
     page.push_str("<h2>Links</h2>\n");
     page.extend(charts::link_figures(report).into_iter().map(|found| figure(found, prefix)));
     page.push_str(&tables::links(report));

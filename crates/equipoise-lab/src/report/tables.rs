@@ -9,7 +9,7 @@ use crate::result::{FlowResult, LinkResult, PathResult, Report, Run};
 use crate::statistics::half_width_95;
 
 /// Mean over the runs and, of several, the 95 % confidence interval of that mean.
-fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
+pub(super) fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
     if values.is_empty() {
         return NOTHING.to_owned();
     }
@@ -19,7 +19,7 @@ fn over_runs(values: &[f64], scale: f64, decimals: usize) -> String {
 }
 
 /// The heads of columns that stand for one world each.
-fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> String {
+pub(super) fn world_heads(worlds: &[InWorld<'_>], of_several: &str) -> String {
     let head = |world: &InWorld<'_>| match world.runs.len() {
         1 => format!("<th scope=\"col\">{}</th>", world.name),
         runs => format!("<th scope=\"col\">{}, {of_several} {runs} runs</th>", world.name),

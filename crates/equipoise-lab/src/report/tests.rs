@@ -12,6 +12,7 @@ pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
     let point = |&(share, delay_ms): &(f64, f64)| DelayShare { delay_s: delay_ms / 1e3, share };
     FlowResult {
         playout: None,
+        queueing: None,
         video: None,
         audio: None,
         tcp: None,
@@ -59,6 +60,7 @@ pub(super) fn run(world: World, seed: u64, settled_s: f64) -> Run {
         emulator: None,
         flows: vec![flow],
         links: Vec::new(),
+        media: None,
     }
 }
 

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Run, World};
-use crate::metrics;
+use super::{MediaResult, Run, World};
+use crate::metrics::{self, Metric};
 use crate::statistics::mean_95;
 
 /// All runs of a world, summed up.
@@ -15,6 +15,23 @@ pub struct WorldSummary {
     pub runs: u64,
     /// One entry a flow, in the scenario's order.
     pub flows: Vec<FlowSummary>,
+    /// The mean of each metric of all media together by its key; left out if no flow sends media.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub media: BTreeMap<String, Mean>,
+    /// One entry a phase; left out if no flow sends media.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSummary>,
+}
+
+/// A phase in all runs of a world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseSummary {
+    /// Start, in seconds since the run's.
+    pub start_s: f64,
+    /// Planned end, in seconds since the run's start.
+    pub end_s: f64,
+    /// The mean of each metric by its key; metrics that no run has are left out.
+    pub metrics: BTreeMap<String, Mean>,
 }
 
 /// A flow in all runs of a world.
@@ -56,7 +73,14 @@ impl Mean {
 pub(super) fn of(runs: &[Run]) -> Vec<WorldSummary> {
     let of_world = |world| {
         let runs: Vec<_> = runs.iter().filter(|run| run.world == world).collect();
-        (runs.len() > 1).then(|| WorldSummary { world, runs: runs.len() as u64, flows: flows(&runs) })
+        let media: Vec<_> = runs.iter().filter_map(|run| run.media.as_ref()).collect();
+        (runs.len() > 1).then(|| WorldSummary {
+            world,
+            runs: runs.len() as u64,
+            flows: flows(&runs),
+            media: means(metrics::RUN, &media),
+            phases: phases(&media),
+        })
     };
     [World::Sim, World::Live].into_iter().filter_map(of_world).collect()
 }
@@ -65,14 +89,30 @@ fn flows(runs: &[&Run]) -> Vec<FlowSummary> {
     let first = runs.first().map(|run| run.flows.as_slice()).unwrap_or_default();
     let flow = |(index, first)| {
         let results: Vec<_> = runs.iter().filter_map(|run| run.flows.get(index)).collect();
-        let mean = |metric: &metrics::Metric| {
-            let values: Vec<_> = results.iter().filter_map(|flow| metric.of(flow)).collect();
-            Some((metric.key.to_owned(), Mean::of(&values)?))
-        };
         let first: &super::FlowResult = first;
-        FlowSummary { name: first.name.clone(), metrics: metrics::of(first).iter().filter_map(mean).collect() }
+        FlowSummary { name: first.name.clone(), metrics: means(metrics::of(first), &results) }
     };
     first.iter().enumerate().map(flow).collect()
+}
+
+/// The phases of the run that had most of them: one that ended before its time lacks the last.
+fn phases(runs: &[&MediaResult]) -> Vec<PhaseSummary> {
+    let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|phases| phases.len()).unwrap_or_default();
+    let phase = |(number, planned): (usize, &super::PhaseResult)| {
+        let results: Vec<_> = runs.iter().filter_map(|run| run.phases.get(number)).collect();
+        let end_s = results.iter().map(|phase| phase.end_s).fold(planned.end_s, f64::max);
+        PhaseSummary { start_s: planned.start_s, end_s, metrics: means(metrics::PHASE, &results) }
+    };
+    longest.iter().enumerate().map(phase).collect()
+}
+
+/// The mean over runs of each metric that one of them has.
+fn means<T>(metrics: &[Metric<T>], results: &[&T]) -> BTreeMap<String, Mean> {
+    let mean = |metric: &Metric<T>| {
+        let values: Vec<_> = results.iter().filter_map(|result| metric.of(result)).collect();
+        Some((metric.key.to_owned(), Mean::of(&values)?))
+    };
+    metrics.iter().filter_map(mean).collect()
 }
 
 #[cfg(test)]

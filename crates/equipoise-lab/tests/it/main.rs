@@ -7,6 +7,7 @@ mod metrics;
 mod overrides;
 mod pairs;
 mod paths;
+mod phases;
 mod replay;
 mod report;
 mod scenario;

@@ -1,0 +1,200 @@
+//! The stretches of a run between the planned changes of a scenario, and what the scenario leaves to media in each of them.
+//!
+//! RFC 8867, Sec. 4.1 and RFC 8868, Sec. 3 ask for their metrics by such stretches: convergence "after the available link capacity
+//! changes, or when new flows get added", fairness "during static periods". They follow from the scenario alone, so that both worlds and
+//! all runs have the same.
+
+mod capacity;
+pub(crate) mod steady;
+#[cfg(test)]
+mod tests;
+
+use equipoise::units::Span;
+
+use crate::scenario::{Direction, Flow, FlowKind, Outage, Scenario};
+use capacity::Capacities;
+
+/// What changes more often than this in a run bounds no phases: it is a varying capacity and no series of changes. Ours.
+const MOST_STEPS: usize = 64;
+/// A scenario with more changes than this is one phase. Ours.
+const MOST_PHASES: usize = 256;
+
+/// The phases of a scenario in which media are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// In the order of time, without gaps, from the start of the run to its planned end.
+    pub(crate) phases: Vec<Phase>,
+    /// When the capacity falls that is left to media on a link of theirs, in the order of time.
+    pub(crate) falls: Vec<Span>,
+}
+
+/// A stretch of a run in which nothing is planned to change.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Phase {
+    pub(crate) start: Span,
+    pub(crate) end: Span,
+    /// The flows that send media in it, by their numbers.
+    pub(crate) media: Vec<usize>,
+    /// The TCP connections in it, by their numbers.
+    pub(crate) tcp: Vec<usize>,
+    /// The narrowest link of each way that media take; none where nothing is narrow.
+    pub(crate) bottlenecks: Vec<Bottleneck>,
+}
+
+/// A direction of a link that is the narrowest of a way of media.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bottleneck {
+    /// Its name, as [`Scenario::watched_links`] has it.
+    pub(crate) link: String,
+    /// What it leaves to media and to TCP: its mean rate in the phase less the planned rate of background traffic, in bit/s of IP packets.
+    pub(crate) capacity_bps: f64,
+    /// How much of this media can use: no more than the sum of their greatest rates, in bit/s.
+    pub(crate) usable_bps: f64,
+    /// The ways of media that pass it.
+    pub(crate) ways: Vec<Way>,
+}
+
+/// A way of a flow's media by the flow's number and the number of the path, 0 of a flow that has only one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) flow: usize,
+    pub(crate) path: usize,
+}
+
+/// What a flow is to the phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It sends media at the rate of a controller.
+    Media,
+    Tcp,
+    /// Background traffic, and flow pairs, which are some of both.
+    Other,
+}
+
+impl Kind {
+    pub(crate) const fn of(flow: &Flow) -> Self {
+        match flow.kind {
+            FlowKind::Session { .. } | FlowKind::Multipath(_) => Self::Media,
+            FlowKind::Tcp(_) => Self::Tcp,
+            FlowKind::Background { .. } | FlowKind::Pair(_) => Self::Other,
+        }
+    }
+}
+
+/// The ways of a flow's media over the directions of links, by their places.
+fn ways(scenario: &Scenario, flow: &Flow) -> Vec<Vec<usize>> {
+    let several: Vec<_> =
+        scenario.paths_of(flow).map(|path| scenario.way(&path.links, flow.direction)).collect();
+    if several.is_empty() { vec![scenario.way(flow.network(), flow.direction)] } else { several }
+}
+
+impl Plan {
+    /// The phases of a scenario; `None` if no flow of it sends media.
+    pub(crate) fn new(scenario: &Scenario) -> Option<Self> {
+        let media: Vec<_> = scenario.flows.iter().filter(|flow| Kind::of(flow) == Kind::Media).collect();
+        if media.is_empty() {
+            return None;
+        }
+        let capacities = Capacities::new(scenario, &media);
+        let inside = |at: &Span| *at > Span::ZERO && *at < scenario.duration;
+        let mut changes: Vec<Span> =
+            capacities.changes(scenario.duration).into_iter().chain(comings(scenario)).filter(inside).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        if changes.len() >= MOST_PHASES {
+            changes.clear();
+        }
+        let falls = changes.iter().copied().filter(|at| capacities.falls_at(*at)).collect();
+        let starts = std::iter::once(Span::ZERO).chain(changes.iter().copied());
+        let ends = changes.iter().copied().chain([scenario.duration]);
+        let phases = starts.zip(ends).map(|(start, end)| Phase::new(scenario, &capacities, (start, end)));
+        Some(Self { phases: phases.collect(), falls })
+    }
+}
+
+/// When flows come and go: media and TCP start, media pause, TCP ends, and paths are taken away.
+fn comings(scenario: &Scenario) -> Vec<Span> {
+    let mut changes = Vec::new();
+    let outage = |outage: &Outage| [Some(outage.at), outage.until].into_iter().flatten();
+    for flow in scenario.flows.iter().filter(|flow| Kind::of(flow) != Kind::Other) {
+        changes.push(flow.start);
+        changes.extend(flow.pauses.iter().flat_map(outage));
+        changes.extend(scenario.paths_of(flow).flat_map(|path| &path.down).flat_map(outage));
+        if let FlowKind::Tcp(tcp) = &flow.kind {
+            changes.extend(tcp.stop);
+        }
+    }
+    changes
+}
+
+/// Whether an outage leaves nothing of a stretch of time.
+fn covers(outage: &Outage, (start, end): (Span, Span)) -> bool {
+    outage.at <= start && outage.until.is_none_or(|until| until >= end)
+}
+
+impl Phase {
+    fn new(scenario: &Scenario, capacities: &Capacities<'_>, (start, end): (Span, Span)) -> Self {
+        let of_kind = |kind| {
+            let flows = scenario.flows.iter().enumerate();
+            flows.filter(move |(_, flow)| Kind::of(flow) == kind && is_active(flow, (start, end))).map(|(number, _)| number)
+        };
+        let media: Vec<_> = of_kind(Kind::Media).collect();
+        let bottlenecks = bottlenecks(scenario, capacities, &media, (start, end));
+        Self { start, end, tcp: of_kind(Kind::Tcp).collect(), media, bottlenecks }
+    }
+}
+
+/// Whether a flow may send in a stretch of time.
+fn is_active(flow: &Flow, stretch: (Span, Span)) -> bool {
+    let is_over = match &flow.kind {
+        FlowKind::Tcp(tcp) => tcp.stop.is_some_and(|stop| stop <= stretch.0),
+        _ => false,
+    };
+    flow.start < stretch.1 && !is_over && !flow.pauses.iter().any(|pause| covers(pause, stretch))
+}
+
+/// The narrowest links of the ways that media take in a stretch of time.
+fn bottlenecks(
+    scenario: &Scenario,
+    capacities: &Capacities<'_>,
+    media: &[usize],
+    stretch: (Span, Span),
+) -> Vec<Bottleneck> {
+    let mut taken = Vec::new();
+    for (number, flow) in media.iter().filter_map(|&number| Some((number, scenario.flows.get(number)?))) {
+        let down: Vec<_> =
+            scenario.paths_of(flow).map(|path| path.down.iter().any(|outage| covers(outage, stretch))).collect();
+        let up = ways(scenario, flow).into_iter().enumerate().filter(|(path, _)| !down.get(*path).copied().unwrap_or(false));
+        taken.extend(up.map(|(path, links)| (Way { flow: number, path }, links)));
+    }
+    let narrowest = |links: &Vec<usize>| {
+        let known = links.iter().filter_map(|&link| Some((link, capacities.left_bps(link, stretch)?)));
+        known.min_by(|one, other| one.1.total_cmp(&other.1))
+    };
+    let mut found: Vec<(usize, f64)> = Vec::new();
+    for (link, capacity_bps) in taken.iter().filter_map(|(_, links)| narrowest(links)) {
+        if found.iter().all(|(known, _)| *known != link) {
+            found.push((link, capacity_bps));
+        }
+    }
+    let bottleneck = |(link, capacity_bps): (usize, f64)| {
+        let passing: Vec<_> = taken.iter().filter(|(_, links)| links.contains(&link)).map(|(way, _)| *way).collect();
+        let greatest = passing.iter().map(|way| {
+            scenario.flows.get(way.flow).and_then(capacity::greatest_bps).unwrap_or(f64::INFINITY)
+        });
+        let usable_bps = greatest.sum::<f64>().min(capacity_bps);
+        Bottleneck { link: name(scenario, link), capacity_bps, usable_bps, ways: passing }
+    };
+    found.into_iter().map(bottleneck).collect()
+}
+
+/// The name of a direction of a link by its place.
+fn name(scenario: &Scenario, place: usize) -> String {
+    let links = scenario.links.len();
+    let (number, direction) = if place < links { (place, Direction::Forward) } else { (place - links, Direction::Back) };
+    let name = scenario.links.get(number).map_or("", |link| link.name.as_str());
+    match direction {
+        Direction::Forward => name.to_owned(),
+        Direction::Back => format!("{name} (back)"),
+    }
+}

@@ -1,0 +1,191 @@
+//! Whether and when rates settle, how they swing, and how evenly they are shared: what is said of a series of rates.
+//!
+//! Source: RFC 8868, Sec. 3, metrics 1 and 7 to 9. Rates are those of bins of 200 ms (metric 1). Where the text gives no numbers, the
+//! readings are ours and stand at their constants.
+
+use equipoise::units::Span;
+
+use crate::statistics::jain;
+
+/// Length of a bin (RFC 8868, Sec. 3, metric 1).
+pub(crate) const BIN: Span = Span::from_millis(200);
+/// The same, in seconds.
+pub(crate) const BIN_S: f64 = 0.2;
+/// Bins of the windows whose means tell whether a rate is stable: a second, as in the plots of RFC 8868, Sec. 3. Ours.
+const WINDOW: usize = 5;
+/// The end of a phase that is taken as settled, as its part. Ours.
+const SETTLED_PART: usize = 3;
+/// How far a window's mean may lie from the settled mean, as its share: wider than an encoder's spread and a law's own swing around what it
+/// holds, narrower than any step of RFC 8867, Sec. 5. Ours.
+const BAND: f64 = 0.2;
+/// The low watermark as a share of the settled mean; the high one is four times as high (RFC 8868, Sec. 3, metric 9, "4x interval").
+const LOW_WATERMARK: f64 = 0.5;
+/// High over low watermark.
+const WATERMARK_INTERVAL: f64 = 4.0;
+/// Bins within which a rate goes from one watermark to the other: 500 ms (RFC 8868, Sec. 3, metric 9).
+const SWING_BINS: usize = 2;
+/// The least ratio of two flows' rates that counts as fair (RFC 8868, Sec. 3, metric 7: "bounded between 0.333 and 3").
+const LEAST_FAIR: f64 = 1.0 / 3.0;
+
+/// What a rate did in a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Steadiness {
+    /// Mean of the settled part.
+    pub(crate) settled_bps: Option<f64>,
+    /// From the start of the phase until the rate is stable, in seconds.
+    pub(crate) convergence_s: Option<f64>,
+    /// Coefficient of variation of the means of a second in the settled part.
+    pub(crate) cv: Option<f64>,
+    /// Times that it went from one watermark to the other.
+    pub(crate) oscillations: u64,
+}
+
+impl Steadiness {
+    /// Of the rates in the bins of a phase; of fewer than three seconds only the oscillations are known.
+    pub(crate) fn of(rates: &[f64]) -> Self {
+        let settled_from = rates.len() - rates.len() / SETTLED_PART;
+        let settled = rates.get(settled_from..).unwrap_or_default();
+        let centre = mean(if settled.is_empty() { rates } else { settled });
+        let oscillations = centre.map_or(0, |centre| oscillations(rates, LOW_WATERMARK * centre));
+        if settled.len() < WINDOW {
+            return Self { oscillations, ..Self::default() };
+        }
+        let windows: Vec<_> = rates.windows(WINDOW).filter_map(mean).collect();
+        let settled_windows = windows.get(settled_from..).unwrap_or_default();
+        Self {
+            settled_bps: centre,
+            convergence_s: centre.and_then(|centre| convergence_s(&windows, centre, settled_from)),
+            cv: coefficient_of_variation(settled_windows),
+            oscillations,
+        }
+    }
+}
+
+/// The start of the first window from which on all means stay within the band; `None` if it lies in the settled part, and without a rate.
+fn convergence_s(windows: &[f64], centre: f64, settled_from: usize) -> Option<f64> {
+    let is_outside = |mean: &f64| (mean - centre).abs() > BAND * centre;
+    let first = windows.iter().rposition(is_outside).map_or(0, |last| last + 1);
+    (centre > 0.0 && first <= settled_from).then_some(first as f64 * BIN_S)
+}
+
+/// How often a rate goes from `low` or less to four times as much or more, or back, within 500 ms.
+fn oscillations(rates: &[f64], low: f64) -> u64 {
+    let mut count = 0;
+    // Where it was last at a watermark, and whether at the high one.
+    let mut last: Option<(usize, bool)> = None;
+    for (place, rate) in rates.iter().enumerate() {
+        let is_high = *rate >= WATERMARK_INTERVAL * low;
+        if !is_high && *rate > low {
+            continue;
+        }
+        count += u64::from(last.is_some_and(|(before, was_high)| was_high != is_high && place - before <= SWING_BINS));
+        last = Some((place, is_high));
+    }
+    count
+}
+
+/// How several flows share what they get, in windows of one length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sharing {
+    /// Whole windows in the phase.
+    pub(crate) windows: u64,
+    /// Mean of Jain's index over the windows.
+    pub(crate) jain: f64,
+    /// Mean over the windows of the least flow's rate over the greatest's.
+    pub(crate) ratio: f64,
+    /// Share of the windows in which this ratio is a third or more.
+    pub(crate) fair_share: f64,
+}
+
+impl Sharing {
+    /// Of flows' rates in the bins of a phase, in windows of so many bins; windows in which nobody got anything do not count. `None` below two
+    /// flows, and where no window fits.
+    pub(crate) fn of(flows: &[Vec<f64>], window: usize) -> Option<Self> {
+        let bins = flows.iter().map(Vec::len).min().filter(|_| flows.len() > 1)?;
+        let mut found = Self { windows: 0, jain: 0.0, ratio: 0.0, fair_share: 0.0 };
+        for number in 0..bins / window.max(1) {
+            let of_window = |flow: &Vec<f64>| flow.get(number * window..(number + 1) * window).and_then(mean);
+            let rates: Vec<_> = flows.iter().filter_map(of_window).collect();
+            let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let greatest = rates.iter().copied().fold(0.0, f64::max);
+            if greatest > 0.0 {
+                let ratio = least / greatest;
+                found.windows += 1;
+                found.jain += jain(&rates);
+                found.ratio += ratio;
+                found.fair_share += f64::from(u8::from(ratio >= LEAST_FAIR));
+            }
+        }
+        let count = found.windows as f64;
+        let Self { windows, jain, ratio, fair_share } = found;
+        (windows > 0).then(|| Self { windows, jain: jain / count, ratio: ratio / count, fair_share: fair_share / count })
+    }
+}
+
+/// Mean of some numbers; `None` of none.
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Standard deviation over mean, the deviation's divisor being n; `None` of none, and of zeros.
+fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
+    let centre = mean(values).filter(|centre| *centre > 0.0)?;
+    let squares: Vec<_> = values.iter().map(|value| (value - centre) * (value - centre)).collect();
+    Some(mean(&squares)?.sqrt() / centre)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 9 s: 2 s at 0.4, a second at 1.5, then at 1 Mbit/s. The last window that leaves the band of 0.8 to 1.2 begins at 2.4 s: two bins of 1.5
+    /// and three of 1 are 1.2 to the bit, so that the one of three and two at 2.4 s is outside, the one at 2.6 s at the edge.
+    #[test]
+    fn a_rate_converges_when_its_means_of_a_second_stay_in_the_band() {
+        let mut rates = vec![0.4e6; 10];
+        rates.extend([1.5e6; 5]);
+        rates.extend([1e6; 30]);
+        let found = Steadiness::of(&rates);
+        assert!((found.settled_bps.expect("long enough") - 1e6).abs() < 1e-3);
+        assert!((found.convergence_s.expect("it settles") - 2.6).abs() < 1e-9, "{found:?}");
+        assert!(found.cv.expect("long enough") < 1e-9);
+        assert_eq!(Steadiness::of(&[1e6; 15]).convergence_s, Some(0.0));
+    }
+
+    #[test]
+    fn a_rate_that_leaves_the_band_in_the_end_does_not_converge() {
+        let mut rates = vec![1e6; 25];
+        rates.extend([1e6, 1e6, 1e6, 1e6, 1e6, 2e6, 2e6, 2e6, 2e6, 2e6]);
+        assert_eq!(Steadiness::of(&rates).convergence_s, None);
+        // Below three seconds, of nothing, and of silence nothing is known.
+        for rates in [vec![1e6; 14], Vec::new(), vec![0.0; 40]] {
+            let found = Steadiness::of(&rates);
+            assert_eq!((found.convergence_s, found.cv, found.oscillations), (None, None, 0));
+        }
+    }
+
+    /// Settled at 1 Mbit/s: watermarks at 0.5 and 2 Mbit/s. Low to high within one bin, high to low within two, low to high within three,
+    /// which is too slow, and a stay at the high one.
+    #[test]
+    fn swings_between_the_watermarks_count_if_they_are_fast() {
+        let mut rates = vec![0.5e6, 2e6, 1e6, 0.4e6, 1e6, 1e6, 2.5e6, 2.5e6, 1e6];
+        rates.extend([1e6; 30]);
+        assert_eq!(Steadiness::of(&rates).oscillations, 2);
+        assert_eq!(oscillations(&[1.0, 4.0, 1.0, 4.0, 1.0], 1.0), 4);
+        assert_eq!(oscillations(&[2.0; 50], 1.0), 0);
+    }
+
+    /// Two windows of a second: 2 and 2 Mbit/s, then 3 and 1: Jain's indices 1 and 16 / 20, ratios 1 and a third.
+    #[test]
+    fn shares_are_those_of_the_hand() {
+        let one: Vec<f64> = [[2e6; 5], [3e6; 5]].concat();
+        let other: Vec<f64> = [[2e6; 5], [1e6; 5]].concat();
+        let found = Sharing::of(&[one.clone(), other.clone()], 5).expect("two windows");
+        assert_eq!(found.windows, 2);
+        assert!((found.jain - 0.9).abs() < 1e-12 && (found.ratio - 2.0 / 3.0).abs() < 1e-12, "{found:?}");
+        assert!((found.fair_share - 1.0).abs() < 1e-12, "a third is just fair");
+        assert_eq!(Sharing::of(std::slice::from_ref(&one), 5), None);
+        assert_eq!(Sharing::of(&[one, other], 11), None);
+        assert_eq!(Sharing::of(&[vec![0.0; 5], vec![0.0; 5]], 5), None);
+    }
+}

@@ -1,0 +1,263 @@
+//! What packets waited, and what media did in each phase of the run.
+
+use equipoise::units::{Size, Span};
+use equipoise_session::{Event, PathId};
+
+use super::bins::Bins;
+use super::waits::Waits;
+use crate::phases::{Kind, Plan};
+use crate::result::{MediaResult, QueueingResult};
+use crate::scenario::{Flow, FlowKind, Scenario};
+
+/// The phases of a run so far.
+#[derive(Debug)]
+pub(super) struct PhaseRecord {
+    warm_up: Span,
+    duration: Span,
+    flows: Vec<FlowState>,
+    /// `None` if no flow sends media.
+    pub(super) media: Option<MediaState>,
+}
+
+/// What media did so far.
+#[derive(Debug)]
+pub(super) struct MediaState {
+    pub(super) plan: Plan,
+    /// Parts of phases, in the order of time.
+    pub(super) segments: Vec<Segment>,
+    /// Of the media packets that arrived in each segment.
+    pub(super) waits: Vec<Option<Waits>>,
+}
+
+/// A part of a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Segment {
+    pub(super) start: Span,
+    pub(super) end: Span,
+    pub(super) phase: usize,
+    /// The warm-up is over.
+    pub(super) is_settled: bool,
+    /// The last fall of the capacity was long enough ago.
+    pub(super) is_calm: bool,
+}
+
+/// How long after a fall of the capacity a queue is not calm. Ours: a law that is told of it within a round trip or two has reacted, and
+/// what stood in the queue is gone.
+const UNREST: Span = Span::from_secs(1);
+
+/// A flow so far.
+#[derive(Debug)]
+pub(super) struct FlowState {
+    pub(super) name: String,
+    role: Role,
+    /// Of the packet that has just arrived, until its event says whether it was media.
+    waited: Option<Span>,
+    waits: Option<Waits>,
+    pub(super) packets_sent: u64,
+    pub(super) packets_received: u64,
+    pub(super) sent: Size,
+    /// What came back to the sender.
+    pub(super) returned: Option<Size>,
+    /// Bytes received in each segment, of each path.
+    pub(super) received: Vec<u64>,
+    pub(super) paths: usize,
+    /// The segment of the last arrival.
+    place: usize,
+    pub(super) sent_bins: Bins,
+    pub(super) received_bins: Bins,
+}
+
+/// How a flow's packets are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// By events, and they are media.
+    Media,
+    /// By events: a flow pair's half over RTP.
+    Half,
+    /// All that arrives counts, and its bytes are told by samples.
+    Tcp,
+    /// All that arrives counts.
+    Background,
+}
+
+impl Role {
+    const fn of(flow: &Flow) -> Self {
+        match (Kind::of(flow), &flow.kind) {
+            (Kind::Media, _) => Self::Media,
+            (Kind::Tcp, _) => Self::Tcp,
+            (Kind::Other, FlowKind::Background { .. }) => Self::Background,
+            (Kind::Other, _) => Self::Half,
+        }
+    }
+}
+
+impl PhaseRecord {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let plan = Plan::new(scenario);
+        let media = plan.map(|plan| {
+            let segments = segments(&plan, scenario.warm_up);
+            MediaState { waits: vec![None; segments.len()], plan, segments }
+        });
+        let flow = |flow: &Flow| FlowState {
+            name: flow.name.clone(),
+            role: Role::of(flow),
+            waited: None,
+            waits: None,
+            packets_sent: 0,
+            packets_received: 0,
+            sent: Size::ZERO,
+            returned: None,
+            received: Vec::new(),
+            paths: scenario.paths_of(flow).count().max(1),
+            place: 0,
+            sent_bins: Bins::default(),
+            received_bins: Bins::default(),
+        };
+        let flows = scenario.flows.iter().map(flow).collect();
+        Self { warm_up: scenario.warm_up, duration: scenario.duration, flows, media }
+    }
+
+    /// A packet came to the receiver of flow number `flow`, for which it had waited in queues for so long.
+    pub(super) fn on_waited(&mut self, at: Span, flow: usize, wait: Span) {
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        match state.role {
+            Role::Media | Role::Half => state.waited = Some(wait),
+            Role::Tcp | Role::Background if at >= self.warm_up && at < self.duration => {
+                state.waits.get_or_insert_with(Waits::new).push(wait);
+            }
+            Role::Tcp | Role::Background => {}
+        }
+    }
+
+    /// A packet came back to the sender of flow number `flow`.
+    pub(super) fn on_returned(&mut self, flow: usize, size: Size) {
+        if let Some(state) = self.flows.get_mut(flow) {
+            state.returned = Some(state.returned.unwrap_or_default() + size);
+        }
+    }
+
+    /// TCP packets of this size came to the receiver of flow number `flow` until `at`.
+    pub(super) fn on_tcp_received(&mut self, at: Span, flow: usize, size: Size) {
+        let (Some(state), Some(media)) = (self.flows.get_mut(flow), &self.media) else { return };
+        if state.role == Role::Tcp {
+            // What came at the end of a phase is of the phase.
+            state.count(media, at - Span::from_nanos(1), 0, size);
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_event(&mut self, at: Span, flow: usize, path: PathId, event: &Event) {
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        if matches!(state.role, Role::Tcp | Role::Background) {
+            return;
+        }
+        match event {
+            Event::MediaSent { size, .. } => {
+                state.packets_sent += 1;
+                state.sent = state.sent + *size;
+                if let (Role::Media, Some(media)) = (state.role, &self.media) {
+                    state.sent_bins.push(at, *size, &media.plan.phases);
+                }
+            }
+            Event::MediaReceived { size, .. } => {
+                state.packets_received += 1;
+                let wait = state.waited.take();
+                if let Some(wait) = wait.filter(|_| at >= self.warm_up && at < self.duration) {
+                    state.waits.get_or_insert_with(Waits::new).push(wait);
+                }
+                let (Role::Media, Some(media)) = (state.role, &mut self.media) else { return };
+                state.received_bins.push(at, *size, &media.plan.phases);
+                let place = state.count(media, at, usize::from(path.0), *size);
+                if let Some((waits, wait)) = place.and_then(|place| media.waits.get_mut(place)).zip(wait) {
+                    waits.get_or_insert_with(Waits::new).push(wait);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What packets of flow number `flow` waited that arrived after the warm-up; `None` where nobody knows.
+    pub(super) fn queueing(&self, flow: usize) -> Option<QueueingResult> {
+        Some(self.flows.get(flow)?.waits.as_ref()?.result())
+    }
+
+    /// What all media did in a run that lasted so long.
+    pub(super) fn finish(&self, lasted: Span) -> Option<MediaResult> {
+        Some(self.media.as_ref()?.result(&self.flows, lasted))
+    }
+}
+
+impl FlowState {
+    pub(super) fn is_media(&self) -> bool {
+        self.role == Role::Media
+    }
+
+    /// Counts what arrived at `at` by a path; returns its segment, if it was not after the end of the run.
+    fn count(&mut self, media: &MediaState, at: Span, path: usize, size: Size) -> Option<usize> {
+        while media.segments.get(self.place)?.end <= at {
+            self.place += 1;
+        }
+        let index = self.place * self.paths + path.min(self.paths - 1);
+        if index >= self.received.len() {
+            self.received.resize(index + 1, 0);
+        }
+        if let Some(bytes) = self.received.get_mut(index) {
+            *bytes += size.as_bytes();
+        }
+        Some(self.place)
+    }
+
+    /// Bits received in a segment, by one path or by all.
+    pub(super) fn received_bits(&self, segment: usize, path: Option<usize>) -> f64 {
+        let paths = path.map_or(0..self.paths, |path| path..path + 1);
+        let bytes = paths.filter_map(|path| self.received.get(segment * self.paths + path));
+        8.0 * bytes.sum::<u64>() as f64
+    }
+}
+
+/// The phases of a plan, cut at the end of the warm-up and around falls of the capacity.
+fn segments(plan: &Plan, warm_up: Span) -> Vec<Segment> {
+    let unrests = || plan.falls.iter().map(|&fall| (fall, fall + UNREST));
+    let mut segments = Vec::new();
+    for (number, phase) in plan.phases.iter().enumerate() {
+        let inside = |at: &Span| *at > phase.start && *at < phase.end;
+        let mut cuts: Vec<_> = unrests().map(|(_, end)| end).chain([warm_up]).filter(inside).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let starts = std::iter::once(phase.start).chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([phase.end]);
+        segments.extend(starts.zip(ends).map(|(start, end)| Segment {
+            start,
+            end,
+            phase: number,
+            is_settled: start >= warm_up,
+            is_calm: !unrests().any(|(fall, calm)| start >= fall && start < calm),
+        }));
+    }
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::Phase;
+
+    #[test]
+    fn phases_are_cut_where_the_warm_up_ends_and_a_second_after_falls() {
+        let secs = Span::from_secs;
+        let phase = |start, end| Phase {
+            start: secs(start),
+            end: secs(end),
+            media: vec![0],
+            tcp: Vec::new(),
+            bottlenecks: Vec::new(),
+        };
+        let plan = Plan { phases: vec![phase(0, 10), phase(10, 20)], falls: vec![secs(10)] };
+        let found: Vec<_> = segments(&plan, secs(5))
+            .iter()
+            .map(|segment| (segment.start, segment.end, segment.phase, segment.is_settled, segment.is_calm))
+            .collect();
+        let expected = [(0, 5, 0, false, true), (5, 10, 0, true, true), (10, 11, 1, true, false), (11, 20, 1, true, true)];
+        assert_eq!(found, expected.map(|(start, end, phase, settled, calm)| (secs(start), secs(end), phase, settled, calm)));
+    }
+}
