@@ -12,7 +12,7 @@ const INDENT: &str = "             ";
 
 /// A line, and a table if there is more than one phase.
 pub(super) fn of_run(media: &MediaResult) -> String {
-    let mut text = line(media).map(|line| format!("{INDENT}media: {line}\n")).unwrap_or_default();
+    let mut text = line(media).map(|line| format!("{INDENT}all sessions: {line}\n")).unwrap_or_default();
     if media.phases.len() > 1 {
         let cell = |phase: &PhaseResult, metric: &Metric<PhaseResult>| Some(metric.number(metric.of(phase)?));
         let phases: Vec<_> = media.phases.iter().map(|phase| (span(phase.start_s, phase.end_s), phase)).collect();
@@ -33,7 +33,7 @@ pub(super) fn of_summary(summary: &WorldSummary) -> String {
     let label = |metric: &&Metric<MediaResult>| metric.label().chars().count();
     let measured = || metrics::RUN.iter().filter(|metric| summary.media.contains_key(metric.key));
     let width = measured().map(|metric| label(&metric)).max().unwrap_or(0);
-    let mut text = format!("\n{:width$}  all media\n", "");
+    let mut text = format!("\n{:width$}  all sessions\n", "");
     for metric in measured() {
         let cell = cell(&&summary.media, metric).unwrap_or_default();
         text.push_str(&format!("{:width$}  {cell}\n", metric.label()));
@@ -58,7 +58,8 @@ fn line(media: &MediaResult) -> Option<String> {
         format!("{} (p95 {})", words(queueing.mean_s), words(queueing.p95_s))
     };
     let waited = media.queueing.map(|queueing| format!("{} waited in queues", waits(queueing)));
-    let calm = media.calm_queueing.filter(|calm| Some(*calm) != media.queueing).map(|calm| format!("calm {}", waits(calm)));
+    let calm =
+        media.calm_queueing.filter(|calm| Some(*calm) != media.queueing).map(|calm| format!("calm {}", waits(calm)));
     let known: Vec<_> = [used, waited, calm].into_iter().flatten().collect();
     (!known.is_empty()).then(|| known.join(", "))
 }

@@ -83,8 +83,7 @@ impl Kind {
 
 /// The ways of a flow's media over the directions of links, by their places.
 fn ways(scenario: &Scenario, flow: &Flow) -> Vec<Vec<usize>> {
-    let several: Vec<_> =
-        scenario.paths_of(flow).map(|path| scenario.way(&path.links, flow.direction)).collect();
+    let several: Vec<_> = scenario.paths_of(flow).map(|path| scenario.way(&path.links, flow.direction)).collect();
     if several.is_empty() { vec![scenario.way(flow.network(), flow.direction)] } else { several }
 }
 
@@ -136,7 +135,9 @@ impl Phase {
     fn new(scenario: &Scenario, capacities: &Capacities<'_>, (start, end): (Span, Span)) -> Self {
         let of_kind = |kind| {
             let flows = scenario.flows.iter().enumerate();
-            flows.filter(move |(_, flow)| Kind::of(flow) == kind && is_active(flow, (start, end))).map(|(number, _)| number)
+            flows
+                .filter(move |(_, flow)| Kind::of(flow) == kind && is_active(flow, (start, end)))
+                .map(|(number, _)| number)
         };
         let media: Vec<_> = of_kind(Kind::Media).collect();
         let bottlenecks = bottlenecks(scenario, capacities, &media, (start, end));
@@ -164,7 +165,8 @@ fn bottlenecks(
     for (number, flow) in media.iter().filter_map(|&number| Some((number, scenario.flows.get(number)?))) {
         let down: Vec<_> =
             scenario.paths_of(flow).map(|path| path.down.iter().any(|outage| covers(outage, stretch))).collect();
-        let up = ways(scenario, flow).into_iter().enumerate().filter(|(path, _)| !down.get(*path).copied().unwrap_or(false));
+        let up =
+            ways(scenario, flow).into_iter().enumerate().filter(|(path, _)| !down.get(*path).copied().unwrap_or(false));
         taken.extend(up.map(|(path, links)| (Way { flow: number, path }, links)));
     }
     let narrowest = |links: &Vec<usize>| {
@@ -179,9 +181,9 @@ fn bottlenecks(
     }
     let bottleneck = |(link, capacity_bps): (usize, f64)| {
         let passing: Vec<_> = taken.iter().filter(|(_, links)| links.contains(&link)).map(|(way, _)| *way).collect();
-        let greatest = passing.iter().map(|way| {
-            scenario.flows.get(way.flow).and_then(capacity::greatest_bps).unwrap_or(f64::INFINITY)
-        });
+        let greatest = passing
+            .iter()
+            .map(|way| scenario.flows.get(way.flow).and_then(capacity::greatest_bps).unwrap_or(f64::INFINITY));
         let usable_bps = greatest.sum::<f64>().min(capacity_bps);
         Bottleneck { link: name(scenario, link), capacity_bps, usable_bps, ways: passing }
     };
@@ -191,7 +193,8 @@ fn bottlenecks(
 /// The name of a direction of a link by its place.
 fn name(scenario: &Scenario, place: usize) -> String {
     let links = scenario.links.len();
-    let (number, direction) = if place < links { (place, Direction::Forward) } else { (place - links, Direction::Back) };
+    let (number, direction) =
+        if place < links { (place, Direction::Forward) } else { (place - links, Direction::Back) };
     let name = scenario.links.get(number).map_or("", |link| link.name.as_str());
     match direction {
         Direction::Forward => name.to_owned(),

@@ -118,7 +118,12 @@ impl Sharing {
         }
         let count = found.windows as f64;
         let Self { windows, jain, ratio, fair_share } = found;
-        (windows > 0).then(|| Self { windows, jain: jain / count, ratio: ratio / count, fair_share: fair_share / count })
+        (windows > 0).then(|| Self {
+            windows,
+            jain: jain / count,
+            ratio: ratio / count,
+            fair_share: fair_share / count,
+        })
     }
 }
 

@@ -56,8 +56,11 @@ fn planned_background_traffic_takes_its_part_of_the_capacity() {
     let load = "[[flow]]\nname = \"load\"\npath = [\"path\"]\npacket_size = \"1000 B\"\nstart = \"5 s\"\n\
                 source = { kind = \"constant\", rate = \"250 kbit/s\", steps = [{ at = \"20 s\", rate = \"100 kbit/s\" }, { at = \"40 s\", rate = \"700 kbit/s\" }] }\n";
     let found = plan(&format!("{LINK}{load}{}", session("media", "")));
-    let left: Vec<_> =
-        found.phases.iter().map(|phase| (phase.start.as_secs_f64(), phase.bottlenecks[0].capacity_bps.round() as u64)).collect();
+    let left: Vec<_> = found
+        .phases
+        .iter()
+        .map(|phase| (phase.start.as_secs_f64(), phase.bottlenecks[0].capacity_bps.round() as u64))
+        .collect();
     // Steps count from the start of the flow.
     assert_eq!(left, [(0.0, 1_000_000), (5.0, 750_000), (25.0, 900_000), (45.0, 300_000)]);
     assert_eq!(found.falls, [Span::from_secs(5), Span::from_secs(45)]);
@@ -66,7 +69,8 @@ fn planned_background_traffic_takes_its_part_of_the_capacity() {
 /// 30 frames/s of 50 000 bits in six packets of 56 bytes of headers, and 50 frames/s of 400 bits in one each.
 #[test]
 fn live_media_use_no_more_than_their_greatest_rate_with_its_headers() {
-    let live = session("call", "source = [{ kind = \"encoder\" }, { kind = \"audio\" }]").replace("800 kbit", "5000 kbit");
+    let live =
+        session("call", "source = [{ kind = \"encoder\" }, { kind = \"audio\" }]").replace("800 kbit", "5000 kbit");
     let found = plan(&format!("{}{live}", LINK.replace("1 Mbit/s", "4 Mbit/s")));
     let headers = 56.0 * 8.0 * (30.0 * 6.0 + 50.0);
     let usable = found.phases[0].bottlenecks[0].usable_bps;

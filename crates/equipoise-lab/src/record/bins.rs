@@ -35,7 +35,8 @@ impl Bins {
         }
         let Some(phase) = phases.get(number) else { return false };
         self.phases.resize_with(number + 1, Vec::new);
-        let place = ((at - phase.start).max(Span::ZERO) / BIN).and_then(|place| usize::try_from(place).ok()).unwrap_or(0);
+        let place =
+            ((at - phase.start).max(Span::ZERO) / BIN).and_then(|place| usize::try_from(place).ok()).unwrap_or(0);
         let Some(bins) = self.phases.last_mut() else { return false };
         let more = (place + 1).saturating_sub(bins.len());
         self.total += more as u64;

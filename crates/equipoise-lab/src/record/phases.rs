@@ -257,7 +257,11 @@ mod tests {
             .iter()
             .map(|segment| (segment.start, segment.end, segment.phase, segment.is_settled, segment.is_calm))
             .collect();
-        let expected = [(0, 5, 0, false, true), (5, 10, 0, true, true), (10, 11, 1, true, false), (11, 20, 1, true, true)];
-        assert_eq!(found, expected.map(|(start, end, phase, settled, calm)| (secs(start), secs(end), phase, settled, calm)));
+        let expected =
+            [(0, 5, 0, false, true), (5, 10, 0, true, true), (10, 11, 1, true, false), (11, 20, 1, true, true)];
+        assert_eq!(
+            found,
+            expected.map(|(start, end, phase, settled, calm)| (secs(start), secs(end), phase, settled, calm))
+        );
     }
 }

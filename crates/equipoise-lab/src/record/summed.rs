@@ -20,7 +20,8 @@ impl MediaState {
         let sent: u64 = media().map(|flow| flow.packets_sent).sum();
         let received: u64 = media().map(|flow| flow.packets_received).sum();
         let bytes: u64 = media().map(|flow| flow.sent.as_bytes()).sum();
-        let returned = media().filter_map(|flow| flow.returned).map(equipoise::units::Size::as_bytes).reduce(|a, b| a + b);
+        let returned =
+            media().filter_map(|flow| flow.returned).map(equipoise::units::Size::as_bytes).reduce(|a, b| a + b);
         let settled = |segment: &Segment| segment.is_settled;
         let phases = self.plan.phases.iter().enumerate().filter(|(_, phase)| phase.start < lasted);
         MediaResult {
@@ -81,7 +82,8 @@ impl<'a> Sums<'a> {
         // Bits, and seconds of all flows.
         let [mut media, mut tcp] = [[0.0; 2]; 2];
         for (number, segment, length_s) in self.segments(keep) {
-            let Some(phase) = self.plan_of(segment).filter(|phase| !phase.media.is_empty() && !phase.tcp.is_empty()) else {
+            let Some(phase) = self.plan_of(segment).filter(|phase| !phase.media.is_empty() && !phase.tcp.is_empty())
+            else {
                 continue;
             };
             for (sums, flows) in [(&mut media, &phase.media), (&mut tcp, &phase.tcp)] {
@@ -102,8 +104,7 @@ impl<'a> Sums<'a> {
         let flows: Vec<_> = media.iter().map(|flow| self.flow(flow, (number, phase), length_s)).collect();
         let throughputs: Vec<_> = flows.iter().map(|flow| flow.received_bps).collect();
         let converged: Option<Vec<_>> = flows.iter().map(|flow| flow.convergence_s).collect();
-        let received: Vec<_> =
-            media.iter().map(|flow| flow.received_bins.rates(number, end - phase.start)).collect();
+        let received: Vec<_> = media.iter().map(|flow| flow.received_bins.rates(number, end - phase.start)).collect();
         let capacities = || phase.bottlenecks.iter().map(|bottleneck| bottleneck.capacity_bps);
         PhaseResult {
             start_s: phase.start.as_secs_f64(),
@@ -121,8 +122,10 @@ impl<'a> Sums<'a> {
     }
 
     fn flow(&self, flow: &FlowState, (number, phase): (usize, &Phase), length_s: f64) -> PhaseFlowResult {
-        let bits: f64 =
-            self.segments(|segment| segment.phase == number).map(|(segment, ..)| flow.received_bits(segment, None)).sum();
+        let bits: f64 = self
+            .segments(|segment| segment.phase == number)
+            .map(|(segment, ..)| flow.received_bits(segment, None))
+            .sum();
         let rates = flow.sent_bins.rates(number, phase.end.min(self.lasted) - phase.start);
         let Steadiness { settled_bps, convergence_s, cv, oscillations } = Steadiness::of(&rates);
         PhaseFlowResult {

@@ -50,8 +50,10 @@ fn phases(worlds: &[InWorld<'_>]) -> String {
         let longest = results(world).max_by_key(|media| media.phases.len());
         for (number, phase) in longest.into_iter().flat_map(|media| &media.phases).enumerate() {
             let cell = |metric: &Metric<PhaseResult>| {
-                let values: Vec<_> =
-                    results(world).filter_map(|media| media.phases.get(number)).filter_map(|phase| metric.of(phase)).collect();
+                let values: Vec<_> = results(world)
+                    .filter_map(|media| media.phases.get(number))
+                    .filter_map(|phase| metric.of(phase))
+                    .collect();
                 format!("<td>{}</td>", over_runs(&values, metric.scale, metric.decimals))
             };
             let cells: String = metrics::PHASE.iter().map(cell).collect();

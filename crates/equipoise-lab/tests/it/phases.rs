@@ -21,7 +21,7 @@ fn two(rates: [&str; 2], link: &str) -> String {
     format!(
         "name = \"two\"\nduration = \"20 s\"\n[[link]]\nname = \"way\"\ndelay = \"10 ms\"\nqueue = \"10 s\"\n{link}\n{}{}",
         flow("one", one, ""),
-        flow("other", other, "pause = [{ at = \"10 s\", until = \"20 s\" }]\n")
+        flow("other", other, "pause = [{ at = \"10 s\" }]\n")
     )
 }
 
@@ -53,7 +53,8 @@ fn known_shares_have_their_index_of_fairness() {
     for fairness in &both.fairness {
         assert!((fairness.ratio - 1.0 / 3.0).abs() < 0.02 && (fairness.jain - 0.8).abs() < 0.01, "{fairness:?}");
     }
-    let windows: Vec<_> = both.fairness.iter().map(|fairness| (fairness.window_s.round() as u32, fairness.windows)).collect();
+    let windows: Vec<_> =
+        both.fairness.iter().map(|fairness| (fairness.window_s.round() as u32, fairness.windows)).collect();
     assert_eq!(windows, [(1, 10), (5, 2)], "no window of 20 s fits");
     assert_eq!((alone.flows.len(), alone.jain), (1, None));
     near(alone.convergence_s, 0.0, 0.2);
@@ -69,8 +70,8 @@ fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
     near(full.queueing.expect("simulated").mean_s, 10.0 / 6.0, 0.05);
     near(full.queueing.expect("simulated").p95_s, 0.95 * 10.0 / 3.0, 0.1);
     near(full.utilisation, 1.0, 0.01);
-    // All of 20 Mbit is gone 20 / 3 s later, at 16.7 s; only what 1 Mbit/s can use counts.
-    assert!(after.utilisation.expect("a bottleneck") > 2.0, "{:?}", after.utilisation);
+    // A sixth of the 20 Mbit that wait at 10 s is of the flow that goes on, in addition to its own 10 Mbit.
+    near(after.utilisation, 4.0 / 3.0, 0.01);
     let flow = run.flows[0].queueing.expect("simulated");
     assert!(flow.mean_s < flow.p95_s && flow.p95_s <= flow.p99_s, "{flow:?}");
 }
@@ -79,7 +80,8 @@ fn a_queue_that_grows_and_shrinks_is_seen_in_the_waits_of_phases() {
 #[test]
 fn calm_leaves_out_the_second_after_a_fall() {
     // For half a second 2 Mbit/s come to 1: 0.5 s of work, gone after one more half at 4 Mbit/s.
-    let link = "rate = \"4 Mbit/s\"\nsteps = [{ at = \"5 s\", rate = \"1 Mbit/s\" }, { at = \"5.5 s\", rate = \"4 Mbit/s\" }]";
+    let link =
+        "rate = \"4 Mbit/s\"\nsteps = [{ at = \"5 s\", rate = \"1 Mbit/s\" }, { at = \"5.5 s\", rate = \"4 Mbit/s\" }]";
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], link));
     let media = media(&run);
     assert_eq!(media.phases.len(), 4);
@@ -94,8 +96,10 @@ fn calm_leaves_out_the_second_after_a_fall() {
 fn jitter_is_no_wait_in_a_queue() {
     let run = run(&two(["1 Mbit/s", "1 Mbit/s"], "rate = \"100 Mbit/s\"\njitter = \"5 ms half-normal\""));
     assert!(run.flows[0].delay.p95_s.expect("packets") > 0.015, "there is jitter");
-    let found = media(&run).queueing.expect("simulated");
-    assert!(found.p99_s.expect("packets") < 1e-4 && found.mean_s.expect("packets") < 1e-5, "{found:?}");
+    // Two flows may meet, and then one waits for a packet of the other, 80 us; one alone waits at most for its own reports.
+    let found = media(&run).phases[1].queueing.expect("simulated");
+    assert_eq!(found.p95_s, Some(0.0));
+    assert!(found.mean_s.expect("packets") < 1e-6, "{found:?}");
 }
 
 /// A medium of 1 Mbit/s beside a connection that takes what is left of 3 Mbit/s.
@@ -118,7 +122,7 @@ fn without_arrivals_the_waits_are_unknown() {
     let origin: Instant<SenderClock> = Instant::from_nanos(1_000_000_000);
     let mut recorder = Recorder::new(&scenario, origin);
     let size = Size::from_bytes(1000);
-    for packet in 0..2000 {
+    for packet in 0..1500 {
         let (at, delay) = (Span::from_millis(10 * packet), Span::from_millis(20));
         recorder.on_event(at, 0, &Event::MediaSent { sequence: 0, size, waited: Span::ZERO, fragment: None });
         let received = Event::MediaReceived { sequence: 0, sent: origin + at, delay, size, ecn: Ecn::NotCapable };
@@ -128,9 +132,9 @@ fn without_arrivals_the_waits_are_unknown() {
     assert_eq!((media.queueing, media.calm_queueing, media.feedback_share), (None, None, None));
     let ends: Vec<_> = media.phases.iter().map(|phase| phase.end_s).collect();
     assert_eq!(ends, [10.0, 15.0], "cut where the run ended");
-    near(Some(media.phases[1].flows[0].received_bps), 800e3, 10.0);
+    near(Some(media.phases[1].flows[0].received_bps), 800e3, 5e3);
     assert_eq!(media.phases[1].flows[0].convergence_s, Some(0.0));
-    near(media.phases[1].utilisation, 0.8, 0.001);
+    near(media.phases[1].utilisation, 0.8, 0.005);
     assert_eq!(recorder.finish(Span::from_secs(15), &[])[0].queueing, None);
 }
 

@@ -265,7 +265,8 @@ mod tests {
     #[test]
     fn small_packets_share_an_opportunity_and_large_ones_take_several() {
         let mut link = fifo("1\n2\n3\n4\n", 100);
-        let ends = [700, 700, 700, 900, 3000, 1].map(|bytes| link.offer(At::ZERO, Size::from_bytes(bytes)).map(|turn| turn.end));
+        let ends = [700, 700, 700, 900, 3000, 1]
+            .map(|bytes| link.offer(At::ZERO, Size::from_bytes(bytes)).map(|turn| turn.end));
         // 1500 bytes are 700 + 700 + 100; 600 + 900; then 3000 take two whole ones.
         assert_eq!(ends, [1, 1, 2, 2, 4, 5].map(|at| Some(ms(at))));
     }
