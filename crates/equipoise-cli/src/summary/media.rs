@@ -24,7 +24,7 @@ pub(super) fn of_run(media: &MediaResult) -> String {
 /// The means over several runs: a table of the whole run, and one of the phases if there is more than one.
 pub(super) fn of_summary(summary: &WorldSummary) -> String {
     type Means = BTreeMap<String, Mean>;
-    fn cell<T>(means: &&Means, metric: &Metric<T>) -> Option<String> {
+    fn cell<T>(means: &Means, metric: &Metric<T>) -> Option<String> {
         means.get(metric.key).map(|mean| metric.mean(mean.mean, mean.half_width()))
     }
     if summary.media.is_empty() {
@@ -35,13 +35,13 @@ pub(super) fn of_summary(summary: &WorldSummary) -> String {
     let width = measured().map(|metric| label(&metric)).max().unwrap_or(0);
     let mut text = format!("\n{:width$}  all sessions\n", "");
     for metric in measured() {
-        let cell = cell(&&summary.media, metric).unwrap_or_default();
+        let cell = cell(&summary.media, metric).unwrap_or_default();
         text.push_str(&format!("{:width$}  {cell}\n", metric.label()));
     }
     if summary.phases.len() > 1 {
         let phases: Vec<_> =
             summary.phases.iter().map(|phase| (span(phase.start_s, phase.end_s), &phase.metrics)).collect();
-        text.push_str(&format!("\n{}", table("", &phases, metrics::PHASE, |means, metric| cell(&means, metric))));
+        text.push_str(&format!("\n{}", table("", &phases, metrics::PHASE, cell)));
     }
     text
 }
