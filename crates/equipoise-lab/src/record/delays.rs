@@ -10,6 +10,8 @@ pub(super) struct Delays {
     histogram: Histogram,
 }
 
+/// What quantiles tell apart; a shorter delay counts as this.
+const LEAST_NS: u64 = 1_000;
 /// How far down a distribution goes, in powers of ten, and how many points each of them has.
 const DECADES: u32 = 3;
 const POINTS_A_DECADE: u32 = 20;
@@ -18,7 +20,7 @@ impl Delays {
     #[inline]
     pub(super) fn push(&mut self, delay: Span) {
         self.moments.push(delay.as_nanos());
-        self.histogram.push(u64::try_from(delay.as_nanos()).unwrap_or(0));
+        self.histogram.push(u64::try_from(delay.as_nanos()).unwrap_or(0).max(LEAST_NS));
     }
 
     /// Takes all delays of another.

@@ -123,7 +123,7 @@ impl PhaseRecord {
         match state.role {
             Role::Media | Role::Half => state.waited = Some(wait),
             Role::Tcp | Role::Background if at >= self.warm_up && at < self.duration => {
-                state.waits.get_or_insert_with(Waits::new).push(wait);
+                state.waits.get_or_insert_with(Waits::default).push(wait);
             }
             Role::Tcp | Role::Background => {}
         }
@@ -163,13 +163,13 @@ impl PhaseRecord {
                 state.packets_received += 1;
                 let wait = state.waited.take();
                 if let Some(wait) = wait.filter(|_| at >= self.warm_up && at < self.duration) {
-                    state.waits.get_or_insert_with(Waits::new).push(wait);
+                    state.waits.get_or_insert_with(Waits::default).push(wait);
                 }
                 let (Role::Media, Some(media)) = (state.role, &mut self.media) else { return };
                 state.received_bins.push(at, *size, &media.plan.phases);
                 let place = state.count(media, at, usize::from(path.0), *size);
                 if let Some((waits, wait)) = place.and_then(|place| media.waits.get_mut(place)).zip(wait) {
-                    waits.get_or_insert_with(Waits::new).push(wait);
+                    waits.get_or_insert_with(Waits::default).push(wait);
                 }
             }
             _ => {}
