@@ -67,7 +67,7 @@ pub use server::ServerBench;
 pub use server::{End, Server, ServerConfig, Session, SessionObserver};
 pub use socket::{Sent, Socket, SocketStats, TimestampSource};
 pub use tcp::{RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply};
-pub use testbed::{Place, TestBed};
+pub use testbed::{Place, TestBed, TestHost};
 pub use transport::{Paths, Via};
 pub use watchdog::{Stall, Stalls, Watchdog};
 

@@ -19,6 +19,43 @@ pub enum Place {
     Far,
 }
 
+/// One of the two hosts of a test bed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TestHost {
+    /// The one that sends what goes forward.
+    #[default]
+    Near,
+    /// The one that sends what goes back.
+    Far,
+}
+
+impl TestHost {
+    /// Where it is.
+    pub const fn place(self) -> Place {
+        match self {
+            Self::Near => Place::Near,
+            Self::Far => Place::Far,
+        }
+    }
+
+    /// Its address.
+    pub const fn address(self) -> IpAddr {
+        match self {
+            Self::Near => TestBed::NEAR,
+            Self::Far => TestBed::FAR,
+        }
+    }
+
+    /// The host that it sends to.
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Near => Self::Far,
+            Self::Far => Self::Near,
+        }
+    }
+}
+
 /// Three network namespaces in a row, each pair joined by a virtual Ethernet: two hosts and the middle between them, which
 /// carries nothing until an [`Emulator`](crate::Emulator) does.
 ///

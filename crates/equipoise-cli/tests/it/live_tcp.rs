@@ -196,3 +196,21 @@ fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_it_has() {
     }
     refused(&output, 4, &["\"equipoise-no\"", "there are ", "reno", "modprobe tcp_"]);
 }
+
+/// One connection each way, and a session whose reports wait behind the one that goes back.
+#[test]
+#[ignore = "real time: 7 s"]
+fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
+    let folder = Folder::new();
+    let flow = "packet_size = \"1500 B\"\nkernel = \"reno\"";
+    let file = scenario(&folder, "6 s", &[flow, &format!("direction = \"back\"\n{flow}")]);
+    let Some(results) = across_namespaces(&folder, &file, &[]) else { return };
+    let run = &results["runs"][0];
+    let [forward, back] = [1, 2].map(|flow: usize| number(&run["flows"][flow]["tcp"]["goodput_bps"]));
+    // The session leaves 17 of 20 Mbit/s forward, and the other direction is whole but for acknowledgements and reports.
+    assert!((5e6..17e6).contains(&forward) && (8e6..19.5e6).contains(&back), "{results}");
+    let link = &run["links"][1];
+    assert_eq!(link["name"], "bottleneck (back)");
+    assert!(number(&link["mean_queue_packets"]) > 1.0 && number(&link["utilisation"]) > 0.5, "{results}");
+    assert_eq!(run["emulator"]["packets_foreign"], 0, "{results}");
+}

@@ -35,11 +35,15 @@ impl Ground<'_> {
         let bed = || self.bed.ok_or_else(|| LiveError::TcpOnLoopback { flow: flow.name.clone() });
         match &flow.kind {
             FlowKind::Tcp(tcp) => {
-                return Ok(Sockets::Stream(TcpEnds::open(bed()?, &tcp::hosts(tcp, flow.packet_size))?));
+                return Ok(Sockets::Stream(TcpEnds::open(bed()?, &tcp::hosts(flow, tcp, flow.packet_size))?));
             }
             FlowKind::Pair(config) => {
                 let bed = bed()?;
-                return Ok(Sockets::Pair(Box::new(PairEnds::open(bed, self.clock, pair::hosts(config, index, self))?)));
+                return Ok(Sockets::Pair(Box::new(PairEnds::open(
+                    bed,
+                    self.clock,
+                    pair::hosts(flow, config, index, self),
+                )?)));
             }
             FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Background { .. } => {}
         }
@@ -74,24 +78,26 @@ fn ways<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Vec<&'a [usize]> {
 impl Sockets {
     /// A route for each way of the flow; of a flow pair, one for each of its halves.
     fn routes(&self, scenario: &Scenario, flow: &Flow) -> Vec<Route> {
+        // The near host of a flow that goes back is the one that receives; a route's sender is the near host.
+        let is_forward = flow.direction == Direction::Forward;
+        let hosts =
+            |sender: SocketAddr, receiver: SocketAddr| if is_forward { [sender, receiver] } else { [receiver, sender] };
         let ends: Vec<_> = match self {
             Self::Datagrams(pairs) => {
-                pairs.iter().map(|(near, far)| (Protocol::Udp, near.address(), far.address())).collect()
+                pairs.iter().map(|(near, far)| (Protocol::Udp, [near.address(), far.address()])).collect()
             }
             Self::Stream(ends) => {
-                vec![(Protocol::Tcp { packet: flow.packet_size }, ends.sender(), ends.receiver())]
+                vec![(Protocol::Tcp { packet: flow.packet_size }, hosts(ends.sender(), ends.receiver()))]
             }
             Self::Pair(ends) => {
                 let packet = ends.packet();
-                let half = |protocol| (protocol, ends.sender(), ends.receiver());
+                let half = |protocol| (protocol, hosts(ends.sender(), ends.receiver()));
                 vec![half(Protocol::Tcp { packet }), half(Protocol::Udp)]
             }
         };
-        let route = |(links, (protocol, sender, receiver)): (&[usize], _)| {
+        let route = |(links, (protocol, [sender, receiver])): (&[usize], (Protocol, [SocketAddr; 2]))| {
             let [media, answers] = scenario.ways(flow, links);
-            // The near host of a flow that goes back is the one that receives.
-            let (forward, backward) =
-                if flow.direction == Direction::Forward { (media, answers) } else { (answers, media) };
+            let (forward, backward) = if is_forward { (media, answers) } else { (answers, media) };
             Route { forward, backward, protocol, sender, receiver }
         };
         // Both halves of a pair go the same way.

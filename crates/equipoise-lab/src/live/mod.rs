@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use equipoise::units::{Size, Span};
 pub use equipoise_net::flow_pair::WindowControl;
-use equipoise_net::{Clock, EmulatorReport, NetError, Place, Stalls, TestBed, Time, Watchdog};
+use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
 use thiserror::Error;
 
 use crate::Progress;
@@ -149,11 +149,12 @@ pub fn run(
     })
 }
 
-/// Three namespaces, whose hosts keep windows over idleness if a connection of the scenario is to.
+/// Three namespaces, whose hosts keep windows over idleness if a connection from there is to.
 fn hosts(scenario: &Scenario) -> Result<TestBed, NetError> {
     let bed = TestBed::new()?;
-    if scenario.flows.iter().filter_map(Flow::connection).any(|tcp| !tcp.idle_restart) {
-        bed.set(Place::Near, "net/ipv4/tcp_slow_start_after_idle", "0")?;
+    let keeps = |flow: &&Flow| flow.connection().is_some_and(|tcp| !tcp.idle_restart);
+    for flow in scenario.flows.iter().filter(keeps) {
+        bed.set(tcp::sender(flow).place(), "net/ipv4/tcp_slow_start_after_idle", "0")?;
     }
     Ok(bed)
 }

@@ -15,8 +15,8 @@ use crate::scenario::{Flow, PairFlow};
 const FIRST_PORT: u16 = 5004;
 
 /// The hosts of flow number `index`, whose window is set by whom the run's setup names.
-pub(super) fn hosts(pair: &PairFlow, index: usize, ground: &Ground<'_>) -> PairHosts {
-    let tcp = tcp::hosts(&pair.tcp, pair.segment);
+pub(super) fn hosts(flow: &Flow, pair: &PairFlow, index: usize, ground: &Ground<'_>) -> PairHosts {
+    let tcp = tcp::hosts(flow, &pair.tcp, pair.segment);
     PairHosts {
         port: FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX)),
         window_control: (ground.window_control)(&tcp.congestion_control),
@@ -80,7 +80,7 @@ mod tests {
             (name == "cubic").then(|| WindowControl::new("cubic_preset", refused))
         };
         let ground = Ground { clock: &clock, origin: Time::ZERO, seed: 1, bed: None, window_control: &control };
-        let found = hosts(pair, 3, &ground);
+        let found = hosts(&scenario.flows[0], pair, 3, &ground);
         assert_eq!((found.port, found.tcp.congestion_control.as_str()), (FIRST_PORT + 3, "cubic"));
         assert_eq!((found.tcp.packet, found.tcp.receive_window), (Size::from_bytes(1000), Some(11)));
         assert_eq!(found.window_control.expect("there is one").congestion_control(), "cubic_preset");

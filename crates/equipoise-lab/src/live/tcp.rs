@@ -2,17 +2,30 @@
 
 use equipoise::control::window::WindowSnapshot;
 use equipoise::units::Size;
-use equipoise_net::{NetError, RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply, Time};
+use equipoise_net::{NetError, RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply, TestHost, Time};
 use equipoise_sim::tcp::Supply;
 
 use super::ground::{Ground, Note, Poster, Said};
 use crate::ends::{self, EndsError};
 use crate::record::TcpReading;
-use crate::scenario::{Flow, Scenario, TcpFlow};
+use crate::scenario::{Direction, Flow, Scenario, TcpFlow};
 
-/// The hosts of a connection with packets of a size.
-pub(super) fn hosts(tcp: &TcpFlow, packet: Size) -> TcpHosts {
-    TcpHosts { congestion_control: tcp.congestion_control().to_owned(), packet, receive_window: tcp.receive_window }
+/// The hosts of a flow's connection with packets of a size.
+pub(super) fn hosts(flow: &Flow, tcp: &TcpFlow, packet: Size) -> TcpHosts {
+    TcpHosts {
+        sender: sender(flow),
+        congestion_control: tcp.congestion_control().to_owned(),
+        packet,
+        receive_window: tcp.receive_window,
+    }
+}
+
+/// The host that sends what goes in a flow's direction.
+pub(super) const fn sender(flow: &Flow) -> TestHost {
+    match flow.direction {
+        Direction::Forward => TestHost::Near,
+        Direction::Back => TestHost::Far,
+    }
 }
 
 /// What the application of a connection gives to the kernel.

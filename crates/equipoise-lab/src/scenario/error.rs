@@ -196,8 +196,8 @@ pub enum Problem {
     /// Only who reports marks may bear them.
     #[error("only a session with a `controller` can bear marks")]
     EcnOfWhat,
-    /// A flow in the other direction has to be one of datagrams over one path.
-    #[error("only a session or background traffic over one `path` can go back; it has no `playout`")]
+    /// A flow in the other direction takes one path, all of it.
+    #[error("only a flow over one `path` and without a `playout` can go back")]
     WhatGoesBack,
     /// The periods of the flow pair cannot be like that.
     #[error(transparent)]

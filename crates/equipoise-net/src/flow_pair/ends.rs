@@ -20,12 +20,13 @@ use crate::socket::wait_readable;
 use crate::tcp::{ReceiveWindow, accept, check_congestion_control, failed, listen};
 use crate::testbed::Namespace;
 use crate::thread::{STOP_CHECK, Worker};
-use crate::{Clock, NetError, Observer, Place, Socket, TcpHosts, TestBed, Time};
+use crate::{Clock, NetError, Observer, Socket, TcpHosts, TestBed, TestHost, Time};
 
 /// Both ends of a flow pair between the hosts of a test bed, which is not opened yet.
 #[derive(Debug)]
 pub struct PairEnds {
     clock: Clock,
+    host: TestHost,
     near: Namespace,
     link: Link,
     listener: TcpListener,
@@ -77,20 +78,22 @@ impl PairEnds {
         let PairHosts { port, tcp, window_control } = hosts;
         let window_name = window_control.as_ref().map(WindowControl::congestion_control);
         let name = window_name.unwrap_or(&tcp.congestion_control);
-        bed.inside(Place::Near, || check_congestion_control(name))?;
+        let (host, peer) = (tcp.sender, tcp.sender.peer());
+        bed.inside(host.place(), || check_congestion_control(name))?;
         let (packet, window) = (tcp.packet, tcp.window());
-        let listener = listen(bed, port, window)?;
-        let socket = bed.inside(Place::Far, || Socket::bind((TestBed::FAR, port).into(), clock))?;
+        let listener = listen(bed, peer, port, window)?;
+        let socket = bed.inside(peer.place(), || Socket::bind((peer.address(), port).into(), clock))?;
         let link = Link {
             congestion_control: Some(tcp.congestion_control),
             window_control,
-            local: Some((TestBed::NEAR, port).into()),
+            local: Some((host.address(), port).into()),
             patience: PATIENCE,
             packet: Some(packet),
         };
         Ok(Self {
             clock: clock.clone(),
-            near: bed.namespace(Place::Near)?,
+            host,
+            near: bed.namespace(host.place())?,
             link,
             listener,
             socket,
@@ -102,12 +105,12 @@ impl PairEnds {
 
     /// The sender's address, over TCP and UDP.
     pub const fn sender(&self) -> SocketAddr {
-        SocketAddr::new(TestBed::NEAR, self.port)
+        SocketAddr::new(self.host.address(), self.port)
     }
 
     /// The receiver's address, over TCP and UDP.
     pub const fn receiver(&self) -> SocketAddr {
-        SocketAddr::new(TestBed::FAR, self.port)
+        SocketAddr::new(self.host.peer().address(), self.port)
     }
 
     /// Size of TCP's IP packets with full segments.

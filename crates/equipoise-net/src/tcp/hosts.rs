@@ -2,6 +2,7 @@ use equipoise::units::Size;
 
 use super::listen::ReceiveWindow;
 use super::socket::HEADERS;
+use crate::TestHost;
 
 /// The timestamps that the kernel puts into every segment, padded (RFC 7323, App. A).
 const TIMESTAMPS: Size = Size::from_bytes(12);
@@ -9,6 +10,8 @@ const TIMESTAMPS: Size = Size::from_bytes(12);
 /// The kernel's hosts of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpHosts {
+    /// The host that sends.
+    pub sender: TestHost,
     /// The sender's congestion control, by its name.
     pub congestion_control: String,
     /// Size of the sender's IP packets with full segments.

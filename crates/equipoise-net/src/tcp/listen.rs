@@ -7,7 +7,7 @@ use nix::sys::socket::{SetSockOpt as _, setsockopt, sockopt};
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
 use super::socket::failed;
-use crate::{NetError, Place, TestBed};
+use crate::{NetError, TestBed, TestHost};
 
 sockopt_impl!(
     /// The largest window that a socket offers, in bytes (`man 7 tcp`); neither the standard library nor nix nor socket2 has it.
@@ -45,10 +45,10 @@ impl ReceiveWindow {
     }
 }
 
-/// A socket that listens at the far host of a test bed; port 0 takes any free one. Its connections begin with this window.
-pub(crate) fn listen(bed: &TestBed, port: u16, window: ReceiveWindow) -> Result<TcpListener, NetError> {
-    bed.inside(Place::Far, || {
-        let listener = TcpListener::bind((TestBed::FAR, port)).map_err(failed("listen"))?;
+/// A socket that listens at a host of a test bed; port 0 takes any free one. Its connections begin with this window.
+pub(crate) fn listen(bed: &TestBed, host: TestHost, port: u16, window: ReceiveWindow) -> Result<TcpListener, NetError> {
+    bed.inside(host.place(), || {
+        let listener = TcpListener::bind((host.address(), port)).map_err(failed("listen"))?;
         listener.set_nonblocking(true).map_err(failed("listen"))?;
         window.limit(&listener)?;
         Ok(listener)

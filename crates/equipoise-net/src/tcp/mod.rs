@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::thread::Worker;
-use crate::{Clock, NetError, Place, TestBed, Time};
+use crate::{Clock, NetError, TestBed, Time};
 use diagnosis::Diagnosis;
 use far::Far;
 use near::{Near, NearEnd};
@@ -57,10 +57,10 @@ impl TcpEnds {
     /// [`NetError::NoCongestionControl`] where the kernel has none of this name, [`NetError::Tcp`] where the system refuses
     /// something else, and as [`TestBed::inside`].
     pub fn open(bed: &TestBed, hosts: &TcpHosts) -> Result<Self, NetError> {
-        let listener = listen(bed, 0, hosts.window())?;
+        let listener = listen(bed, hosts.sender.peer(), 0, hosts.window())?;
         let receiver = listener.local_addr().map_err(failed("listen"))?;
-        let (socket, sender, diagnosis) = bed.inside(Place::Near, || {
-            let (socket, sender) = near_socket(&hosts.congestion_control, hosts.packet)?;
+        let (socket, sender, diagnosis) = bed.inside(hosts.sender.place(), || {
+            let (socket, sender) = near_socket(hosts)?;
             Ok((socket, sender, Diagnosis::open(sender, receiver)?))
         })?;
         let segment = hosts.segment().as_bytes();

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use equipoise::units::Size;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{NetError, TestBed};
+use super::TcpHosts;
+use crate::NetError;
 
 /// Headers of IPv4 (RFC 791, Sec. 3.1) and TCP (RFC 9293, Sec. 3.1) without options, which is what a segment size leaves out.
 pub(super) const HEADERS: Size = Size::from_bytes(40);
@@ -13,15 +14,16 @@ pub(super) const HEADERS: Size = Size::from_bytes(40);
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// A socket of the sending end, bound and not connected, with its address.
-pub(super) fn near_socket(congestion_control: &str, packet: Size) -> Result<(Socket, SocketAddr), NetError> {
+pub(super) fn near_socket(hosts: &TcpHosts) -> Result<(Socket, SocketAddr), NetError> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).map_err(failed("open"))?;
-    set_congestion_control(&socket, congestion_control)?;
-    set_packet_size(&socket, packet)?;
+    set_congestion_control(&socket, &hosts.congestion_control)?;
+    set_packet_size(&socket, hosts.packet)?;
     // Data that an application gives at a rate are not kept back to be sent with more (RFC 9293, Sec. 3.7.4).
     socket.set_tcp_nodelay(true).map_err(failed("open"))?;
-    socket.bind(&SocketAddr::from((TestBed::NEAR, 0)).into()).map_err(failed("bind"))?;
+    let any_port = SocketAddr::from((hosts.sender.address(), 0));
+    socket.bind(&any_port.into()).map_err(failed("bind"))?;
     let address = socket.local_addr().map_err(failed("bind"))?;
-    let address = address.as_socket().unwrap_or(SocketAddr::from((TestBed::NEAR, 0)));
+    let address = address.as_socket().unwrap_or(any_port);
     Ok((socket, address))
 }
 

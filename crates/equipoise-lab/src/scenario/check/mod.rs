@@ -270,7 +270,7 @@ impl Check<'_> {
     fn direction_of(&self, raw: &RawFlow) -> Result<Direction, ScenarioError> {
         match (self.word("direction", raw.direction.as_ref(), &["forward", "back"])?, &raw.direction) {
             (Some("back"), Some(at)) => {
-                let plain = raw.paths.is_none() && raw.pair.is_none() && !raw.is_tcp() && raw.playout.is_none();
+                let plain = raw.paths.is_none() && raw.playout.is_none();
                 self.that(plain, "direction", at, || Problem::WhatGoesBack)?;
                 Ok(Direction::Back)
             }
@@ -297,7 +297,8 @@ impl Check<'_> {
             return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithPaths));
         }
         if let Some(pair) = &raw.pair {
-            let (duration, propagation) = (scenario.duration, scenario.propagation_delay(path, Direction::Forward));
+            let (duration, direction) = (scenario.duration, self.direction_of(raw)?);
+            let propagation = scenario.propagation_delay(path, direction);
             return Ok(FlowKind::Pair(self.pair(raw, pair, &pair::Around { start, duration, propagation })?));
         }
         if let (false, Some(stray)) = (raw.is_tcp(), raw.tcp_only()) {
