@@ -3,7 +3,9 @@
 mod many;
 mod media;
 
-use equipoise_lab::result::{FlowResult, FramesResult, PairResult, PathResult, Report, Run, TcpResult, World};
+use equipoise_lab::result::{
+    FlowResult, FramesResult, PairResult, PathResult, Report, Run, TcpResult, WebResult, World,
+};
 use equipoise_lab::verdict::{self, FlowJudgement};
 
 /// Milliseconds in ten columns; a dash for what was not measured.
@@ -40,6 +42,8 @@ fn of_run(run: &Run) -> String {
     for flow in &run.flows {
         text.push_str(&format!("{world} {:6}  {}\n", run.seed, flow_line(flow)));
         text.extend(breakers(flow).map(|words| format!("             {}: {words}\n", flow.name)));
+        let web = flow.tcp.as_ref().and_then(|tcp| tcp.web.as_ref());
+        text.extend(web.map(|web| format!("             {}\n", web_line(web))));
         let media = [("video", &flow.video), ("audio", &flow.audio)];
         let frames = media.iter().filter_map(|(medium, frames)| Some(frames_line(medium, frames.as_ref()?)));
         text.extend(frames.map(|line| format!("             {line}\n")));
@@ -87,6 +91,15 @@ fn flow_line(flow: &FlowResult) -> String {
         millis(flow.settled_delay_s),
         millis(flow.target_s),
     )
+}
+
+/// What web traffic fetched.
+fn web_line(web: &WebResult) -> String {
+    let WebResult { fetches_begun, fetches, time, on_share } = web;
+    let seconds = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3} s"));
+    let on = on_share.map_or(String::new(), |share| format!("; ON {:.1} % of the time", 100.0 * share));
+    let (p50, p95) = (seconds(time.p50_s), seconds(time.p95_s));
+    format!("{fetches} of {fetches_begun} fetches complete, in {p50} (p95 {p95}){on}")
 }
 
 /// What became of the frames of a live medium.

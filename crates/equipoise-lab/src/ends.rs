@@ -6,7 +6,7 @@ use equipoise::measure::{ClockMap, InlineConfig};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
 use equipoise_pair::PairError;
-use equipoise_path::source::Source;
+use equipoise_path::source::{Source, WebConfig};
 use equipoise_session::multipath;
 #[cfg(feature = "live")]
 use equipoise_session::rtp::Background;
@@ -15,12 +15,13 @@ use equipoise_session::rtp::{
 };
 use equipoise_sim::pair::{PairFar, PairNear, PairParts};
 use equipoise_sim::tcp::{self, KnownBandwidth, TcpError};
+use equipoise_sim::web::{WebFar, WebNear, WebParts, WebTrafficError};
 use equipoise_sim::{BandwidthOracle, WhiteNoise};
 use thiserror::Error;
 
 use crate::playout::SharedPlayout;
 use crate::scenario::{
-    BandwidthSource, Choice, Flow, LiveMediaError, MultipathFlow, Outage, PairFlow, TcpFlow, TrafficChoice,
+    BandwidthSource, Choice, Flow, LawChoice, LiveMediaError, MultipathFlow, Outage, PairFlow, TcpFlow, TrafficChoice,
 };
 use crate::video::TraceError;
 
@@ -54,6 +55,9 @@ pub enum EndsError {
     /// The TCP host refuses its configuration.
     #[error(transparent)]
     Tcp(#[from] TcpError),
+    /// The web traffic refuses its configuration.
+    #[error(transparent)]
+    Web(#[from] WebTrafficError),
 }
 
 /// A dynamic payload type (RFC 3551, Sec. 3).
@@ -64,6 +68,8 @@ const FIRST_SESSION_STREAM: u64 = 1 << 32;
 /// From here on, those of window laws that draw; then those of the noise in their measurements.
 const FIRST_LAW_STREAM: u64 = 2 << 32;
 const FIRST_NOISE_STREAM: u64 = 3 << 32;
+/// And from here on those of web traffic, behind those of videos and of links.
+const FIRST_WEB_STREAM: u64 = 6 << 32;
 
 /// Both ends of flow number `index`, which is a session, in a run that begins at `origin`.
 pub(crate) fn session(
@@ -159,11 +165,22 @@ struct TcpHosts {
 }
 
 fn tcp_hosts(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> Result<(tcp::Sender, tcp::Receiver), EndsError> {
-    let TcpFlow { law, stop, recovery, receive_window, delayed_acks, .. } = connection;
-    let TcpHosts { packet, supply, law_seed, bandwidth } = hosts;
-    let law = law.as_ref().ok_or_else(|| EndsError::KernelOnly { name: connection.congestion_control().to_owned() })?;
-    let law = law.build(WindowContext { packet, seed: law_seed })?;
-    let config = tcp::SenderConfig {
+    let (packet, seed) = (hosts.packet, hosts.law_seed);
+    let law = law_of(connection)?.build(WindowContext { packet, seed })?;
+    let (near, far) = tcp_configs(start, connection, hosts);
+    Ok((tcp::Sender::new(near, law)?, tcp::Receiver::new(far)?))
+}
+
+/// The law that the simulator runs.
+fn law_of(connection: &TcpFlow) -> Result<&LawChoice, EndsError> {
+    let none = || EndsError::KernelOnly { name: connection.congestion_control().to_owned() };
+    connection.law.as_ref().ok_or_else(none)
+}
+
+fn tcp_configs(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> (tcp::SenderConfig, tcp::ReceiverConfig) {
+    let TcpFlow { stop, recovery, receive_window, delayed_acks, .. } = connection;
+    let TcpHosts { packet, supply, bandwidth, .. } = hosts;
+    let near = tcp::SenderConfig {
         packet,
         start: Instant::ZERO + start,
         stop: stop.map(|stop| Instant::ZERO + stop),
@@ -182,7 +199,36 @@ fn tcp_hosts(start: Span, connection: &TcpFlow, hosts: TcpHosts) -> Result<(tcp:
         delayed_acks: *delayed_acks,
         sack: *recovery == tcp::LossRecovery::Sack,
     };
-    Ok((tcp::Sender::new(config, law)?, tcp::Receiver::new(far)?))
+    (near, far)
+}
+
+/// Of the random numbers of flow number `index`, which is web traffic: the same fetches and idle times in both worlds.
+pub(crate) const fn web_seed(index: usize, seed: u64) -> u64 {
+    stream_seed(seed, FIRST_WEB_STREAM + index as u64)
+}
+
+/// Both hosts of flow number `index`, which is web traffic.
+pub(crate) fn web(
+    flow: &Flow,
+    connection: &TcpFlow,
+    web: WebConfig,
+    (index, seed): (usize, u64),
+) -> Result<(WebNear, WebFar), EndsError> {
+    let (packet, law_seed) = (flow.packet_size, stream_seed(seed, FIRST_LAW_STREAM + index as u64));
+    let law = law_of(connection)?.clone();
+    law.build(WindowContext { packet, seed: law_seed })?;
+    let hosts = TcpHosts { packet, supply: tcp::Supply::Unlimited, law_seed, bandwidth: None };
+    let (near, far) = tcp_configs(flow.start, connection, hosts);
+    Ok(equipoise_sim::web::web(WebParts {
+        web,
+        seed: web_seed(index, seed),
+        near,
+        far,
+        law: Box::new(move |number| {
+            let context = WindowContext { packet, seed: stream_seed(law_seed, number) };
+            law.build(context).ok().map(Into::into)
+        }),
+    })?)
 }
 
 /// Both ends of flow number `index`, which is a flow pair, without its TCP, in a run that begins at `origin`.

@@ -6,7 +6,7 @@ mod media;
 use serde::{Serialize, Serializer};
 
 use crate::result::FlowResult;
-use crate::scenario::FlowKind;
+use crate::scenario::{FlowKind, TcpFlow};
 pub use media::{PHASE, RUN};
 
 /// A number that a run has of a flow, or of whatever else.
@@ -64,6 +64,7 @@ impl<T> Serialize for Metric<T> {
 /// The metrics of a flow, by what it is.
 pub fn of(flow: &FlowResult) -> &'static [Metric] {
     match (&flow.tcp, &flow.pair) {
+        (Some(tcp), _) if tcp.web.is_some() => WEB,
         (Some(_), _) => TCP,
         (None, Some(_)) => PAIR,
         (None, None) => MEDIA,
@@ -73,6 +74,7 @@ pub fn of(flow: &FlowResult) -> &'static [Metric] {
 /// The metrics of a flow of a scenario, by what it is.
 pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
     match kind {
+        FlowKind::Tcp(TcpFlow { web: Some(_), .. }) => WEB,
         FlowKind::Tcp(_) => TCP,
         FlowKind::Pair(_) => PAIR,
         FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Background { .. } => MEDIA,
@@ -212,6 +214,25 @@ const TCP: &[Metric] = &[
     seconds("finished_s", "transfer finished", |flow| flow.tcp.as_ref()?.finished_s).compared(),
 ];
 
+/// Of web traffic.
+const WEB: &[Metric] = &[
+    rate("goodput_bps", "goodput", |flow| flow.tcp.as_ref()?.goodput_bps),
+    Metric {
+        unit: "MB",
+        ..rate("delivered_bytes", "data delivered", |flow| Some(flow.tcp.as_ref()?.delivered_bytes as f64))
+    },
+    count("fetches", "fetches complete", |flow| Some(flow.tcp.as_ref()?.web?.fetches as f64)).compared(),
+    count("fetches_begun", "fetches begun", |flow| Some(flow.tcp.as_ref()?.web?.fetches_begun as f64)),
+    seconds("fetch_mean_s", "time of a fetch: mean", |flow| flow.tcp.as_ref()?.web?.time.mean_s),
+    seconds("fetch_p50_s", "time of a fetch: median", |flow| flow.tcp.as_ref()?.web?.time.p50_s).compared(),
+    seconds("fetch_p95_s", "fetches: 95th percentile", |flow| flow.tcp.as_ref()?.web?.time.p95_s).compared(),
+    percent("on_share", "time ON", |flow| flow.tcp.as_ref()?.web?.on_share),
+    count("packets_sent", "segments sent", |flow| Some(flow.packets_sent as f64)),
+    count("retransmissions", "segments sent again", |flow| Some(flow.tcp.as_ref()?.retransmissions as f64)).compared(),
+    count("timeouts", "timeouts", |flow| Some(flow.tcp.as_ref()?.timeouts? as f64)).compared(),
+    millis("min_round_trip_s", "least round-trip time", |flow| flow.tcp.as_ref()?.min_round_trip_s),
+];
+
 /// Of flow pairs; what is of the RTP half alone says so.
 const PAIR: &[Metric] = &[
     rate("received_bps", "rate at the receiver", |flow| flow.pair.as_ref()?.received_bps),
@@ -234,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_metric_of_a_flow_has_a_key_and_a_name_of_its_own() {
-        for list in [MEDIA, TCP, PAIR] {
+        for list in [MEDIA, TCP, WEB, PAIR] {
             for of in [|metric: &Metric| metric.key, |metric: &Metric| metric.name] {
                 assert_eq!(list.iter().map(of).collect::<BTreeSet<_>>().len(), list.len());
             }

@@ -291,7 +291,7 @@ pub struct ReceivedSample {
     pub rate_bps: f64,
 }
 
-/// What a TCP connection did.
+/// What a TCP connection did; of web traffic, all its connections together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpResult {
     /// Mean rate of new data at the receiver, in bit/s without headers: from the start, or the end of the warm-up if that is
@@ -313,11 +313,28 @@ pub struct TcpResult {
     pub min_round_trip_s: Option<f64>,
     /// When the last data of a finite transfer were acknowledged, in seconds since the run's start.
     pub finished_s: Option<f64>,
+    /// What only web traffic has; left out for one connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebResult>,
     /// Its state, a sample an interval.
     pub samples: Vec<TcpSample>,
 }
 
-/// A TCP connection's state at one moment.
+/// What web traffic fetched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WebResult {
+    /// Fetches that were begun in the whole run, each over a connection of its own.
+    pub fetches_begun: u64,
+    /// Of these, fetches whose last data came before the end of the run.
+    pub fetches: u64,
+    /// From the opening of a fetch's connection until its last data came; of complete fetches that began after the warm-up.
+    pub time: DelayResult,
+    /// Share of their time that its on/off flows were ON, from the start of the traffic; `null` if it did not last.
+    pub on_share: Option<f64>,
+}
+
+/// A TCP connection's state at one moment; of web traffic, windows and segments in flight are sums over the connections that are open,
+/// and round-trip times the least alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpSample {
     /// When, in seconds since the run's start.

@@ -1,21 +1,23 @@
 //! A scenario in the simulated world.
 
+mod sample;
+
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use equipoise::control::PathLoad;
 use equipoise::units::{Instant, Size, Span};
 use equipoise_path::link::PipeConfig;
+use equipoise_path::source::WebConfig;
 use equipoise_session::{Event, PathId};
-use equipoise_sim::pair::PairFar;
-use equipoise_sim::{Arrival, FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World, tcp};
+use equipoise_sim::{Arrival, FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::Progress;
 use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
-use crate::record::{LinkRecord, Recorder, TcpReading};
+use crate::record::{LinkRecord, Recorder};
 use crate::result::{self, Run};
 use crate::scenario::{Choice, Flow, FlowKind, MultipathFlow, OverBudget, Scenario, TcpFlow};
 
@@ -93,8 +95,9 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
         until = (until + every).min(scenario.duration);
         world.run(Time::ZERO + until, &mut watch);
         if sampled {
-            sample(&world, &flows, until, &mut watch.recorder);
-            sample_received(&world, until, flows.iter().zip(&mut received), &mut watch.recorder);
+            sample::connections(&world, &flows, until, &mut watch.recorder);
+            sample::web(&mut world, &flows, until, &mut watch.recorder);
+            sample::received(&world, until, flows.iter().zip(&mut received), &mut watch.recorder);
             for (record, stats) in link_records.iter_mut().zip(link_stats(&world)) {
                 if let Some(stats) = stats {
                     record.push(until, stats);
@@ -132,48 +135,6 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
 /// So much of a run that progress is told often enough.
 fn part_of(duration: Span) -> Span {
     Span::from_nanos(duration.as_nanos() / PARTS).max(Span::from_nanos(1))
-}
-
-/// Takes the state of all TCP connections.
-fn sample(world: &World, flows: &[FlowId], at: Span, recorder: &mut Recorder) {
-    for (index, &flow) in flows.iter().enumerate() {
-        let (Some(near), Some(far)) = (world.near::<tcp::Sender>(flow), world.far::<tcp::Receiver>(flow)) else {
-            continue;
-        };
-        let stats = near.stats();
-        let reading = TcpReading {
-            window: stats.window,
-            slow_start_threshold: stats.slow_start_threshold,
-            in_flight: stats.in_flight,
-            smoothed_round_trip: stats.smoothed_round_trip,
-            min_round_trip: stats.min_round_trip,
-            sent: stats.sent,
-            retransmissions: stats.resent_in_recovery + stats.resent_after_timeout,
-            resent_after_timeout: Some(stats.resent_after_timeout),
-            recoveries: Some(stats.recoveries),
-            timeouts: Some(stats.timeouts),
-            delivered: far.delivered(),
-            finished: stats.finished.map(|at| at - Time::ZERO),
-            law: stats.law,
-        };
-        recorder.on_tcp(at, index, &reading);
-    }
-}
-
-/// Takes what came over TCP to the receivers of connections and of flow pairs; beside each flow stands what had come before.
-fn sample_received<'a>(
-    world: &World,
-    at: Span,
-    flows: impl Iterator<Item = (&'a FlowId, &'a mut Size)>,
-    recorder: &mut Recorder,
-) {
-    for (index, (&flow, before)) in flows.enumerate() {
-        let receiver = world.far::<tcp::Receiver>(flow).or_else(|| world.far(flow).map(PairFar::tcp));
-        let Some(receiver) = receiver else { continue };
-        let headers = tcp::HEADER.as_bytes() * receiver.received().0;
-        let come = receiver.delivered() + Size::from_bytes(headers);
-        recorder.on_tcp_received(at, index, come - std::mem::replace(before, come));
-    }
 }
 
 /// Records what happens in the world and tells it.
@@ -394,7 +355,10 @@ impl Stage {
                 let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO)?;
                 Ok(self.world.add_stream(Stream { source, forward: self.ways(place).forward })?)
             }
-            FlowKind::Tcp(tcp) => self.add_tcp(place, tcp),
+            FlowKind::Tcp(tcp) => match tcp.web {
+                Some(web) => self.add_web(place, tcp, web),
+                None => self.add_tcp(place, tcp),
+            },
             FlowKind::Pair(pair) => {
                 let (near, far) = ends::pair(flow, pair, index, seed)?;
                 let Ways { forward, backward } = self.ways(place);
@@ -454,6 +418,13 @@ impl Stage {
             self.world.share_bandwidth(id, oracle)?;
         }
         Ok(id)
+    }
+
+    fn add_web(&mut self, place: &Place<'_>, tcp: &TcpFlow, web: WebConfig) -> Result<FlowId, Refused> {
+        let (near, far) = ends::web(place.flow, tcp, web, (place.index, place.seed))?;
+        let Ways { forward, backward } = self.ways(place);
+        let paths = vec![PathLinks::new(forward, backward); near.places()];
+        Ok(self.world.add_flow(equipoise_sim::Flow { near: Box::new(near), far: Box::new(far), paths })?)
     }
 }
 

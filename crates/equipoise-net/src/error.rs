@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use equipoise::units::Span;
 use equipoise_pair::PairError;
 use equipoise_path::link::PipeError;
+use equipoise_path::source::WebError;
 use equipoise_session::rtp::SessionError;
 use thiserror::Error;
 
@@ -128,6 +129,13 @@ pub enum NetError {
     /// A flow pair cannot be set up.
     #[error("the flow pair cannot be set up")]
     Pair(#[from] PairError),
+    /// Web traffic cannot be like that.
+    #[error("the web traffic cannot be set up: its {}", source.field())]
+    Web {
+        /// What is wrong with it.
+        #[from]
+        source: WebError,
+    },
     /// Who answers over TCP is no end of a flow pair, or takes no flow now.
     #[error("{peer} is no receiver of flow pairs: {said}")]
     NoPair {

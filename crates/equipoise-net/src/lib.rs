@@ -8,7 +8,7 @@
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
 //! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP; [`send_multipath()`]: over
 //!   several interfaces at once.
-//! - [`TestBed`]: hosts of their own in network namespaces; [`TcpEnds`]: TCP of the kernel between them.
+//! - [`TestBed`]: hosts of their own in network namespaces; [`TcpEnds`]: TCP of the kernel between them; [`WebEnds`]: web traffic.
 //! - [`Emulator`]: a bottleneck made of [`equipoise_path::link::Pipe`]s between two sockets, or between the hosts of a test bed
 //!   for UDP and TCP, for runs on one machine.
 //! - [`Bridge`]: one direction of a path each way, made of [`equipoise_path::link::Pipe`], between UDP clients and a server, or
@@ -66,7 +66,7 @@ pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
 pub use server::ServerBench;
 pub use server::{End, Server, ServerConfig, Session, SessionObserver};
 pub use socket::{Sent, Socket, SocketStats, TimestampSource};
-pub use tcp::{RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply};
+pub use tcp::{RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply, WebEnds, WebFetched, WebLook, WebPlan};
 pub use testbed::{Place, TestBed, TestHost};
 pub use transport::{Paths, Via};
 pub use watchdog::{Stall, Stalls, Watchdog};

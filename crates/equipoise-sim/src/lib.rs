@@ -44,6 +44,7 @@ mod observer;
 mod packets;
 pub mod pair;
 pub mod tcp;
+pub mod web;
 mod world;
 
 pub use network::LinkId;

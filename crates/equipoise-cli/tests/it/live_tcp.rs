@@ -214,3 +214,32 @@ fn a_connection_that_goes_back_has_the_other_direction_of_the_link() {
     assert!(number(&link["mean_queue_packets"]) > 1.0 && number(&link["utilisation"]) > 0.5, "{results}");
     assert_eq!(run["emulator"]["packets_foreign"], 0, "{results}");
 }
+
+/// Web traffic in both directions over connections of the kernel, with the fetches of the simulator's seed.
+#[test]
+#[ignore = "real time: 21 s"]
+fn web_traffic_fetches_the_same_live_as_simulated() {
+    let folder = Folder::new();
+    let flow = "packet_size = \"1500 B\"\nwindow = { name = \"cubic\" }\n\
+                web = { flows = 5, on = 2, connections = 4, idle = \"1 s\" }";
+    let file = scenario(&folder, "20 s", &[flow, &format!("direction = \"back\"\n{flow}")]);
+    let Some(results) = across_namespaces(&folder, &file, &["--overlay"]) else { return };
+    let (simulated, live) = (&results["runs"][0], &results["runs"][1]);
+    for flow in [1, 2] {
+        let [simulated, live] = [simulated, live].map(|run| &run["flows"][flow]["tcp"]);
+        let count = |tcp: &Value, what: &str| number(&tcp["web"][what]);
+        // Some 5 flows · 4 connections · 20 s / 1.2 s.
+        assert!((150.0..600.0).contains(&count(simulated, "fetches")), "{simulated}");
+        let ratio = count(live, "fetches") / count(simulated, "fetches");
+        assert!((0.6..1.4).contains(&ratio), "{ratio}: {results}");
+        assert!(count(live, "fetches_begun") - count(live, "fetches") <= 20.0, "{results}");
+        let time = |tcp: &Value| number(&tcp["web"]["time"]["p50_s"]);
+        // Handshake, and slow start from 10 segments on, over 20 ms and queues.
+        assert!((0.03..0.5).contains(&time(live)) && (0.03..0.5).contains(&time(simulated)), "{results}");
+        assert!((0.01..0.8).contains(&count(live, "on_share")), "{results}");
+        let bytes = number(&live["delivered_bytes"]) / count(live, "fetches");
+        assert!((35e3..47e3).contains(&bytes), "{bytes}: {results}");
+        assert!((0.020..0.060).contains(&number(&live["min_round_trip_s"])), "{results}");
+    }
+    assert_eq!(live["emulator"]["packets_foreign"], 0, "{results}");
+}

@@ -8,7 +8,7 @@ use equipoise::units::Span;
 use equipoise_net::flow_pair::{PairEnds, RunningPair};
 use equipoise_net::{
     Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, NetError, Place, Protocol, Route, Running,
-    RunningTcp, Socket, TcpEnds, TestBed, run_endpoint,
+    RunningTcp, Socket, TcpEnds, TestBed, WebEnds, run_endpoint,
 };
 
 use super::ground::{Ground, Note, Poster};
@@ -17,13 +17,15 @@ use super::{DRAIN, LiveError, pair, tcp};
 use crate::ends;
 use crate::playout::SharedPlayout;
 use crate::result::PairHost;
-use crate::scenario::{Direction, Flow, FlowKind, Scenario};
+use crate::scenario::{Direction, Flow, FlowKind, Scenario, TcpFlow};
 
 /// The sockets of a flow, before anything runs.
 enum Sockets {
     /// Of both hosts, for each of its paths.
     Datagrams(Vec<(Socket, Socket)>),
     Stream(TcpEnds),
+    /// Of all the streams of web traffic.
+    Web(Box<WebEnds>),
     /// Both a stream and datagrams.
     Pair(Box<PairEnds>),
 }
@@ -34,6 +36,9 @@ impl Ground<'_> {
         let flow = &scenario.flows[index];
         let bed = || self.bed.ok_or_else(|| LiveError::TcpOnLoopback { flow: flow.name.clone() });
         match &flow.kind {
+            FlowKind::Tcp(tcp) if tcp.web.is_some() => {
+                return Ok(Sockets::Web(Box::new(WebEnds::open(bed()?, tcp::hosts(flow, tcp, flow.packet_size))?)));
+            }
             FlowKind::Tcp(tcp) => {
                 return Ok(Sockets::Stream(TcpEnds::open(bed()?, &tcp::hosts(flow, tcp, flow.packet_size))?));
             }
@@ -87,6 +92,9 @@ impl Sockets {
                 pairs.iter().map(|(near, far)| (Protocol::Udp, [near.address(), far.address()])).collect()
             }
             Self::Stream(ends) => {
+                vec![(Protocol::Tcp { packet: flow.packet_size }, hosts(ends.sender(), ends.receiver()))]
+            }
+            Self::Web(ends) => {
                 vec![(Protocol::Tcp { packet: flow.packet_size }, hosts(ends.sender(), ends.receiver()))]
             }
             Self::Pair(ends) => {
@@ -157,6 +165,10 @@ impl Bench {
                     let poster = Poster { flow: index, post: post.clone(), load: None };
                     bench.streams.push(tcp::run(scenario, (flow, tcp, supply), ground, ends, poster)?);
                 }
+                (Sockets::Web(ends), FlowKind::Tcp(TcpFlow { web: Some(web), stop, .. })) => {
+                    let poster = Poster { flow: index, post: post.clone(), load: None };
+                    bench.streams.push(tcp::run_web(scenario, (flow, *web, *stop), ground, *ends, poster)?);
+                }
                 (Sockets::Datagrams(pairs), _) => {
                     let hosts = bench.hosts(first[index], pairs);
                     bench.add(scenario, ground, hosts, (index, post))?;
@@ -165,7 +177,7 @@ impl Bench {
                     bench.pairs.push((index, pair::run((flow, pair), index, ground, *ends, post)?));
                 }
                 // Streams are of TCP flows and of flow pairs.
-                (Sockets::Stream(_) | Sockets::Pair(_), _) => {}
+                (Sockets::Stream(_) | Sockets::Web(_) | Sockets::Pair(_), _) => {}
             }
         }
         Ok(bench)

@@ -5,10 +5,10 @@ use std::sync::mpsc::Sender as Post;
 use equipoise::control::PathLoad;
 use equipoise::units::Size;
 use equipoise_net::flow_pair::WindowControl;
-use equipoise_net::{Clock, LoadProbe, Observer, TestBed, Time};
+use equipoise_net::{Clock, LoadProbe, Observer, TestBed, Time, WebFetched};
 use equipoise_session::{Event, PathId};
 
-use crate::record::TcpReading;
+use crate::record::{TcpReading, WebReading};
 
 /// Where and when a run takes place, and its seed.
 pub(super) struct Ground<'a> {
@@ -33,6 +33,8 @@ pub(super) enum Said {
     Event(Option<PathId>, Event),
     /// A TCP connection is like this.
     Tcp(TcpReading),
+    /// Web traffic is like this, and completed these fetches.
+    Web(WebReading, Vec<WebFetched>),
     /// The receiver of a flow pair read this much of what came over TCP.
     Stream(Size),
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use equipoise::units::{Size, Span};
 pub use equipoise_net::flow_pair::WindowControl;
-use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog};
+use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog, WebFetched};
 use thiserror::Error;
 
 use crate::Progress;
@@ -252,6 +252,12 @@ impl Watch {
             Said::Tcp(reading) => {
                 self.recorder.on_tcp(at, flow, &reading);
                 self.reckoned.record(at, flow, reading.delivered, &mut self.recorder);
+            }
+            Said::Web(reading, fetched) => {
+                self.recorder.on_web(at, flow, reading);
+                for WebFetched { opened, completed, .. } in fetched {
+                    self.recorder.on_fetch(flow, opened - self.origin, completed - self.origin);
+                }
             }
             Said::Stream(read) => self.reckoned.record_read(at, flow, read, &mut self.recorder),
         }

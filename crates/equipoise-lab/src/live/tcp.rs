@@ -1,13 +1,16 @@
 //! TCP connections of the kernel, in the words of scenarios and records.
 
 use equipoise::control::window::WindowSnapshot;
-use equipoise::units::Size;
-use equipoise_net::{NetError, RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply, TestHost, Time};
+use equipoise::units::{Size, Span};
+use equipoise_net::{
+    NetError, RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply, TestHost, Time, WebEnds, WebPlan,
+};
+use equipoise_path::source::WebConfig;
 use equipoise_sim::tcp::Supply;
 
 use super::ground::{Ground, Note, Poster, Said};
 use crate::ends::{self, EndsError};
-use crate::record::TcpReading;
+use crate::record::{TcpReading, WebReading};
 use crate::scenario::{Direction, Flow, Scenario, TcpFlow};
 
 /// The hosts of a flow's connection with packets of a size.
@@ -57,6 +60,30 @@ pub(super) fn run(
     };
     ends.run(ground.clock, plan, move |at, state| {
         poster.tell(Note { at, flow: poster.flow, said: Said::Tcp(reading(state, origin)) });
+    })
+}
+
+/// Starts both applications of web traffic.
+pub(super) fn run_web(
+    scenario: &Scenario,
+    (flow, web, stop): (&Flow, WebConfig, Option<Span>),
+    ground: &Ground<'_>,
+    ends: WebEnds,
+    poster: Poster,
+) -> Result<RunningTcp, NetError> {
+    let origin = ground.origin;
+    let plan = WebPlan {
+        web,
+        seed: ends::web_seed(poster.flow, ground.seed),
+        start: origin + flow.start,
+        stop: stop.map(|stop| origin + stop),
+        sample_interval: scenario.sample_interval,
+        origin,
+    };
+    ends.run(ground.clock, plan, move |at, look| {
+        let tell = |said| poster.tell(Note { at, flow: poster.flow, said });
+        tell(Said::Tcp(reading(look.tcp, origin)));
+        tell(Said::Web(WebReading { begun: look.begun, time_on: look.time_on }, look.fetched.to_vec()));
     })
 }
 

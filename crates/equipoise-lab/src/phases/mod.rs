@@ -73,10 +73,11 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) const fn of(flow: &Flow) -> Self {
-        match flow.kind {
+        match &flow.kind {
             FlowKind::Session { .. } | FlowKind::Multipath(_) => Self::Media,
-            FlowKind::Tcp(_) => Self::Tcp,
-            FlowKind::Background { .. } | FlowKind::Pair(_) => Self::Other,
+            // Web traffic is silent most of the time: its rate is nobody's share.
+            FlowKind::Tcp(tcp) if tcp.web.is_none() => Self::Tcp,
+            FlowKind::Tcp(_) | FlowKind::Background { .. } | FlowKind::Pair(_) => Self::Other,
         }
     }
 }

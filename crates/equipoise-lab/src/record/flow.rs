@@ -11,7 +11,7 @@ use super::path::{PathRecord, owned};
 use super::playout::PlayoutRecord;
 use super::received::ReceivedRecord;
 use super::row::IntervalRow;
-use super::tcp::{TcpReading, TcpRecord};
+use super::tcp::{TcpReading, TcpRecord, WebReading};
 use crate::result::{ExcursionResult, FlowResult, IntervalResult, Stall};
 use crate::scenario::{Flow, FlowKind, Scenario};
 use crate::verdict;
@@ -75,7 +75,10 @@ impl FlowRecord {
             FlowKind::Pair(pair) => Some(pair.name().to_owned()),
             FlowKind::Background { .. } => None,
         };
-        let tcp = matches!(flow.kind, FlowKind::Tcp(_)).then(|| TcpRecord::new(flow.start, scenario.warm_up));
+        let tcp = match &flow.kind {
+            FlowKind::Tcp(tcp) => Some(TcpRecord::new(tcp, flow.start, scenario.warm_up)),
+            _ => None,
+        };
         let split = match &flow.kind {
             FlowKind::Multipath(multipath) => Some(multipath.scheduler.entry.name.to_owned()),
             FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Pair(_) => None,
@@ -218,6 +221,18 @@ impl FlowRecord {
             self.media.settled_bytes = Size::from_bytes(settled.saturating_mul(self.packet.as_bytes()));
             tcp.push(at, reading);
             (self.media.sent, self.media.received) = tcp.sent();
+        }
+    }
+
+    pub(super) fn on_web(&mut self, at: Span, reading: WebReading) {
+        if let Some(tcp) = self.tcp.as_mut().filter(|_| at >= self.start) {
+            tcp.on_web(at, reading);
+        }
+    }
+
+    pub(super) fn on_fetch(&mut self, opened: Span, completed: Span) {
+        if let Some(tcp) = &mut self.tcp {
+            tcp.on_fetch(opened, completed);
         }
     }
 

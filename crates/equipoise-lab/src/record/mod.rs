@@ -29,7 +29,7 @@ use flow::FlowRecord;
 use phases::PhaseRecord;
 pub use row::IntervalRow;
 pub(crate) use tcp::LinkRecord;
-pub use tcp::TcpReading;
+pub use tcp::{TcpReading, WebReading};
 
 /// Takes the events of a run and gives its results.
 #[derive(Debug)]
@@ -80,6 +80,21 @@ impl Recorder {
     pub fn on_tcp(&mut self, at: Span, flow: usize, reading: &TcpReading) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_tcp(at, reading);
+        }
+    }
+
+    /// The web traffic that is flow number `flow` says this of itself at `at`, behind all that it said before; of flows of another
+    /// kind it is passed over.
+    pub fn on_web(&mut self, at: Span, flow: usize, reading: WebReading) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            record.on_web(at, reading);
+        }
+    }
+
+    /// A fetch of the web traffic that is flow number `flow` is complete, whose connection was opened at `opened`.
+    pub fn on_fetch(&mut self, flow: usize, opened: Span, completed: Span) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            record.on_fetch(opened, completed);
         }
     }
 

@@ -76,7 +76,7 @@ enum Role {
     Half,
     /// All that arrives counts, and its bytes are told by samples.
     Tcp,
-    /// All that arrives counts.
+    /// All that arrives counts: background and web traffic.
     Background,
 }
 
@@ -85,7 +85,7 @@ impl Role {
         match (Kind::of(flow), &flow.kind) {
             (Kind::Media, _) => Self::Media,
             (Kind::Tcp, _) => Self::Tcp,
-            (Kind::Other, FlowKind::Background { .. }) => Self::Background,
+            (Kind::Other, FlowKind::Background { .. } | FlowKind::Tcp(_)) => Self::Background,
             (Kind::Other, _) => Self::Half,
         }
     }

@@ -2,7 +2,9 @@ use equipoise::control::window::WindowSnapshot;
 use equipoise::units::{Size, Span};
 use equipoise_path::link::LinkStats;
 
-use crate::result::{LinkSample, TcpResult, TcpSample};
+use super::delays::Delays;
+use crate::result::{LinkSample, TcpResult, TcpSample, WebResult};
+use crate::scenario::TcpFlow;
 
 /// What a TCP connection says of itself at some moment; counters are since its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,9 +37,20 @@ pub struct TcpReading {
     pub law: WindowSnapshot,
 }
 
+/// What web traffic says of itself at some moment, in addition to what its connections together say; since its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebReading {
+    /// Fetches that were begun.
+    pub begun: u64,
+    /// Time that all its on/off flows together were ON.
+    pub time_on: Span,
+}
+
 /// A connection's samples so far.
 #[derive(Debug)]
 pub(super) struct TcpRecord {
+    /// Of web traffic.
+    web: Option<WebRecord>,
     warm_up: Span,
     samples: Vec<TcpSample>,
     last: Option<(Span, TcpReading)>,
@@ -46,10 +59,11 @@ pub(super) struct TcpRecord {
 }
 
 impl TcpRecord {
-    /// Of a connection that begins at `start`.
-    pub(super) fn new(start: Span, warm_up: Span) -> Self {
+    /// Of a flow that begins at `start`.
+    pub(super) fn new(flow: &TcpFlow, start: Span, warm_up: Span) -> Self {
+        let web = flow.web.as_ref().map(|web| WebRecord::new(web.flows, start));
         let settled_from = (start >= warm_up).then_some((start, Size::ZERO));
-        Self { warm_up, samples: Vec::new(), last: None, settled_from }
+        Self { web, warm_up, samples: Vec::new(), last: None, settled_from }
     }
 
     /// Takes what the connection says at `at`, behind all that it said before.
@@ -78,6 +92,23 @@ impl TcpRecord {
         self.last = Some((at, *reading));
     }
 
+    /// Takes what web traffic says at `at`.
+    pub(super) fn on_web(&mut self, at: Span, reading: WebReading) {
+        if let Some(web) = &mut self.web {
+            web.last = Some((at, reading));
+        }
+    }
+
+    /// A fetch of web traffic is complete.
+    pub(super) fn on_fetch(&mut self, opened: Span, completed: Span) {
+        if let Some(web) = &mut self.web {
+            web.complete += 1;
+            if opened >= self.warm_up {
+                web.times.push(completed - opened);
+            }
+        }
+    }
+
     /// Segments sent, and those of them that were new.
     pub(super) fn sent(&self) -> (u64, u64) {
         self.last.map_or((0, 0), |(_, last)| (last.sent, last.sent.saturating_sub(last.retransmissions)))
@@ -101,8 +132,39 @@ impl TcpRecord {
             timeouts: last.timeouts,
             min_round_trip_s: last.min_round_trip.map(Span::as_secs_f64),
             finished_s: last.finished.map(Span::as_secs_f64),
+            web: self.web.map(WebRecord::finish),
             samples: self.samples,
         })
+    }
+}
+
+/// What web traffic fetched so far.
+#[derive(Debug)]
+struct WebRecord {
+    flows: u32,
+    start: Span,
+    complete: u64,
+    /// Of the fetches that began after the warm-up.
+    times: Delays,
+    last: Option<(Span, WebReading)>,
+}
+
+impl WebRecord {
+    fn new(flows: u32, start: Span) -> Self {
+        Self { flows, start, complete: 0, times: Delays::default(), last: None }
+    }
+
+    fn finish(self) -> WebResult {
+        let share = |(at, reading): (Span, WebReading)| {
+            let lasted_s = (at - self.start).as_secs_f64();
+            (lasted_s > 0.0).then(|| reading.time_on.as_secs_f64() / (lasted_s * f64::from(self.flows)))
+        };
+        WebResult {
+            fetches_begun: self.last.map_or(0, |(_, reading)| reading.begun),
+            fetches: self.complete,
+            time: self.times.result(),
+            on_share: self.last.and_then(share),
+        }
     }
 }
 

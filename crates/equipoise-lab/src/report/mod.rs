@@ -28,7 +28,7 @@ use format::counted;
 pub(crate) use format::signed_percent;
 pub use format::{NOTHING, escape, millis};
 
-use crate::result::{FlowResult, Report, TcpResult};
+use crate::result::{FlowResult, Report, TcpResult, WebResult};
 use crate::verdict::Judgement;
 use chart::Chart;
 pub use comparison::comparison_html;
@@ -175,12 +175,27 @@ fn tcp_verdict(world: &InWorld<'_>, index: usize, first: &FlowResult) -> String 
         count(|tcp| tcp.timeouts, "timeout", "timeouts"),
     ];
     let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    let fetched = fetched(&results);
     let over_runs = if results.len() == 1 { "" } else { " in the mean" };
     let (title, name, seeds) = (world.title(), escape(&first.name), world.seeds());
     format!(
         "<p class=\"verdict\"><strong>{title}, {name}</strong> ({seeds}): {goodput:.3} Mbit/s of data{over_runs}, \
-         {counts}.</p>\n",
+         {counts}{fetched}.</p>\n",
     )
+}
+
+/// What web traffic fetched, in the mean of the runs; nothing of other connections.
+fn fetched(results: &[&TcpResult]) -> String {
+    let webs: Option<Vec<_>> = results.iter().map(|tcp| tcp.web).collect();
+    let Some(webs) = webs.filter(|webs| !webs.is_empty()) else { return String::new() };
+    let mean = |of: fn(&WebResult) -> Option<f64>| {
+        let values: Option<Vec<_>> = webs.iter().map(of).collect();
+        values.map(|values| values.iter().sum::<f64>() / webs.len() as f64)
+    };
+    let count = counted(mean(|web| Some(web.fetches as f64)).unwrap_or(0.0), "fetch", "fetches");
+    let times = mean(|web| web.time.p50_s).zip(mean(|web| web.time.p95_s));
+    let times = times.map(|(p50, p95)| format!(", half of them in {p50:.3} s and 95 % in {p95:.3} s"));
+    format!("; {count} complete{}", times.unwrap_or_default())
 }
 
 /// Says which runs were shorter than planned.

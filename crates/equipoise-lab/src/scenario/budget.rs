@@ -4,7 +4,7 @@ use equipoise::control::{Parameters, Value};
 use equipoise::units::{Rate, Schedule, Span};
 use thiserror::Error;
 
-use super::{Flow, FlowKind, LiveChoice, MultipathFlow, Scenario};
+use super::{Flow, FlowKind, LiveChoice, MultipathFlow, Scenario, TcpFlow};
 
 /// Why a scenario that is right is not run: it would take hours, or more memory than most machines have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -122,6 +122,9 @@ fn packets(flow: &Flow, scenario: &Scenario) -> f64 {
             let limits = max_rate(&controller.parameters).into_iter().chain(live).map(Rate::as_bps_f64);
             let allowed = limits.fold(carried, f64::min);
             allowed * lasts.as_secs_f64()
+        }
+        FlowKind::Tcp(TcpFlow { web: Some(web), .. }) => {
+            web.most_bps().min(capacity_bps(flow, scenario)) * lasts.as_secs_f64()
         }
         FlowKind::Tcp(_) | FlowKind::Pair(_) => capacity_bps(flow, scenario) * lasts.as_secs_f64(),
     };

@@ -4,6 +4,7 @@ use std::io;
 use equipoise::control::{ConfigError, UnmetNeeds};
 use equipoise::units::{Size, Span, UnitError};
 use equipoise_pair::tpba::TpbaError;
+use equipoise_path::source::WebError;
 use equipoise_path::video::SyntheticError;
 use thiserror::Error;
 
@@ -302,6 +303,17 @@ pub enum Problem {
     /// A connection has both a finite transfer and a rate.
     #[error("a connection has either `transfer` or `rate`")]
     TransferOrRate,
+    /// Web traffic cannot be like that.
+    #[error(transparent)]
+    Web(#[from] WebError),
+    /// The sizes of fetches are not two.
+    #[error("must be the smallest and the largest size of a fetch, such as [\"30 kB\", \"50 kB\"]")]
+    TwoSizes,
+    /// The key belongs to one connection, and web traffic has one for each fetch.
+    #[error(
+        "a flow with `web` does not have this: it opens a connection by a handshake for each fetch, which sends that and knows nothing of the path"
+    )]
+    NotOfWeb,
     /// The samples would be more than anybody can look at.
     #[error("must be {least} or more")]
     TooManySamples {

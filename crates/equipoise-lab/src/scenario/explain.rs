@@ -5,6 +5,7 @@ use equipoise::units::{Rate, Share, Span};
 use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance};
 
 use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, Reordering, TokenBucket};
+use equipoise_path::source::WebConfig;
 use equipoise_path::video::VideoModel;
 use equipoise_session::Ecn;
 use equipoise_sim::tcp::{LossRecovery, Supply};
@@ -292,6 +293,9 @@ fn describe_tcp(tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
         LossRecovery::NewReno => "duplicate acknowledgements (NewReno)",
         LossRecovery::Sack => "selective acknowledgements",
     };
+    if let Some(web) = &tcp.web {
+        return describe_web(web, tcp, out);
+    }
     let data = match supply {
         _ if tcp.content.is_some() => "this".to_owned(),
         Supply::Content(content) => format!("{} segments", content.packets()),
@@ -310,6 +314,24 @@ fn describe_tcp(tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
             noise.steps().iter().try_for_each(|(at, noise)| writeln!(out, "      an error of {noise} from {at} on"))
         }
     }
+}
+
+fn describe_web(web: &WebConfig, tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
+    let WebConfig { flows, on, connections, smallest, largest, idle } = web;
+    let each = match connections {
+        1 => "one connection a burst".to_owned(),
+        several => format!("{several} connections a burst"),
+    };
+    let until = tcp.stop.map_or(String::new(), |stop| format!("; no burst begins after {stop}"));
+    writeln!(
+        out,
+        "    web traffic of {flows} on/off flows, {on} of them ON at first, {each}: each connection fetches {smallest} to {largest}"
+    )?;
+    writeln!(
+        out,
+        "    idle between bursts for {idle} in the mean: {:.2} Mbit/s of data at the most{until}",
+        web.most_bps() / 1e6
+    )
 }
 
 /// Mean rate that background flows offer to a link at a time.

@@ -72,6 +72,7 @@ pub(super) struct RawFlow {
     pub(super) kernel: Option<Spanned<String>>,
     pub(super) bandwidth: Option<RawBandwidth>,
     pub(super) tcp: Option<RawTcp>,
+    pub(super) web: Option<RawWeb>,
     pub(super) pair: Option<RawPair>,
     pub(super) rtcp: Option<RawRtcp>,
 }
@@ -137,6 +138,16 @@ pub(super) struct RawTcp {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct RawWeb {
+    pub(super) flows: Option<Spanned<u32>>,
+    pub(super) on: Option<Spanned<u32>>,
+    pub(super) connections: Option<Spanned<u32>>,
+    pub(super) size: Option<Spanned<Vec<Spanned<Value>>>>,
+    pub(super) idle: Option<Spanned<Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RawBandwidth {
     pub(super) kind: Spanned<String>,
     pub(super) interval: Option<Spanned<Value>>,
@@ -183,8 +194,12 @@ impl RawFlow {
 
     /// A key that is given and belongs to TCP connections alone.
     pub(super) fn tcp_only(&self) -> Option<&'static str> {
-        let given =
-            [("stop", self.stop.is_some()), ("bandwidth", self.bandwidth.is_some()), ("tcp", self.tcp.is_some())];
+        let given = [
+            ("stop", self.stop.is_some()),
+            ("bandwidth", self.bandwidth.is_some()),
+            ("tcp", self.tcp.is_some()),
+            ("web", self.web.is_some()),
+        ];
         given.iter().find(|(_, given)| *given).map(|(key, _)| *key)
     }
 }

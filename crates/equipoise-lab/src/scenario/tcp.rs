@@ -1,9 +1,10 @@
 use equipoise::units::{Schedule, Span};
+use equipoise_path::source::WebConfig;
 use equipoise_sim::tcp::{DelayedAcks, LossRecovery, Supply};
 
 use super::{ContentChoice, LawChoice};
 
-/// A TCP connection: a window law and the hosts around it.
+/// A TCP connection: a window law and the hosts around it. Of web traffic, each of its connections.
 #[derive(Clone, Debug)]
 pub struct TcpFlow {
     /// The window law of the simulator; `None` for a connection that is live only.
@@ -18,6 +19,8 @@ pub struct TcpFlow {
     pub supply: Supply,
     /// What the application has to send, with the time of each packet.
     pub content: Option<ContentChoice>,
+    /// What is fetched, in the place of one connection each over one of its own.
+    pub web: Option<WebConfig>,
     /// How lost segments are told and sent again.
     pub recovery: LossRecovery,
     /// Segments that the receiver has room for; `None` for a window that limits nobody.

@@ -13,4 +13,5 @@ mod replay;
 mod report;
 mod scenario;
 mod sessions;
+mod web;
 mod worlds;

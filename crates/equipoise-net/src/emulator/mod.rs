@@ -54,7 +54,7 @@ pub struct Route {
     pub backward: Vec<usize>,
     /// What they speak; on the loopback only UDP.
     pub protocol: Protocol,
-    /// The sender's address: nobody else may use the entrance.
+    /// The sender's address: nobody else may use the entrance. Between the hosts of a test bed port 0 stands for any, of one of both.
     pub sender: SocketAddr,
     /// The receiver's address: nobody else may use the exit.
     pub receiver: SocketAddr,

@@ -36,7 +36,7 @@ pub(crate) enum Traffic {
 pub(crate) struct Known {
     /// The number of the protocol above IP.
     pub(crate) protocol: u8,
-    /// The ports at the first side and at the second.
+    /// The ports at the first side and at the second; 0 for any, of one of both.
     pub(crate) ports: [u16; 2],
 }
 
@@ -128,7 +128,10 @@ impl Traffic {
         if side == BACK {
             ports.reverse();
         }
-        let (number, longest) = known.get(&Known { protocol: ip.protocol?, ports })?;
+        let protocol = ip.protocol?;
+        let of = |ports| known.get(&Known { protocol, ports });
+        let [first, second] = ports;
+        let (number, longest) = of(ports).or_else(|| of([0, second])).or_else(|| of([first, 0]))?;
         Some((*number, mtu.min(usize::try_from(longest.as_bytes()).unwrap_or(mtu))))
     }
 }
@@ -241,7 +244,16 @@ mod tests {
     fn a_flow_is_known_by_its_ports_in_both_directions_and_nobody_else_is() {
         let known = |protocol| Known { protocol, ports: [1000, 2000] };
         let (size, unlimited) = (Size::from_bytes(700), Size::from_bytes(u64::MAX));
-        let traffic = Traffic::Known([(known(TCP), (3, size)), (known(UDP), (4, unlimited))].into());
+        let any = |ports| Known { protocol: TCP, ports };
+        let traffic = Traffic::Known(
+            [
+                (known(TCP), (3, size)),
+                (known(UDP), (4, unlimited)),
+                (any([0, 3000]), (5, size)),
+                (any([4000, 0]), (6, size)),
+            ]
+            .into(),
+        );
         let flow = |side, protocol, from, to| {
             let frame = frame(protocol, from, to);
             traffic.flow(side, &frame, ip_in(&frame).unwrap(), 1500)
@@ -252,6 +264,13 @@ mod tests {
         assert_eq!(flow(BACK, TCP, 1000, 2000), None);
         assert_eq!(flow(FORWARD, TCP, 1000, 2001), None);
         assert_eq!(flow(FORWARD, 1, 1000, 2000), None);
+        assert_eq!([flow(FORWARD, TCP, 7, 3000), flow(BACK, TCP, 3000, 8)], [Some((5, 700)); 2], "of any port");
+        assert_eq!(
+            [flow(FORWARD, TCP, 4000, 7), flow(BACK, TCP, 8, 4000)],
+            [Some((6, 700)); 2],
+            "and at the other side"
+        );
+        assert_eq!(flow(FORWARD, UDP, 7, 3000), None);
         let refused = |side, from, to| {
             let mut packet = frame(1, 0x0303, 0);
             packet.truncate(42);

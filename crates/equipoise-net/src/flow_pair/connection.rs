@@ -12,7 +12,7 @@ use socket2::SockRef;
 use super::pacing::{MaxPacingRate, UNLIMITED};
 use super::{IdleWindow, WindowControl, WindowPreset};
 use crate::tcp::diagnosis::{Diagnosis, Progress};
-use crate::tcp::failed;
+use crate::tcp::{failed, is_gone};
 use crate::{NetError, Time};
 
 /// Round trips for which a window that was asked for is paced. Ours: the acknowledgements' own clock has set in by then.
@@ -184,19 +184,6 @@ pub(super) fn moved(result: std::io::Result<usize>, what: &'static str) -> Resul
         Err(error) if is_gone(error.kind()) => Ok(Moved::Gone),
         Err(source) => Err(failed(what)(source)),
     }
-}
-
-/// The peer closed the connection, or is not there any more.
-pub(super) const fn is_gone(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::ConnectionReset
-            | ErrorKind::ConnectionAborted
-            | ErrorKind::BrokenPipe
-            | ErrorKind::TimedOut
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-    )
 }
 
 /// What this host does to a window that idles.

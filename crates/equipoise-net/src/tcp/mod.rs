@@ -16,6 +16,7 @@ mod near;
 mod plan;
 mod socket;
 mod state;
+mod web;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -31,8 +32,9 @@ use socket::near_socket;
 pub use hosts::TcpHosts;
 pub(crate) use listen::{ReceiveWindow, accept, listen};
 pub use plan::{TcpPlan, TcpSupply};
-pub(crate) use socket::{check_congestion_control, failed, set_congestion_control, set_packet_size};
+pub(crate) use socket::{check_congestion_control, failed, is_gone, set_congestion_control, set_packet_size};
 pub use state::TcpState;
+pub use web::{WebEnds, WebFetched, WebLook, WebPlan};
 
 /// Both ends of a connection that is not opened yet.
 #[derive(Debug)]

@@ -18,12 +18,12 @@ use crate::thread::STOP_CHECK;
 use crate::{Clock, NetError, Time};
 
 /// Bytes that are given to the kernel at once. Ours: half a millisecond of 1 Gbit/s.
-const WRITE: usize = 64 << 10;
-static ZEROS: [u8; WRITE] = [0; WRITE];
+pub(super) const WRITE: usize = 64 << 10;
+pub(super) static ZEROS: [u8; WRITE] = [0; WRITE];
 
 /// The shortest time between two writes of data at a rate, and between two looks for a transfer's end. Ours: far below any
 /// round trip that is worth an emulator.
-const TICK: Span = Span::from_millis(1);
+pub(super) const TICK: Span = Span::from_millis(1);
 
 /// The socket of the application that sends, and what is known of it.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use equipoise::units::Size;
@@ -57,4 +58,17 @@ pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> Result<(), 
 /// What became of a TCP socket that was to do something.
 pub(crate) fn failed(what: &'static str) -> impl Fn(std::io::Error) -> NetError {
     move |source| NetError::Tcp { what, source }
+}
+
+/// The peer closed the connection, or is not there any more.
+pub(crate) const fn is_gone(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::TimedOut
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+    )
 }

@@ -119,7 +119,7 @@ impl TrafficModel for OnOff {
 }
 
 /// An exponentially distributed number, by the ziggurat of Marsaglia 2000, which needs a logarithm for few of them only.
-fn exponential(mean: f64, random: &mut Generator) -> f64 {
+pub(super) fn exponential(mean: f64, random: &mut Generator) -> f64 {
     let standard: f64 = Exp1.sample(random);
     standard * mean
 }

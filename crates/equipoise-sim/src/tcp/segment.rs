@@ -18,6 +18,9 @@ const SACK_BLOCK: usize = 8;
 /// The longest header.
 const LONGEST: usize = HEADER + SACK_HEAD + SACK_BLOCK * SackBlocks::MOST;
 
+/// Where the number of a connection stands, of those that follow each other in one place.
+const TAG: usize = 18;
+
 const SYN: u8 = 0;
 const SYN_ACK: u8 = 1;
 const DATA: u8 = 2;
@@ -34,6 +37,15 @@ pub(crate) struct Encoded {
 impl Encoded {
     /// Nothing yet.
     pub(crate) const EMPTY: Self = Self { bytes: [0; LONGEST], len: 0, payload: 0 };
+
+    /// The same of the connection with this number, of those that follow each other in one place; without it, number 0.
+    #[must_use]
+    pub(crate) fn tagged(mut self, tag: u16) -> Self {
+        if let Some(place) = self.bytes.get_mut(TAG..TAG + 2) {
+            place.copy_from_slice(&tag.to_be_bytes());
+        }
+        self
+    }
 
     /// The segment as what its host transmits.
     pub(crate) fn transmit(&self) -> Transmit<'_> {
@@ -88,6 +100,11 @@ impl Segment {
     /// Whether a packet carries a segment.
     pub(crate) fn is_segment(packet: &[u8]) -> bool {
         packet.first().is_some_and(|kind| *kind <= ACK)
+    }
+
+    /// Which connection a segment's packet belongs to, of those that follow each other in one place.
+    pub(crate) fn tag(packet: &[u8]) -> u16 {
+        packet.get(TAG..TAG + 2).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_be_bytes)
     }
 
     /// The segment of a packet; `None` for one that no host of this world has sent.
@@ -154,6 +171,7 @@ mod tests {
             prop_assert_eq!(Segment::decode(&packet(&segment)), Some(segment));
             let encoded = segment.encode();
             prop_assert_eq!(encoded.transmit().packet_size(), segment.size());
+            prop_assert_eq!(Segment::tag(&packet(&segment)), 0);
         }
 
         #[test]

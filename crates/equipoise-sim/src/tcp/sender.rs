@@ -225,6 +225,11 @@ impl Sender {
         own.into_iter().chain([law]).flatten().min()
     }
 
+    /// When the last data of a finite transfer were acknowledged.
+    pub const fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
     /// State and counters.
     pub fn stats(&self) -> SenderStats {
         // A law that asks for no measurement does not show one; the connection may measure all the same.

@@ -129,6 +129,12 @@ impl World {
         far.downcast_ref()
     }
 
+    /// The same, to take from it what it keeps for whoever looks: it sends nothing before its next turn.
+    pub fn far_mut<E: 'static>(&mut self, flow: FlowId) -> Option<&mut E> {
+        let far: &mut dyn Any = self.flows.get_mut(flow.0)?.as_mut()?.far.as_mut();
+        far.downcast_mut()
+    }
+
     /// A packet has come to one side of a flow.
     pub(super) fn deliver(
         &mut self,

@@ -22,6 +22,7 @@ mod live;
 mod pair;
 mod paths;
 mod tcp;
+mod web;
 
 /// Bounds that keep a typing error from asking for the impossible.
 const MOST_LINKS: usize = 64;

@@ -53,6 +53,7 @@ impl Check<'_> {
                     Some(self.content(source)?)
                 }
             },
+            web: raw.web.as_ref().map(|given| self.web(raw, given)).transpose()?,
             recovery: match self.word("recovery", host.recovery.as_ref(), &["sack", "newreno"])? {
                 Some("newreno") => LossRecovery::NewReno,
                 _ => LossRecovery::Sack,

@@ -1,0 +1,419 @@
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use rand_core::Rng as _;
+use thiserror::Error;
+
+use super::model::exponential;
+use equipoise::random::{Generator, generator};
+use equipoise::units::{Instant, Size, Span};
+
+/// Web traffic as RFC 8868, Sec. 5.1 models it: flows that are ON while they fetch, and else OFF.
+///
+/// A burst of a flow opens [`connections`](Self::connections) connections at once, each for one fetch. When the last of them
+/// is complete, the flow is OFF for an exponentially long time.
+///
+/// Reading: the text says that 30 connections start together, and RFC 8867, Sec. 5.7 has ten short flows. Ten flows of one
+/// connection a burst offer 0.31 Mbit/s, ten of 30 connections a burst some 9 Mbit/s: both are possible here. It also leaves
+/// open what an OFF flow begins with: an idle time of its own, which is the stationary case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebConfig {
+    /// Flows.
+    pub flows: u32,
+    /// Those of them that begin ON.
+    pub on: u32,
+    /// Connections that a burst opens.
+    pub connections: u32,
+    /// Data of the smallest fetch. Sizes are uniform between both, both included.
+    pub smallest: Size,
+    /// Data of the largest fetch.
+    pub largest: Size,
+    /// Mean idle time between two bursts of a flow.
+    pub idle: Span,
+}
+
+/// Why no web traffic can be like that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WebError {
+    /// There is no flow.
+    #[error("must be 1 or more")]
+    NoFlow,
+    /// More flows begin ON than there are.
+    #[error("at most all {flows} flows can begin ON")]
+    MoreOnThanFlows {
+        /// The flows that there are.
+        flows: u32,
+    },
+    /// A burst opens nothing.
+    #[error("must be 1 or more: a burst opens so many connections")]
+    NoConnection,
+    /// There would be more connections at a time than anybody can follow.
+    #[error(
+        "{flows} flows of {connections} connections a burst are more than {} connections",
+        WebConfig::MOST_CONNECTIONS
+    )]
+    TooManyConnections {
+        /// Flows.
+        flows: u32,
+        /// Connections of a burst of each.
+        connections: u32,
+    },
+    /// A fetch is empty or beyond all bounds.
+    #[error("a fetch has 1 B to {}", WebConfig::LARGEST_FETCH)]
+    Size,
+    /// The bounds of the sizes are in the wrong order.
+    #[error("the smallest fetch, {smallest}, must not be above the largest, {largest}: the smaller size stands first")]
+    SizeOrder {
+        /// The one that should be the smaller.
+        smallest: Size,
+        /// The one that should be the larger.
+        largest: Size,
+    },
+    /// There is no time between two bursts.
+    #[error("must be above zero")]
+    NoIdleTime,
+}
+
+impl WebError {
+    /// The field that it is about.
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::NoFlow => "flows",
+            Self::MoreOnThanFlows { .. } => "on",
+            Self::NoConnection | Self::TooManyConnections { .. } => "connections",
+            Self::Size | Self::SizeOrder { .. } => "size",
+            Self::NoIdleTime => "idle",
+        }
+    }
+}
+
+impl WebConfig {
+    /// The flows and times of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1, with one connection a burst.
+    pub const RFC8868: Self = Self {
+        flows: 10,
+        on: 2,
+        connections: 1,
+        smallest: Size::from_bytes(30_000),
+        largest: Size::from_bytes(50_000),
+        idle: Span::from_secs(10),
+    };
+    /// Connections at a time, of all flows together. Ours: three times ten flows of 30 connections.
+    pub const MOST_CONNECTIONS: u32 = 1000;
+    /// Data of a fetch, at the most. Ours: what is larger is no web page.
+    pub const LARGEST_FETCH: Size = Size::from_bytes(1_000_000_000);
+
+    /// Whether there can be such traffic.
+    ///
+    /// # Errors
+    /// [`WebError`] with the field that is wrong.
+    pub fn check(&self) -> Result<(), WebError> {
+        let Self { flows, on, connections, smallest, largest, idle } = *self;
+        let sizes = Size::from_bytes(1)..=Self::LARGEST_FETCH;
+        match flows.checked_mul(connections) {
+            _ if flows == 0 => Err(WebError::NoFlow),
+            _ if on > flows => Err(WebError::MoreOnThanFlows { flows }),
+            _ if connections == 0 => Err(WebError::NoConnection),
+            None => Err(WebError::TooManyConnections { flows, connections }),
+            Some(all) if all > Self::MOST_CONNECTIONS => Err(WebError::TooManyConnections { flows, connections }),
+            _ if !sizes.contains(&smallest) || !sizes.contains(&largest) => Err(WebError::Size),
+            _ if smallest > largest => Err(WebError::SizeOrder { smallest, largest }),
+            _ if idle <= Span::ZERO => Err(WebError::NoIdleTime),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// What it would offer if a fetch took no time, in bit/s: no path carries more of it.
+    pub fn most_bps(&self) -> f64 {
+        let bits = self.smallest.as_bits() as f64 / 2.0 + self.largest.as_bits() as f64 / 2.0;
+        f64::from(self.flows) * f64::from(self.connections) * bits / self.idle.as_secs_f64()
+    }
+}
+
+/// A fetch that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The place of its connection, from 0 to one below [`Web::connections`]; free again once it is complete.
+    pub connection: usize,
+    /// The number of the burst in its flow, from 0 on.
+    pub burst: u64,
+    /// Its data.
+    pub size: Size,
+}
+
+/// When web traffic fetches what, drawn from seeded random numbers: each flow has its own, so that neither how long fetches take
+/// nor what other flows do changes its sizes and idle times.
+#[derive(Debug)]
+pub struct Web<C> {
+    config: WebConfig,
+    flows: Vec<Flow<C>>,
+    /// Fetches of bursts that have begun.
+    beginning: VecDeque<Fetch>,
+    /// When the next flow is due that is OFF.
+    next: Option<Instant<C>>,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+struct Flow<C> {
+    random: Generator,
+    bursts: u64,
+    state: State<C>,
+    /// Time ON in bursts that are over.
+    on: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State<C> {
+    Off { until: Instant<C> },
+    On { since: Instant<C>, open: u32 },
+}
+
+impl<C> Web<C> {
+    /// Traffic from `start` on.
+    ///
+    /// # Errors
+    /// As [`WebConfig::check`].
+    pub fn new(config: WebConfig, start: Instant<C>, seed: u64) -> Result<Self, WebError> {
+        config.check()?;
+        let flow = |number: u32| {
+            let mut random = generator(seed, number.into());
+            let until = if number < config.on { start } else { start + idle(&config, &mut random) };
+            Flow { random, bursts: 0, state: State::Off { until }, on: Span::ZERO }
+        };
+        let flows = (0..config.flows).map(flow).collect();
+        let mut web = Self { config, flows, beginning: VecDeque::new(), next: None, stopped: false };
+        web.look_ahead();
+        Ok(web)
+    }
+
+    /// Connections that there may be at a time.
+    pub const fn connections(&self) -> usize {
+        self.config.flows as usize * self.config.connections as usize
+    }
+
+    /// When to call [`begin`](Self::begin); `None` while all flows are ON, and after the end.
+    pub const fn next_burst(&self) -> Option<Instant<C>> {
+        self.next
+    }
+
+    /// The next fetch that begins at `now`; to be asked until there is none.
+    pub fn begin(&mut self, now: Instant<C>) -> Option<Fetch> {
+        if self.next.is_some_and(|next| next <= now) {
+            self.turn_on(now);
+        }
+        self.beginning.pop_front()
+    }
+
+    /// Bursts begin that are due.
+    fn turn_on(&mut self, now: Instant<C>) {
+        let WebConfig { connections, .. } = self.config;
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            if matches!(flow.state, State::Off { until } if until <= now) {
+                flow.state = State::On { since: now, open: connections };
+                for connection in 0..connections as usize {
+                    let size = size(&self.config, &mut flow.random);
+                    let connection = number * connections as usize + connection;
+                    self.beginning.push_back(Fetch { connection, burst: flow.bursts, size });
+                }
+                flow.bursts += 1;
+            }
+        }
+        self.look_ahead();
+    }
+
+    /// The fetch of a connection is complete. Of one that was not begun nothing follows.
+    pub fn complete(&mut self, now: Instant<C>, connection: usize) {
+        let Some(flow) = self.flows.get_mut(connection / self.config.connections.max(1) as usize) else { return };
+        let State::On { since, open } = &mut flow.state else { return };
+        *open = open.saturating_sub(1);
+        if *open == 0 {
+            flow.on = flow.on + (now - *since);
+            flow.state = State::Off { until: now + idle(&self.config, &mut flow.random) };
+            self.look_ahead();
+        }
+    }
+
+    /// No burst begins any more.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.look_ahead();
+    }
+
+    /// Time that all flows together were ON until `now`.
+    pub fn time_on(&self, now: Instant<C>) -> Span {
+        self.flows.iter().fold(Span::ZERO, |sum, flow| {
+            let present = match flow.state {
+                State::On { since, .. } => now - since,
+                State::Off { .. } => Span::ZERO,
+            };
+            sum + flow.on + present
+        })
+    }
+
+    fn look_ahead(&mut self) {
+        let due = self.flows.iter().filter_map(|flow| match flow.state {
+            State::Off { until } => Some(until),
+            State::On { .. } => None,
+        });
+        self.next = if self.stopped { None } else { due.min() };
+    }
+}
+
+fn idle(config: &WebConfig, random: &mut Generator) -> Span {
+    Span::from_nanos(exponential(config.idle.as_nanos() as f64, random) as i64)
+}
+
+/// The upper half of a product of 128 bits: even over all sizes, but for one part in 2^34 at the most.
+fn size(config: &WebConfig, random: &mut Generator) -> Size {
+    let sizes = config.largest.as_bytes() - config.smallest.as_bytes() + 1;
+    let above = (u128::from(random.next_u64()) * u128::from(sizes)) >> 64;
+    Size::from_bytes(config.smallest.as_bytes() + above as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use equipoise::measure::Moments;
+    use equipoise::units::SenderClock;
+
+    type Time = Instant<SenderClock>;
+
+    /// All fetches of a time, each of which takes `took`: when it began, and what it is.
+    fn fetches(config: WebConfig, took: Span, until: Span, seed: u64) -> (Vec<(Time, Fetch)>, Web<SenderClock>) {
+        let mut web = Web::new(config, Instant::ZERO, seed).expect("right");
+        let (mut all, mut open) = (Vec::new(), VecDeque::new());
+        let end = Instant::ZERO + until;
+        loop {
+            let done = open.front().map(|&(at, _)| at);
+            let Some(now) = web.next_burst().into_iter().chain(done).min().filter(|now| *now < end) else { break };
+            while let Some(&(_, connection)) = open.front().filter(|(at, _)| *at <= now) {
+                web.complete(now, connection);
+                open.pop_front();
+            }
+            while let Some(fetch) = web.begin(now) {
+                all.push((now, fetch));
+                open.push_back((now + took, fetch.connection));
+            }
+        }
+        (all, web)
+    }
+
+    /// Means over some 10^5 draws. Uniform: mean 40 kB, standard deviation 20 001 / sqrt(12). Exponential: both are 10 s.
+    #[test]
+    fn sizes_are_uniform_between_both_bounds_and_idle_times_exponential() {
+        let config = WebConfig { flows: 100, on: 100, ..WebConfig::RFC8868 };
+        let (all, _) = fetches(config, Span::ZERO, Span::from_secs(10_000), 1);
+        assert!((98_000..102_000).contains(&all.len()), "{}", all.len());
+        let sizes: Moments = all.iter().map(|(_, fetch)| fetch.size.as_bytes() as f64).collect();
+        assert!((sizes.mean().expect("many") - 40e3).abs() < 100.0, "{sizes:?}");
+        assert!((sizes.standard_deviation().expect("many") - 5773.8).abs() < 50.0, "{sizes:?}");
+        let bounds = |(least, most): (u64, u64), (_, fetch): &(Time, Fetch)| {
+            (least.min(fetch.size.as_bytes()), most.max(fetch.size.as_bytes()))
+        };
+        assert_eq!(all.iter().fold((u64::MAX, 0), bounds), (30_000, 50_000), "of 10^5 draws of 20 001 sizes");
+        let mut last = [Instant::ZERO; 100];
+        let idle: Moments = all
+            .iter()
+            .filter(|(at, _)| *at > Instant::ZERO)
+            .map(|(at, fetch)| (*at - core::mem::replace(&mut last[fetch.connection], *at)).as_secs_f64())
+            .collect();
+        assert!((idle.mean().expect("many") - 10.0).abs() < 0.1, "{idle:?}");
+        assert!((idle.standard_deviation().expect("many") - 10.0).abs() < 0.2, "{idle:?}");
+    }
+
+    /// A renewal process: the share of time ON is `took / (took + idle)`, a burst comes every `took + idle`.
+    #[test]
+    fn the_share_of_time_on_is_that_of_a_renewal_process() {
+        let (took, until) = (Span::from_millis(2500), Span::from_secs(20_000));
+        let (all, web) = fetches(WebConfig::RFC8868, took, until, 7);
+        let share = web.time_on(Instant::ZERO + until).as_secs_f64() / (10.0 * 20_000.0);
+        assert!((share - 0.2).abs() < 0.005, "{share}");
+        assert!((all.len() as f64 / (10.0 * 20_000.0 / 12.5) - 1.0).abs() < 0.025, "{}", all.len());
+    }
+
+    #[test]
+    fn a_burst_opens_all_its_connections_together_and_the_next_waits_for_the_last_of_them() {
+        let config = WebConfig { flows: 2, on: 1, connections: 3, ..WebConfig::RFC8868 };
+        let mut web = Web::new(config, Instant::<SenderClock>::ZERO, 1).expect("right");
+        let begun: Vec<_> = core::iter::from_fn(|| web.begin(Instant::ZERO)).collect();
+        assert_eq!(
+            begun.iter().map(|fetch| (fetch.connection, fetch.burst)).collect::<Vec<_>>(),
+            [(0, 0), (1, 0), (2, 0)]
+        );
+        let other = web.next_burst().expect("the other flow is OFF");
+        assert!(other > Instant::ZERO);
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        web.complete(at(1), 0);
+        web.complete(at(2), 2);
+        assert_eq!((web.next_burst(), web.time_on(at(4))), (Some(other), Span::from_millis(4)));
+        web.complete(at(5), 1);
+        assert_eq!(web.time_on(at(9)), Span::from_millis(5));
+        // Complete already, and never begun.
+        web.complete(at(9), 1);
+        web.complete(at(9), 99);
+        assert_eq!(web.time_on(at(9)), Span::from_millis(5));
+        web.stop();
+        assert_eq!((web.next_burst(), web.begin(at(1_000_000))), (None, None));
+    }
+
+    /// If it fails, other runs than the published ones come out.
+    #[test]
+    fn a_seed_gives_the_same_traffic_for_ever_and_how_long_fetches_take_changes_no_size() {
+        let sizes = |took, seed| -> Vec<u64> {
+            let config = WebConfig { flows: 1, on: 1, ..WebConfig::RFC8868 };
+            let (all, _) = fetches(config, Span::from_millis(took), Span::from_secs(100), seed);
+            all.iter().take(4).map(|(_, fetch)| fetch.size.as_bytes()).collect()
+        };
+        assert_eq!(sizes(1, 1), sizes(900, 1));
+        assert_ne!(sizes(1, 1), sizes(1, 2));
+        assert_eq!(sizes(1, 1), GOLDEN_SIZES);
+    }
+
+    const GOLDEN_SIZES: [u64; 4] = [34_997, 42_091, 47_163, 47_663];
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_field() {
+        let right = WebConfig::RFC8868;
+        let size = Size::from_bytes;
+        for (wrong, field, words) in [
+            (WebConfig { flows: 0, on: 0, ..right }, "flows", "1 or more"),
+            (WebConfig { on: 11, ..right }, "on", "all 10 flows"),
+            (WebConfig { connections: 0, ..right }, "connections", "1 or more"),
+            (WebConfig { connections: 101, ..right }, "connections", "more than 1000 connections"),
+            (WebConfig { flows: 1 << 20, connections: 1 << 20, ..right }, "connections", "more than 1000 connections"),
+            (WebConfig { smallest: size(0), ..right }, "size", "1 B to"),
+            (WebConfig { largest: size(u64::MAX), ..right }, "size", "1 B to"),
+            (WebConfig { smallest: size(50_001), ..right }, "size", "smaller size stands first"),
+            (WebConfig { idle: Span::ZERO, ..right }, "idle", "above zero"),
+            (WebConfig { idle: Span::from_secs(-1), ..right }, "idle", "above zero"),
+        ] {
+            let error = wrong.check().expect_err("wrong on purpose");
+            assert!(error.field() == field && alloc::format!("{error}").contains(words), "{error}");
+            assert_eq!(Web::new(wrong, Instant::<SenderClock>::ZERO, 1).expect_err("wrong"), error);
+        }
+        assert_eq!(right.check(), Ok(()));
+    }
+
+    proptest! {
+        /// If it fails, two fetches are taken for one, or a flow begins a burst before its last one is over.
+        #[test]
+        fn no_connection_begins_a_fetch_before_its_last_one_is_complete(
+            flows in 1..6u32, on in 0..6u32, connections in 1..5u32, took in 0..20_000i64, seed: u64,
+        ) {
+            let config = WebConfig { flows, on: on.min(flows), connections, ..WebConfig::RFC8868 };
+            let took = Span::from_millis(took);
+            let (all, web) = fetches(config, took, Span::from_secs(200), seed);
+            let mut free = alloc::vec![(Instant::ZERO, 0); web.connections()];
+            for (at, Fetch { connection, burst, size }) in all {
+                prop_assert!(at >= free[connection].0 && burst == free[connection].1);
+                prop_assert!((config.smallest..=config.largest).contains(&size));
+                free[connection] = (at + took, burst + 1);
+            }
+        }
+    }
+}
