@@ -9,6 +9,7 @@ mod media;
 mod pair;
 mod series;
 mod summary;
+mod web;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ pub use link::{LinkResult, LinkSample};
 pub use media::{BottleneckResult, FairnessResult, MediaResult, PhaseFlowResult, PhaseResult, QueueingResult};
 pub use pair::{PairHost, PairPeriod, PairResult, PairTransport};
 pub use summary::{FlowSummary, Mean, PhaseSummary, WorldSummary};
+pub use web::WebResult;
 
 use crate::scenario::{FlowKind, Outage, Path, Scenario};
 
@@ -318,19 +320,6 @@ pub struct TcpResult {
     pub web: Option<WebResult>,
     /// Its state, a sample an interval.
     pub samples: Vec<TcpSample>,
-}
-
-/// What web traffic fetched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WebResult {
-    /// Fetches that were begun in the whole run, each over a connection of its own.
-    pub fetches_begun: u64,
-    /// Of these, fetches whose last data came before the end of the run.
-    pub fetches: u64,
-    /// From the opening of a fetch's connection until its last data came; of complete fetches that began after the warm-up.
-    pub time: DelayResult,
-    /// Share of their time that its on/off flows were ON, from the start of the traffic; `null` if it did not last.
-    pub on_share: Option<f64>,
 }
 
 /// A TCP connection's state at one moment; of web traffic, windows and segments in flight are sums over the connections that are open,

@@ -2,7 +2,8 @@
 //!
 //! The hosts are the state machines that run on real sockets, too, and the links are their models; this crate only moves
 //! datagrams between them in simulated time. It reads no clock and no file, and chance on its links comes from its seed: the same world gives the
-//! same events, to the nanosecond, wherever it runs. Memory does not grow with simulated time.
+//! same events, to the nanosecond, wherever it runs. Memory does not grow with simulated time, but for
+//! [fetches](web::WebFar::take_fetched) that nobody takes.
 //!
 //! ```
 //! use equipoise::control::Cbr;

@@ -282,12 +282,13 @@ fn describe_multipath(multipath: &MultipathFlow, lasts: Span, out: &mut String) 
 
 fn describe_tcp(tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
     let TcpFlow { law, supply, recovery, .. } = tcp;
+    let what = if tcp.web.is_some() { "TCP connections" } else { "TCP connection" };
     if let Some(law) = law {
-        writeln!(out, "    TCP connection under `{}`: {}", law.entry.name, law.entry.summary)?;
+        writeln!(out, "    {what} under `{}`: {}", law.entry.name, law.entry.summary)?;
         describe_parameters(&law.parameters, law.entry.parameters, out)?;
         writeln!(out, "    live under the kernel's `{}`, with its own parameters and hosts", tcp.congestion_control())?;
     } else {
-        writeln!(out, "    TCP connection under the kernel's `{}`, live only", tcp.congestion_control())?;
+        writeln!(out, "    {what} under the kernel's `{}`, live only", tcp.congestion_control())?;
     }
     let recovery = match recovery {
         LossRecovery::NewReno => "duplicate acknowledgements (NewReno)",

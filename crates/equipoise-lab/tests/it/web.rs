@@ -1,6 +1,7 @@
 //! Web traffic: what can be written, what is refused, and what then comes over the link.
 
-use equipoise_lab::result::{FlowResult, Run, WebResult};
+use equipoise_lab::report;
+use equipoise_lab::result::{FlowResult, Report, Run, WebResult};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::simulate_many;
 
@@ -87,6 +88,22 @@ fn media_beside_web_traffic_wait_in_one_queue_with_it_and_both_come_through() {
     let [alone, beside] = [&apart, &together].map(|run| web(&run.flows[0]));
     assert!(beside.time.p95_s > alone.time.p95_s, "{beside:?} and {alone:?}");
     assert!(beside.fetches > 200 && goodput(&together.flows[0]) > 0.25, "{beside:?}");
+}
+
+/// Where TCP flows stand: in the page, and in JSON by these keys.
+#[test]
+fn what_was_fetched_stands_in_the_page_and_in_json() {
+    let scenario = parse(&over("2 Mbit/s", "60 s", "{}"));
+    let runs = simulate_many(&scenario, (1, 2), Some(1), |run| run, &|_| {}).expect("it can be simulated");
+    let results = Report::new(&scenario, 1, runs);
+    let page = report::html(&results);
+    for words in ["fetches complete, half of them in", "time of a fetch: median (s)", "time ON (%)"] {
+        assert!(page.contains(words), "{words} is missing");
+    }
+    let json: serde_json::Value = serde_json::from_str(&results.to_json()).expect("JSON");
+    let web = &json["runs"][0]["flows"][0]["tcp"]["web"];
+    assert!(web["fetches"].as_u64() > Some(30) && web["time"]["p95_s"].as_f64() > Some(0.2), "{web}");
+    assert!(web["fetches_begun"].is_u64() && web["on_share"].is_f64(), "{web}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl WebError {
 
 impl WebConfig {
     /// The flows and times of RFC 8867, Sec. 5.7 and RFC 8868, Sec. 5.1, with one connection a burst.
-    pub const RFC8868: Self = Self {
+    pub const STANDARD: Self = Self {
         flows: 10,
         on: 2,
         connections: 1,
@@ -306,7 +306,7 @@ mod tests {
     /// Means over some 10^5 draws. Uniform: mean 40 kB, standard deviation 20 001 / sqrt(12). Exponential: both are 10 s.
     #[test]
     fn sizes_are_uniform_between_both_bounds_and_idle_times_exponential() {
-        let config = WebConfig { flows: 100, on: 100, ..WebConfig::RFC8868 };
+        let config = WebConfig { flows: 100, on: 100, ..WebConfig::STANDARD };
         let (all, _) = fetches(config, Span::ZERO, Span::from_secs(10_000), 1);
         assert!((98_000..102_000).contains(&all.len()), "{}", all.len());
         let sizes: Moments = all.iter().map(|(_, fetch)| fetch.size.as_bytes() as f64).collect();
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn the_share_of_time_on_is_that_of_a_renewal_process() {
         let (took, until) = (Span::from_millis(2500), Span::from_secs(20_000));
-        let (all, web) = fetches(WebConfig::RFC8868, took, until, 7);
+        let (all, web) = fetches(WebConfig::STANDARD, took, until, 7);
         let share = web.time_on(Instant::ZERO + until).as_secs_f64() / (10.0 * 20_000.0);
         assert!((share - 0.2).abs() < 0.005, "{share}");
         assert!((all.len() as f64 / (10.0 * 20_000.0 / 12.5) - 1.0).abs() < 0.025, "{}", all.len());
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_burst_opens_all_its_connections_together_and_the_next_waits_for_the_last_of_them() {
-        let config = WebConfig { flows: 2, on: 1, connections: 3, ..WebConfig::RFC8868 };
+        let config = WebConfig { flows: 2, on: 1, connections: 3, ..WebConfig::STANDARD };
         let mut web = Web::new(config, Instant::<SenderClock>::ZERO, 1).expect("right");
         let begun: Vec<_> = core::iter::from_fn(|| web.begin(Instant::ZERO)).collect();
         assert_eq!(
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_traffic_for_ever_and_how_long_fetches_take_changes_no_size() {
         let sizes = |took, seed| -> Vec<u64> {
-            let config = WebConfig { flows: 1, on: 1, ..WebConfig::RFC8868 };
+            let config = WebConfig { flows: 1, on: 1, ..WebConfig::STANDARD };
             let (all, _) = fetches(config, Span::from_millis(took), Span::from_secs(100), seed);
             all.iter().take(4).map(|(_, fetch)| fetch.size.as_bytes()).collect()
         };
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_its_field() {
-        let right = WebConfig::RFC8868;
+        let right = WebConfig::STANDARD;
         let size = Size::from_bytes;
         for (wrong, field, words) in [
             (WebConfig { flows: 0, on: 0, ..right }, "flows", "1 or more"),
@@ -405,7 +405,7 @@ mod tests {
         fn no_connection_begins_a_fetch_before_its_last_one_is_complete(
             flows in 1..6u32, on in 0..6u32, connections in 1..5u32, took in 0..20_000i64, seed: u64,
         ) {
-            let config = WebConfig { flows, on: on.min(flows), connections, ..WebConfig::RFC8868 };
+            let config = WebConfig { flows, on: on.min(flows), connections, ..WebConfig::STANDARD };
             let took = Span::from_millis(took);
             let (all, web) = fetches(config, took, Span::from_secs(200), seed);
             let mut free = alloc::vec![(Instant::ZERO, 0); web.connections()];

@@ -54,7 +54,7 @@ impl WebFar {
         self.received
     }
 
-    /// The fetches that were completed since this was last asked, in the order of their completion.
+    /// The fetches that were completed since this was last asked, in the order of their completion; they are kept until then.
     pub fn take_fetched(&mut self) -> Vec<Fetched> {
         std::mem::take(&mut self.fetched)
     }

@@ -47,7 +47,7 @@ fn wide() -> [PipeConfig; 2] {
 /// RFC 8868, Sec. 5.1 read as one connection a burst: ten flows of 40 kB each 10 s and a little are 0.30 to 0.32 Mbit/s.
 #[test]
 fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_enough() {
-    let (mut world, flow) = world(WebConfig::RFC8868, wide(), 1);
+    let (mut world, flow) = world(WebConfig::STANDARD, wide(), 1);
     let lasts = 20_000;
     run(&mut world, lasts);
     let fetched = world.far_mut::<WebFar>(flow).expect("its end").take_fetched();
@@ -68,7 +68,7 @@ fn ten_flows_of_one_connection_offer_0_31_mbit_a_second_on_a_path_that_is_wide_e
 #[test]
 fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew() {
     let size = Size::from_bytes(1210);
-    let config = WebConfig { flows: 1, on: 1, smallest: size, largest: size, ..WebConfig::RFC8868 };
+    let config = WebConfig { flows: 1, on: 1, smallest: size, largest: size, ..WebConfig::STANDARD };
     let (mut one, flow) = world(config, [link(1, 10), link(1, 10)].map(Into::into), 1);
     run(&mut one, 500);
     let fetched = one.far_mut::<WebFar>(flow).expect("its end").take_fetched();
@@ -89,7 +89,7 @@ fn a_fetch_takes_the_time_of_its_packets_to_the_nanosecond_and_each_begins_anew(
 #[test]
 fn no_byte_is_lost_or_counted_twice_over_links_that_lose_repeat_and_reorder() {
     for (seed, connections) in [(1, 1), (2, 7), (3, 30)] {
-        let config = WebConfig { flows: 4, on: 2, connections, idle: Span::from_millis(5), ..WebConfig::RFC8868 };
+        let config = WebConfig { flows: 4, on: 2, connections, idle: Span::from_millis(5), ..WebConfig::STANDARD };
         let rough = || {
             let mut config = PipeConfig::from(link(10, 10));
             config.loss = Loss::Random("2%".parse().expect("a share"));
@@ -117,7 +117,7 @@ fn no_byte_is_lost_or_counted_twice_over_links_that_lose_repeat_and_reorder() {
 
 #[test]
 fn after_its_stop_no_fetch_begins_and_those_that_are_open_are_completed() {
-    let config = WebConfig { flows: 3, on: 3, connections: 2, ..WebConfig::RFC8868 };
+    let config = WebConfig { flows: 3, on: 3, connections: 2, ..WebConfig::STANDARD };
     let mut stopped = World::seeded(1);
     let [there, back] = [(); 2].map(|()| stopped.add_link(link(1, 50)).expect("right"));
     let law = |_| Some(Law::Controller(Box::new(equipoise::control::Cbr::new(Rate::from_bps(1_000_000)))));
@@ -143,7 +143,7 @@ fn traffic_that_cannot_be_is_refused_by_what_is_wrong() {
         let parts = WebParts { web: config, seed: 1, near, far: ReceiverConfig::new(), law: Box::new(law) };
         web(parts).err().expect("wrong on purpose").to_string()
     };
-    let (near, right) = (SenderConfig::new(PACKET), WebConfig::RFC8868);
+    let (near, right) = (SenderConfig::new(PACKET), WebConfig::STANDARD);
     assert!(none(near.clone(), WebConfig { on: 11, ..right }, true).contains("its on"));
     assert!(none(SenderConfig::new(Size::from_bytes(40)), right, true).contains("40 B"));
     assert!(none(near, right, false).contains("no law"));

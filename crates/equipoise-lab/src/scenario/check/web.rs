@@ -12,7 +12,7 @@ impl Check<'_> {
     /// What is fetched; without keys, what RFC 8867 and RFC 8868 have.
     pub(super) fn web(&self, raw: &RawFlow, given: &RawWeb) -> Result<WebConfig, ScenarioError> {
         self.nothing_but_web(raw)?;
-        let usual = WebConfig::RFC8868;
+        let usual = WebConfig::STANDARD;
         let number = |value: &Option<Spanned<u32>>, usual: u32| value.as_ref().map_or(usual, |value| *value.get_ref());
         let flows = number(&given.flows, usual.flows);
         let [smallest, largest] = match &given.size {
