@@ -118,6 +118,7 @@ impl Peer {
             ssrc,
             send_time: (operation & 4 == 0).then_some(NtpTime::from_bits(seconds << 32)),
             subflow: (operation & 8 != 0).then_some(Subflow { id: u16::from(operation >> 4), sequence: self.sequence }),
+            transport_sequence: None,
             ..RtpHeader::default()
         };
         let mut packet = Vec::new();

@@ -241,6 +241,7 @@ impl Packetiser {
             ssrc: self.config.ssrc,
             send_time: None,
             subflow: None,
+            transport_sequence: None,
         }
     }
 

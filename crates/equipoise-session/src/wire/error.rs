@@ -56,6 +56,18 @@ pub enum WireError {
         /// The identifier.
         id: u8,
     },
+    /// A count is larger than its format allows.
+    #[error("{field} at byte {offset} is {found}, {most} are allowed")]
+    Count {
+        /// The field that counts.
+        field: &'static str,
+        /// Where it begins.
+        offset: usize,
+        /// The count found.
+        found: usize,
+        /// The most that there may be.
+        most: usize,
+    },
     /// The statistics of a delay report make no sense.
     #[error("a delay report of {samples} samples with variance bits {variance_bits:#010x}")]
     Statistics {

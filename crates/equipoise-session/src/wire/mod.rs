@@ -1,4 +1,4 @@
-//! Bytes ↔ meaning: RTP, RTCP, and the extensions that carry delay statistics.
+//! Bytes ↔ meaning: RTP, RTCP, the extensions that carry delay statistics, and feedback by packet.
 //!
 //! Everything here may come from a stranger: lengths are checked before anything is read, counts come from count fields,
 //! nothing panics and nothing is allocated while parsing. Only sessions know these formats.
@@ -6,6 +6,7 @@
 
 mod delay_report;
 mod error;
+pub mod feedback;
 mod ntp;
 mod reader;
 mod receipt;

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::feedback::is_padded_to_the_word;
 use super::reader::Reader;
 use super::{NtpTime, WireError};
 
@@ -178,9 +179,9 @@ fn next_packet<'a>(reader: &mut Reader<'a>) -> Result<RtcpPacket<'a>, WireError>
     if first & PADDING != 0 {
         let found = usize::from(body.last().copied().unwrap_or(0));
         let wrong = WireError::Padding { found, have: body.len() };
-        let is_last = reader.rest().is_empty();
-        let kept =
-            body.len().checked_sub(found).filter(|_| is_last && found > 0 && found.is_multiple_of(4)).ok_or(wrong)?;
+        let is_in_words = reader.rest().is_empty() && found.is_multiple_of(4);
+        let is_allowed = found > 0 && (is_in_words || is_padded_to_the_word(packet_type, first & 0x1F));
+        let kept = body.len().checked_sub(found).filter(|_| is_allowed).ok_or(wrong)?;
         body = body.get(..kept).ok_or(wrong)?;
     }
     parse_body(packet_type, first & 0x1F, Reader::new(body, at))
@@ -409,10 +410,10 @@ pub fn encode_subflow(ssrc: u32, media_ssrc: u32, id: u16, out: &mut Vec<u8>, wr
 const MAX_COUNT: usize = 31;
 
 /// Appends a packet whose body `write` appends; pads it to whole words and fills in its length.
-fn packet(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn packet<R>(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     let start = out.len();
     out.extend_from_slice(&[VERSION | count.min(MAX_COUNT) as u8, packet_type, 0, 0]);
-    write(out);
+    let result = write(out);
     let length = out.len().saturating_sub(start);
     out.resize(start.saturating_add(length.next_multiple_of(4)), 0);
     // The length counts words from zero, so that the common header alone has length 0.
@@ -420,6 +421,7 @@ fn packet(packet_type: u8, count: usize, out: &mut Vec<u8>, write: impl FnOnce(&
     if let Some(field) = out.get_mut(start.saturating_add(2)..start.saturating_add(4)) {
         field.copy_from_slice(&words.to_be_bytes());
     }
+    result
 }
 
 #[cfg(test)]

@@ -23,6 +23,9 @@ pub struct RtpHeader {
     pub send_time: Option<NtpTime>,
     /// Which path it takes and which of that path's packets it is, where the multipath extension says so.
     pub subflow: Option<Subflow>,
+    /// The number that it has among all packets of its transport, whatever their stream, where the extension of
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2 says so; it wraps.
+    pub transport_sequence: Option<u16>,
 }
 
 /// A packet's place in the sub-flow that one path carries (draft-ietf-avtcore-mprtp-03, Sec. 9).
@@ -69,15 +72,28 @@ impl RtpHeader {
     /// Identifier of the number that another program gave a packet, where a session carries it under one of its own.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
-    /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more with a sub-flow beside it.
+    /// Identifier of the transport-wide sequence number among the extension's elements. Other programs agree on theirs by SDP.
+    pub const TRANSPORT_SEQUENCE_EXTENSION_ID: u8 = 11;
+
+    /// Length of the header in bytes: 12, 16 more with a sending time, and 4 more with a sub-flow beside it or a transport-wide
+    /// sequence number.
     pub fn encoded_len(&self) -> usize {
-        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow, None);
+        let own = self.own_elements();
         if own.is_empty() { 12 } else { own.padded_len().saturating_add(16) }
+    }
+
+    fn own_elements(&self) -> OwnElements {
+        let mut own = OwnElements::new(Form::OneByte, self.send_time, self.subflow, None);
+        if let Some(number) = self.transport_sequence {
+            own.push_head(Form::OneByte, Self::TRANSPORT_SEQUENCE_EXTENSION_ID, 2);
+            own.push(&number.to_be_bytes());
+        }
+        own
     }
 
     /// Appends the header.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let own = OwnElements::new(Form::OneByte, self.send_time, self.subflow, None);
+        let own = self.own_elements();
         let extension = if own.is_empty() { 0 } else { EXTENSION };
         let marker = if self.marker { MARKER } else { 0 };
         out.extend_from_slice(&[VERSION | extension, marker | (self.payload_type & !MARKER)]);
@@ -115,6 +131,7 @@ impl<'a> RtpPacket<'a> {
             ssrc: reader.u32("RTP SSRC")?,
             send_time: None,
             subflow: None,
+            transport_sequence: None,
         };
         reader.bytes(usize::from(first & CSRC_COUNT).saturating_mul(4), "CSRC list")?;
         if first & EXTENSION != 0 {
@@ -123,7 +140,8 @@ impl<'a> RtpPacket<'a> {
             let data = reader.bytes(words.saturating_mul(4), "header extension")?;
             if let Some(elements) = Elements::of(profile, data) {
                 header.send_time = elements.clone().send_time();
-                header.subflow = elements.subflow();
+                header.subflow = elements.clone().subflow();
+                header.transport_sequence = elements.number(RtpHeader::TRANSPORT_SEQUENCE_EXTENSION_ID);
             }
         }
         let payload = if first & PADDING == 0 { reader.rest() } else { without_padding(reader.rest())? };
@@ -191,8 +209,13 @@ impl<'a> Elements<'a> {
     }
 
     /// The number that another program gave the packet, where one of them is that.
-    pub(super) fn relayed(mut self) -> Option<u16> {
-        let (_, element) = self.find(|(id, _)| *id == RtpHeader::RELAYED_EXTENSION_ID)?;
+    pub(super) fn relayed(self) -> Option<u16> {
+        self.number(RtpHeader::RELAYED_EXTENSION_ID)
+    }
+
+    /// The number of 16 bits under this identifier.
+    fn number(mut self, wanted: u8) -> Option<u16> {
+        let (_, element) = self.find(|(id, _)| *id == wanted)?;
         element.try_into().ok().map(u16::from_be_bytes)
     }
 
@@ -236,7 +259,7 @@ pub(super) struct OwnElements {
 }
 
 impl OwnElements {
-    /// The longest: all three elements with two-byte heads.
+    /// The longest: sub-flow, sending time and relayed number with two-byte heads; a transport-wide number is never beside the last.
     const MOST: usize = 21;
 
     pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<u16>) -> Self {
@@ -319,6 +342,7 @@ mod tests {
             ssrc: 0x0E5F_0001,
             send_time: Some(NtpTime::from_bits(0xEE9A_3C00_8000_0000)),
             subflow: None,
+            transport_sequence: None,
         };
         let bytes = [
             0x90, 0xE0, 0x12, 0x34, 0x00, 0x01, 0x5F, 0x90, 0x0E, 0x5F, 0x00, 0x01, 0xBE, 0xDE, 0x00, 0x03, 0xE7, 0xEE,
@@ -330,6 +354,15 @@ mod tests {
         let (fixed, time) = (&bytes[..12], &bytes[16..25]);
         let expected = [fixed, &[0xBE, 0xDE, 0, 4, 0xD4, 0x04, 0, 3, 1, 2], time, &[0]].concat();
         assert_eq!(encoded(&header, &[]), expected);
+    }
+
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2: identifier, a length field of 1, 16 bits, and a zero.
+    #[test]
+    fn a_transport_wide_number_alone_is_one_word() {
+        let header = RtpHeader { payload_type: 96, transport_sequence: Some(0x0102), ..RtpHeader::default() };
+        let bytes = encoded(&header, &[]);
+        assert_eq!(bytes[12..], [0xBE, 0xDE, 0, 1, 0xB1, 1, 2, 0]);
+        assert_eq!(RtpPacket::parse(&bytes).map(|packet| packet.header), Ok(header));
     }
 
     #[test]
@@ -370,9 +403,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_comes_back(marker: bool, payload_type in 0u8..128, sequence: u16, timestamp: u32, ssrc: u32, time: Option<u64>, place: Option<(u16, u16)>, payload: Vec<u8>) {
+        fn a_header_comes_back(marker: bool, payload_type in 0u8..128, sequence: u16, timestamp: u32, ssrc: u32, time: Option<u64>, place: Option<(u16, u16)>, transport_sequence: Option<u16>, payload: Vec<u8>) {
             let subflow = place.map(|(id, sequence)| Subflow { id, sequence });
-            let header = RtpHeader { marker, payload_type, sequence, timestamp, ssrc, send_time: time.map(NtpTime::from_bits), subflow };
+            let header = RtpHeader { marker, payload_type, sequence, timestamp, ssrc, send_time: time.map(NtpTime::from_bits), subflow, transport_sequence };
             let bytes = encoded(&header, &payload);
             prop_assert_eq!(RtpPacket::parse(&bytes), Ok(RtpPacket { header, payload: &payload }));
             // The header cut short anywhere is refused, and nothing panics.

@@ -42,6 +42,7 @@ pub(crate) fn header() -> RtpHeader {
         ssrc: SENDER,
         send_time: Some(NtpTime::from_bits(0xEE9A_3C00_8000_0000)),
         subflow: None,
+        transport_sequence: None,
     }
 }
 

@@ -1,0 +1,308 @@
+//! Congestion control feedback (RFC 8888): reports on several streams, with 16 bits for each packet.
+
+use alloc::vec::Vec;
+
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Span};
+
+use super::{
+    ArrivalReport, ArrivalTime, CONGESTION_FORMAT, Consecutive, FeedbackError, LONGEST, PacketArrival, PacketStatus,
+    TRANSPORT_LAYER_FEEDBACK,
+};
+use crate::Ecn;
+use crate::wire::reader::Reader;
+use crate::wire::rtcp::packet;
+use crate::wire::{NtpTime, WireError};
+
+/// A congestion control feedback packet as read.
+///
+/// Source: RFC 8888, Sec. 3.1.
+///
+/// | bits | content |
+/// | --- | --- |
+/// | 32 | SSRC of the reporter |
+/// | | for each stream: SSRC (32), `begin_seq` (16), `num_reports` (16), that number of metric blocks, padding to the word |
+/// | 32 | report timestamp: the middle 32 bits of the NTP time |
+///
+/// A metric block is R (1), ECN (2) and the arrival time offset (13): 1/1024 s before the report timestamp.
+///
+/// Reading: `num_reports` is the number of metric blocks. The RFC has them for `begin_seq` to `begin_seq + num_reports`
+/// inclusive, and none if it is 0, which does not go together; other implementations count as it is done here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionFeedback<'a> {
+    /// Synchronisation source of the reporter.
+    pub ssrc: u32,
+    /// When the report was made: the middle 32 bits of the NTP time.
+    pub timestamp: u32,
+    blocks: Reader<'a>,
+}
+
+/// The report on one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamFeedback<'a> {
+    /// Synchronisation source of the stream.
+    pub ssrc: u32,
+    /// Sequence number of the first packet; that of the highest packet if the report is on none.
+    pub begin: u16,
+    timestamp: u32,
+    metrics: &'a [u8],
+}
+
+pub(super) const RECEIVED: u16 = 0x8000;
+/// The largest offset that is one, in 1/1024 s.
+pub(super) const LONGEST_OFFSET: u16 = 0x1FFD;
+/// The offset is longer than that.
+pub(super) const OVER_RANGE: u16 = 0x1FFE;
+/// The arrival was not measured, or it lies after the report timestamp.
+pub(super) const UNAVAILABLE: u16 = 0x1FFF;
+/// Units of the offset in a second.
+const OFFSETS_PER_S: u64 = 1024;
+/// Units of the report timestamp in a second.
+const TIMESTAMPS_PER_S: u128 = 1 << 16;
+const NANOS_PER_S: u64 = 1_000_000_000;
+const BLOCK_HEAD: usize = 8;
+const TIMESTAMP_LEN: usize = 4;
+
+impl<'a> CongestionFeedback<'a> {
+    /// The most packets that one report on a stream tells of: a quarter of the sequence numbers.
+    pub const MAX_REPORTS: u16 = 16_384;
+
+    /// Reads what follows the RTCP header.
+    ///
+    /// The padding behind an odd number of metric blocks, and the rest of a block whose packet did not arrive, are not looked at.
+    ///
+    /// # Errors
+    /// [`WireError`] if blocks do not end where the report timestamp begins, or if there are more than
+    /// [`MAX_REPORTS`](Self::MAX_REPORTS) on a stream. Offsets count from the packet's first byte.
+    pub fn parse(body: &'a [u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(body, 4);
+        let ssrc = reader.u32("feedback SSRC")?;
+        let length = reader.rest().len().saturating_sub(TIMESTAMP_LEN);
+        let mut end = reader;
+        let blocks = Reader::new(end.bytes(length, "report blocks")?, reader.offset());
+        let timestamp = end.u32("report timestamp")?;
+        let mut rest = blocks;
+        while next_stream(&mut rest, timestamp)?.is_some() {}
+        Ok(Self { ssrc, timestamp, blocks })
+    }
+
+    /// The reports on its streams.
+    pub fn streams(&self) -> impl Iterator<Item = StreamFeedback<'a>> + Clone + use<'a> {
+        let (mut rest, timestamp) = (self.blocks, self.timestamp);
+        // The whole has been checked: an error is the end.
+        core::iter::from_fn(move || next_stream(&mut rest, timestamp).ok().flatten())
+    }
+}
+
+/// Reads the block of one stream; `None` at the end.
+fn next_stream<'a>(reader: &mut Reader<'a>, timestamp: u32) -> Result<Option<StreamFeedback<'a>>, WireError> {
+    if reader.rest().is_empty() {
+        return Ok(None);
+    }
+    let ssrc = reader.u32("stream SSRC")?;
+    let begin = reader.u16("begin_seq")?;
+    let offset = reader.offset();
+    let count = reader.u16("num_reports")?;
+    if count > CongestionFeedback::MAX_REPORTS {
+        let most = usize::from(CongestionFeedback::MAX_REPORTS);
+        return Err(WireError::Count { field: "num_reports", offset, found: usize::from(count), most });
+    }
+    let length = usize::from(count).saturating_mul(2);
+    let metrics = reader.bytes(length, "metric blocks")?;
+    reader.bytes(length % 4, "padding of the metric blocks")?;
+    Ok(Some(StreamFeedback { ssrc, begin, timestamp, metrics }))
+}
+
+impl<'a> StreamFeedback<'a> {
+    /// Number of packets that it tells of.
+    pub const fn len(&self) -> usize {
+        self.metrics.len() / 2
+    }
+
+    /// Whether it tells of no packet.
+    pub const fn is_empty(&self) -> bool {
+        self.metrics.is_empty()
+    }
+
+    /// The report in neutral form. Its times are those nearest to `near`, as the timestamp wraps every 18 hours.
+    pub fn report(&self, near: Instant<ReceiverClock>) -> ArrivalReport<StreamPackets<'a>> {
+        let made = moment(self.timestamp, near);
+        let packets = StreamPackets { sequence: self.begin, made, metrics: self.metrics };
+        ArrivalReport { ssrc: self.ssrc, made: Some(made), packets }
+    }
+}
+
+/// The packets of a report on a stream.
+#[derive(Clone, Debug)]
+pub struct StreamPackets<'a> {
+    sequence: u16,
+    made: Instant<ReceiverClock>,
+    metrics: &'a [u8],
+}
+
+impl Iterator for StreamPackets<'_> {
+    type Item = PacketStatus;
+
+    fn next(&mut self) -> Option<PacketStatus> {
+        let (metric, rest) = self.metrics.split_first_chunk()?;
+        let status = PacketStatus { sequence: self.sequence, arrival: arrival(u16::from_be_bytes(*metric), self.made) };
+        self.metrics = rest;
+        self.sequence = self.sequence.wrapping_add(1);
+        Some(status)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.metrics.len() / 2;
+        (left, Some(left))
+    }
+}
+
+/// What a metric block says.
+pub(super) fn arrival(metric: u16, made: Instant<ReceiverClock>) -> Option<PacketArrival> {
+    if metric & RECEIVED == 0 {
+        return None;
+    }
+    let time = match metric & UNAVAILABLE {
+        UNAVAILABLE => ArrivalTime::Unknown,
+        OVER_RANGE => ArrivalTime::Before(made - offset_span(LONGEST_OFFSET)),
+        offset => ArrivalTime::At(made - offset_span(offset)),
+    };
+    Some(PacketArrival { time, ecn: Ecn::from_bits((metric >> 13) as u8) })
+}
+
+/// The metric block of a packet in a report made at `made`.
+fn metric(arrival: Option<PacketArrival>, made: Instant<ReceiverClock>) -> u16 {
+    let Some(PacketArrival { time, ecn }) = arrival else { return 0 };
+    let offset = match time {
+        ArrivalTime::Unknown => UNAVAILABLE,
+        ArrivalTime::Before(_) => OVER_RANGE,
+        ArrivalTime::At(at) if at > made => UNAVAILABLE,
+        ArrivalTime::At(at) => offset(made - at),
+    };
+    RECEIVED | u16::from(ecn.bits()) << 13 | offset
+}
+
+/// A time before the report timestamp in 1/1024 s, rounded to the nearest.
+fn offset(before: Span) -> u16 {
+    let units = before.as_nanos().unsigned_abs().saturating_mul(OFFSETS_PER_S);
+    if units > u64::from(LONGEST_OFFSET).saturating_mul(NANOS_PER_S) {
+        return OVER_RANGE;
+    }
+    (units.saturating_add(NANOS_PER_S / 2) / NANOS_PER_S) as u16
+}
+
+/// An offset as a time, rounded down, so that the longest one stays within its range.
+fn offset_span(offset: u16) -> Span {
+    let nanos = u64::from(offset).saturating_mul(NANOS_PER_S) / OFFSETS_PER_S;
+    Span::from_nanos(nanos.cast_signed())
+}
+
+/// The moment nearest to `near` that a report timestamp stands for.
+fn moment(timestamp: u32, near: Instant<ReceiverClock>) -> Instant<ReceiverClock> {
+    // The timestamp is one of the receiver's clock, to which NTP's arithmetic is the same.
+    let near: Instant<SenderClock> = near.assume_clock();
+    NtpTime::from_middle_near(timestamp, NtpTime::from_instant(near)).to_instant_near(near).assume_clock()
+}
+
+/// The first report timestamp that is not before `at`, and its moment.
+///
+/// Rounded up, so that what arrived just before the report does not lie after it.
+fn timestamp(at: Instant<ReceiverClock>) -> (u32, Instant<ReceiverClock>) {
+    let second = u128::from(NANOS_PER_S);
+    // Half a nanosecond less: the moment of a timestamp, which is rounded to nanoseconds, keeps that timestamp.
+    let halves = u128::from(at.as_nanos()).saturating_mul(2).saturating_sub(1);
+    let ticks = halves.saturating_mul(TIMESTAMPS_PER_S).div_ceil(second.saturating_mul(2));
+    let nanos = ticks.saturating_mul(second).saturating_add(TIMESTAMPS_PER_S / 2) / TIMESTAMPS_PER_S;
+    let made = Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+    let since_1970 = NtpTime::from_instant(Instant::ZERO).middle();
+    (since_1970.wrapping_add(ticks as u32), made)
+}
+
+/// Writes the reports on the streams of one feedback packet.
+#[derive(Debug)]
+pub struct StreamWriter<'o> {
+    out: &'o mut Vec<u8>,
+    /// Where the packet has to end, its timestamp left out.
+    end: usize,
+    made: Instant<ReceiverClock>,
+}
+
+impl StreamWriter<'_> {
+    /// Appends a report on as many of `packets` as fit, and takes these off its front. Returns how many.
+    ///
+    /// If some are left, another feedback packet has to carry them.
+    ///
+    /// # Errors
+    /// [`FeedbackError`] if there is no room for one packet, or if the numbers do not follow each other. Then nothing is appended.
+    pub fn stream(
+        &mut self,
+        ssrc: u32,
+        packets: &mut impl Iterator<Item = PacketStatus>,
+    ) -> Result<usize, FeedbackError> {
+        let start = self.out.len();
+        let have = self.end.saturating_sub(start);
+        // Metric blocks come in pairs.
+        let room = (have.saturating_sub(BLOCK_HEAD) / 4).saturating_mul(2);
+        if room == 0 {
+            return Err(FeedbackError::NoRoom { need: BLOCK_HEAD + 4, have });
+        }
+        let most = room.min(usize::from(CongestionFeedback::MAX_REPORTS));
+        let (mut consecutive, mut count) = (Consecutive::default(), 0u16);
+        for status in packets.take(most) {
+            if let Err(error) = consecutive.follow(status.sequence) {
+                self.out.truncate(start);
+                return Err(error);
+            }
+            if count == 0 {
+                self.head(ssrc, status.sequence);
+            }
+            count = count.saturating_add(1);
+            self.out.extend_from_slice(&metric(status.arrival, self.made).to_be_bytes());
+        }
+        if count % 2 == 1 {
+            self.out.extend_from_slice(&[0, 0]);
+        }
+        if let Some(field) = self.out.get_mut(start.saturating_add(6)..start.saturating_add(BLOCK_HEAD)) {
+            field.copy_from_slice(&count.to_be_bytes());
+        }
+        Ok(usize::from(count))
+    }
+
+    /// Appends a report that nothing has arrived on a stream whose highest number so far is `highest`.
+    ///
+    /// # Errors
+    /// [`FeedbackError::NoRoom`] if it does not fit.
+    pub fn nothing_new(&mut self, ssrc: u32, highest: u16) -> Result<(), FeedbackError> {
+        let have = self.end.saturating_sub(self.out.len());
+        if have < BLOCK_HEAD {
+            return Err(FeedbackError::NoRoom { need: BLOCK_HEAD, have });
+        }
+        self.head(ssrc, highest);
+        Ok(())
+    }
+
+    /// The head of a block, with no packets yet.
+    fn head(&mut self, ssrc: u32, begin: u16) {
+        self.out.extend_from_slice(&ssrc.to_be_bytes());
+        self.out.extend_from_slice(&(u32::from(begin) << 16).to_be_bytes());
+    }
+}
+
+/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes. `write` appends the reports on streams.
+///
+/// A path's limit is its MTU less the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888, Sec. 3.1).
+pub fn encode_congestion_feedback<R>(
+    ssrc: u32,
+    at: Instant<ReceiverClock>,
+    limit: usize,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut StreamWriter<'_>) -> R,
+) -> R {
+    let end = out.len().saturating_add(limit.min(LONGEST)).saturating_sub(TIMESTAMP_LEN);
+    let (timestamp, made) = timestamp(at);
+    packet(TRANSPORT_LAYER_FEEDBACK, usize::from(CONGESTION_FORMAT), out, |out| {
+        out.extend_from_slice(&ssrc.to_be_bytes());
+        let result = write(&mut StreamWriter { out, end, made });
+        out.extend_from_slice(&timestamp.to_be_bytes());
+        result
+    })
+}
