@@ -4,7 +4,8 @@
 //! [`poll`](Endpoint::poll) until that returns `None`, then waits for the next datagram or for [`wake`](Endpoint::wake).
 //! Calls may come in any order; a state machine never reads a clock and never blocks.
 //!
-//! [`rtp`] is a session over one path, [`multipath`] one over several.
+//! [`rtp`] is a session over one path, [`multipath`] one over several; [`feedback`] is what both ends of one keep for feedback by
+//! packet.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ extern crate alloc;
 extern crate std;
 
 mod event;
+pub mod feedback;
 #[cfg(test)]
 mod harm;
 pub mod multipath;

@@ -239,6 +239,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8867, "Test Cases for Evaluating Congestion Control for Interactive Real-Time Media"),
     (8868, "Evaluating Congestion Control for Interactive Real-Time Media"),
     (8888, "RTP Control Protocol (RTCP) Feedback for Congestion Control"),
+    (9000, "QUIC: A UDP-Based Multiplexed and Secure Transport"),
     (9002, "QUIC Loss Detection and Congestion Control"),
     (9147, "The Datagram Transport Layer Security (DTLS) Protocol Version 1.3"),
     (9293, "Transmission Control Protocol (TCP)"),
