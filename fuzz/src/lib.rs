@@ -10,24 +10,30 @@
 pub mod seeds;
 
 mod capture;
+mod congestion_feedback;
 mod delay_report;
 mod dtls_srtp;
 mod flow_pair;
+mod packet_history;
 mod rtcp;
 mod rtp;
 mod scenario;
 mod server;
 mod session;
+mod transport_feedback;
 
 pub use capture::capture;
+pub use congestion_feedback::congestion_feedback;
 pub use delay_report::delay_report;
 pub use dtls_srtp::dtls_srtp;
 pub use flow_pair::flow_pair;
+pub use packet_history::packet_history;
 pub use rtcp::rtcp;
 pub use rtp::rtp;
 pub use scenario::scenario;
 pub use server::server;
 pub use session::session;
+pub use transport_feedback::transport_feedback;
 
 /// A target: panics where a promise is broken.
 pub type Target = fn(&[u8]);
@@ -35,14 +41,17 @@ pub type Target = fn(&[u8]);
 /// Every target by the name of its binary and of its folder in `corpus/`.
 pub const TARGETS: &[(&str, Target)] = &[
     ("capture", capture),
+    ("congestion_feedback", congestion_feedback),
     ("delay_report", delay_report),
     ("dtls_srtp", dtls_srtp),
     ("flow_pair", flow_pair),
+    ("packet_history", packet_history),
     ("rtcp", rtcp),
     ("rtp", rtp),
     ("scenario", scenario),
     ("server", server),
     ("session", session),
+    ("transport_feedback", transport_feedback),
 ];
 
 /// Runs a target over the files that the command line names: how a finding is looked at without the fuzzer.

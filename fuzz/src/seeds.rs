@@ -1,7 +1,12 @@
 //! The seeds in `corpus/`: what Equipoise itself sends, and what parsers like to stumble over.
 
 use equipoise::measure::DelaySummary;
+use equipoise::units::{Instant, Span};
 use equipoise_pair::wire::{AduHeader, AduPart, PairHello};
+use equipoise_session::Ecn;
+use equipoise_session::wire::feedback::{
+    ArrivalTime, PacketArrival, PacketStatus, TransportHead, encode_congestion_feedback, encode_transport_feedback,
+};
 use equipoise_session::wire::rtcp::{
     ReportBlock, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, encode_subflow,
 };
@@ -21,6 +26,13 @@ pub fn all() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let server = server().into_iter().map(of("server"));
     let dtls_srtp = dtls_srtp().into_iter().map(of("dtls_srtp"));
     let wire = capture.chain(rtp).chain(rtcp).chain(delay_report);
+    let by_packet = [
+        ("congestion_feedback", congestion_feedback()),
+        ("transport_feedback", transport_feedback()),
+        ("packet_history", packet_history()),
+    ];
+    let by_packet = by_packet.into_iter().flat_map(|(target, seeds)| seeds.into_iter().map(of(target)));
+    let wire = wire.chain(by_packet);
     wire.chain(scenario).chain(session).chain(flow_pair).chain(server).chain(dtls_srtp).collect()
 }
 
@@ -96,6 +108,7 @@ fn rtp() -> Seeds {
         ssrc: 3,
         send_time: None,
         subflow: None,
+        transport_sequence: None,
     };
     let media = |header: RtpHeader, payload: &[u8]| {
         let mut out = written(|out| header.encode(out));
@@ -185,6 +198,102 @@ fn delay_report() -> Seeds {
         ("request", ReportRequest { interval_start: NOW.middle(), receipt: None }.to_bytes()),
         ("numbers", numbers.iter().flat_map(|number| number.to_be_bytes()).collect()),
         ("instants", instants.iter().flat_map(|number| number.to_be_bytes()).collect()),
+    ]
+}
+
+/// When packets arrived by the receiver's clock, in microseconds after a moment; consecutive numbers from `begin` on.
+fn arrivals(begin: u16, micros: &[Option<i64>]) -> Vec<PacketStatus> {
+    let arrival = |micros: i64| {
+        let time = ArrivalTime::At(Instant::from_nanos(1_795_449_600_000_000_000) + Span::from_micros(micros));
+        PacketArrival { time, ecn: Ecn::Ect1 }
+    };
+    let status = |(offset, micros): (usize, &Option<i64>)| PacketStatus {
+        sequence: begin.wrapping_add(offset as u16),
+        arrival: micros.map(arrival),
+    };
+    micros.iter().enumerate().map(status).collect()
+}
+
+/// What follows the RTCP header.
+fn congestion_feedback() -> Seeds {
+    let body = |streams: &[&[PacketStatus]]| {
+        let at = Instant::from_nanos(1_795_449_609_000_000_000);
+        let bytes = written(|out| {
+            encode_congestion_feedback(1, at, 1200, out, |writer| {
+                for (ssrc, packets) in (2..).zip(streams) {
+                    writer.stream(ssrc, &mut packets.iter().copied()).expect("a short report");
+                }
+                writer.nothing_new(9, 77).expect("a short report");
+            });
+        });
+        bytes[4..].to_vec()
+    };
+    let few = arrivals(0xFFFE, &[Some(8_000_000), None, Some(8_001_000), Some(8_003_000), Some(7_999_000)]);
+    let out_of_range = arrivals(7, &[Some(0), Some(1_500_000), Some(9_000_001), None]);
+    let block = |count: u16, metrics: usize| {
+        [&[0, 0, 0, 1, 0, 0, 0, 2, 0, 5][..], &count.to_be_bytes(), &vec![0xE1; metrics], &[1, 2, 3, 4]].concat()
+    };
+    vec![
+        ("streams", body(&[&few, &out_of_range])),
+        ("nothing", body(&[])),
+        ("unavailable", block(2, 4).into_iter().map(|byte| if byte == 0xE1 { 0xFF } else { byte }).collect()),
+        ("bits_of_a_lost_packet", block(1, 4).into_iter().map(|byte| byte & 0x7F).collect()),
+        ("more_metrics_than_bytes", block(9, 4)),
+        ("too_many_metrics", block(0x4001, 8)),
+        ("no_timestamp", vec![0, 0, 0, 1, 0, 0]),
+    ]
+}
+
+/// What follows the RTCP header.
+fn transport_feedback() -> Seeds {
+    let body = |base: u16, micros: &[Option<i64>]| {
+        let head = TransportHead { ssrc: 1, media_ssrc: 2, number: 255, at: Instant::ZERO };
+        let mut packets = arrivals(base, micros).into_iter();
+        let bytes = written(|out| {
+            encode_transport_feedback(&head, &mut packets, 1200, out).expect("a short report");
+        });
+        bytes[4..].to_vec()
+    };
+    let of_chunks = |count: u16, behind: &[u8]| {
+        [&[0, 0, 0, 1, 0, 0, 0, 2, 0xFF, 0xF0][..], &count.to_be_bytes(), &[0x80, 0, 0, 3], behind].concat()
+    };
+    let steady: Vec<_> = (0..40).map(|number| Some(1000 * number)).collect();
+    let patchy: Vec<_> = steady.iter().enumerate().map(|(number, at)| at.filter(|_| number % 5 != 3)).collect();
+    vec![
+        ("steady", body(0xFFF0, &steady)),
+        ("patchy", body(1, &patchy)),
+        (
+            "deltas_of_both_kinds",
+            body(9, &[Some(0), Some(70_000), None, Some(69_000), Some(-8_000_000), Some(-7_999_000)]),
+        ),
+        ("nothing_arrived", body(3, &[None; 30])),
+        ("run_beyond_the_count", of_chunks(3, &[0x3F, 0xFF, 1, 2, 3, 0])),
+        ("longest", of_chunks(0xFFFF, &[&[0x1F, 0xFF].repeat(9)[..], &[0; 2]].concat())),
+        ("empty_runs", of_chunks(1, &[0, 0, 0, 0, 0x20, 1, 5, 0])),
+        ("without_deltas", of_chunks(9, &[0x60, 9, 0, 0])),
+        ("deltas_missing", of_chunks(9, &[0x20, 9, 0, 0])),
+        ("padded", of_chunks(1, &[0x20, 1, 9, 1])),
+    ]
+}
+
+/// Operations between a history and a recorder, as the target reads them.
+fn packet_history() -> Seeds {
+    const SEND: [u8; 2] = [0, 0];
+    const SKIP_AND_SEND: [u8; 2] = [3, 255];
+    const ARRIVE: [u8; 2] = [0x60, 0];
+    const ARRIVE_LATE_AND_MARKED: [u8; 2] = [0x63, 3];
+    const REPORT: [u8; 2] = [0xA1, 0];
+    const REPORT_IS_LOST: [u8; 2] = [0xA0, 0];
+    const REPORT_AND_OVERLAP: [u8; 2] = [0xC1, 20];
+    const CLAIM_ALL: [u8; 2] = [0xF0, 0];
+    const CLAIM_SOME: [u8; 2] = [0xE7, 0x55];
+    let turn = [SEND, ARRIVE, SEND, SEND, ARRIVE].concat();
+    vec![
+        ("in_order", [&turn[..], &REPORT].concat().repeat(30)),
+        ("repaired", [&turn[..], &REPORT, &ARRIVE_LATE_AND_MARKED, &REPORT].concat().repeat(20)),
+        ("reports_lost", [&turn[..], &REPORT_IS_LOST, &turn, &REPORT, &turn, &REPORT_AND_OVERLAP].concat().repeat(9)),
+        ("traps", [&SKIP_AND_SEND[..], &ARRIVE, &SEND, &REPORT, &CLAIM_ALL].concat().repeat(20)),
+        ("claims", [&turn[..], &CLAIM_SOME, &REPORT, &CLAIM_ALL].concat().repeat(20)),
     ]
 }
 

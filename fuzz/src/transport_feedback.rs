@@ -1,0 +1,44 @@
+use equipoise::units::Instant;
+use equipoise_session::wire::WireError;
+use equipoise_session::wire::feedback::{PacketStatus, TransportFeedback, TransportHead, encode_transport_feedback};
+
+/// Near which all times are read; what lies six days before it can still be told.
+const NEAR: u64 = 1_795_449_600_000_000_000;
+
+/// Any bytes as what follows the RTCP header of transport-wide feedback.
+///
+/// # Panics
+/// If its numbers do not follow each other or are not as many as it says, or if a report, written anew in as many packets as it
+/// takes, is not read as the same.
+pub fn transport_feedback(body: &[u8]) {
+    let near = Instant::from_nanos(NEAR);
+    let feedback = match TransportFeedback::parse(body) {
+        Ok(feedback) => feedback,
+        Err(WireError::Truncated { offset, have, .. }) => {
+            assert!(offset + have <= body.len() + 4, "it speaks of byte {offset} of {}", body.len());
+            return;
+        }
+        Err(_) => return,
+    };
+    let packets: Vec<PacketStatus> = feedback.report(near).packets.collect();
+    assert_eq!(packets.len(), usize::from(feedback.count));
+    for (number, status) in packets.iter().enumerate() {
+        assert_eq!(status.sequence, feedback.base.wrapping_add(number as u16));
+    }
+    for limit in [1200, 4 << 16] {
+        let (mut rest, mut again, mut number) = (packets.iter().copied(), Vec::new(), feedback.number);
+        while rest.len() > 0 {
+            let head = TransportHead { ssrc: feedback.ssrc, media_ssrc: feedback.media_ssrc, number, at: near };
+            let mut out = Vec::new();
+            let taken = encode_transport_feedback(&head, &mut rest, limit, &mut out).expect("there is room for some");
+            let found = TransportFeedback::parse(&out[4..]).expect("what we write is well formed");
+            assert!(taken > 0 && usize::from(found.count) == taken && out.len() <= limit);
+            assert_eq!((found.ssrc, found.media_ssrc, found.number), (feedback.ssrc, feedback.media_ssrc, number));
+            // Times that go far from the reference lead into another wrap: then near the last one known.
+            let near = packets[again.len()..].iter().find_map(|status| status.arrival?.time.measured()).unwrap_or(near);
+            again.extend(found.report(near).packets);
+            number = number.wrapping_add(1);
+        }
+        assert_eq!(again, packets);
+    }
+}
