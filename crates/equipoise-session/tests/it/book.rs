@@ -28,6 +28,8 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
         ("report", samples::answer()),
         ("too few samples", samples::TOO_FEW.to_bytes()),
         ("playout buffer", samples::playout()),
+        ("congestion control feedback", samples::congestion_feedback()),
+        ("transport-wide feedback", samples::transport_feedback()),
         ("head of a part", samples::part()),
         ("last datagram of a sender", samples::farewell()),
     ] {

@@ -6,7 +6,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use equipoise::units::Instant;
 use equipoise_session::wire::WireError;
+use equipoise_session::wire::feedback::ArrivalFeedback;
 use equipoise_session::wire::rtcp::{RtcpPacket, parse_compound};
 use equipoise_session::wire::rtp::RtpPacket;
 
@@ -131,6 +133,21 @@ fn rtcp_that_browsers_send_a_gateway_is_read_and_what_crashed_it_does_no_harm() 
     for (name, datagram) in files(&folder) {
         assert!(outline(&datagram).is_err() || is_framed(&datagram), "{name}");
     }
+}
+
+/// Ten packets in a row, whose first delta counts from the reference time.
+#[test]
+fn transport_feedback_that_a_browser_sends_a_gateway_is_read_to_its_times() {
+    let Some(folder) = folder("rtp/janus-corpora/rtcp_fuzzer/1meetecho") else { return };
+    let datagram = read(&folder, "twcc-feedback.rtcp");
+    let packet = parse_compound(&datagram).expect("well formed").next().expect("a packet");
+    let Some(Ok(ArrivalFeedback::Transport(feedback))) = ArrivalFeedback::of(&packet) else { panic!("{packet:?}") };
+    assert_eq!((feedback.base, feedback.count, feedback.reference, feedback.number), (0x0A74, 10, 0x0005_3F58, 0xBB));
+    let reference = i64::from(feedback.reference) * 64_000;
+    let times = feedback.report(Instant::ZERO).packets.filter_map(|packet| packet.arrival?.time.measured());
+    let since: Vec<_> = times.map(|at| at.as_nanos() as i64 / 1000 - reference).collect();
+    let expected = [56_000, 56_000, 57_000, 57_000, 57_000, 57_000, 57_000, 57_000, 62_000, 62_000];
+    assert_eq!(since, expected);
 }
 
 #[test]

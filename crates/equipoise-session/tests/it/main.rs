@@ -2,6 +2,7 @@
 
 mod book;
 mod corpora;
+mod feedback;
 mod oracle;
 mod prefixes;
 mod samples;

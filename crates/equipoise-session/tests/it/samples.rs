@@ -1,8 +1,12 @@
 //! What Equipoise itself sends, one of each, as the examples of the book have it.
 
 use equipoise::measure::DelaySummary;
-use equipoise::units::Rate;
+use equipoise::units::{Instant, Rate, ReceiverClock, Span};
 use equipoise_pair::wire::{AduHeader, AduPart};
+use equipoise_session::Ecn;
+use equipoise_session::wire::feedback::{
+    ArrivalTime, PacketArrival, PacketStatus, TransportHead, encode_congestion_feedback, encode_transport_feedback,
+};
 use equipoise_session::wire::rtcp::{self, ReportBlock, SenderInfo};
 use equipoise_session::wire::rtp::RtpHeader;
 use equipoise_session::wire::{DelayReport, NtpTime, PlayoutReport, ReportRequest};
@@ -90,6 +94,34 @@ pub(crate) fn description() -> Vec<u8> {
 
 pub(crate) fn goodbye() -> Vec<u8> {
     written(|out| rtcp::encode_goodbye(SENDER, out))
+}
+
+/// When reports by packet are made: the moment of [`NOW`] by the receiver's clock.
+const REPORTED: Instant<ReceiverClock> =
+    Instant::from_nanos((0xEE9A_3C01 - 2_208_988_800) * 1_000_000_000 + 250_000_000);
+
+/// Consecutive packets from 0x1234 on, by how long after [`REPORTED`] they arrived.
+fn arrivals<const N: usize>(millis: [Option<(i64, Ecn)>; N]) -> impl Iterator<Item = PacketStatus> + Clone {
+    let arrival = |(millis, ecn)| PacketArrival { time: ArrivalTime::At(REPORTED + Span::from_millis(millis)), ecn };
+    (0x1234..).zip(millis).map(move |(sequence, millis)| PacketStatus { sequence, arrival: millis.map(arrival) })
+}
+
+pub(crate) fn congestion_feedback() -> Vec<u8> {
+    let mut packets = arrivals([Some((-50, Ecn::NotCapable)), None, Some((-5, Ecn::Marked))]);
+    written(|out| {
+        encode_congestion_feedback(RECEIVER, REPORTED, 1200, out, |writer| {
+            writer.stream(SENDER, &mut packets).expect("a short report");
+        });
+    })
+}
+
+pub(crate) fn transport_feedback() -> Vec<u8> {
+    let at = |millis| Some((millis, Ecn::NotCapable));
+    let head = TransportHead { ssrc: RECEIVER, media_ssrc: SENDER, number: 7, at: REPORTED };
+    let mut packets = arrivals([at(0), at(1), None, at(71)]);
+    written(|out| {
+        encode_transport_feedback(&head, &mut packets, 1200, out).expect("a short report");
+    })
 }
 
 /// The last datagram of a sender.

@@ -287,7 +287,7 @@ impl StreamWriter<'_> {
     }
 }
 
-/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes. `write` appends the reports on streams.
+/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, or 12 without any report. `write` appends the reports on streams.
 ///
 /// A path's limit is its MTU less the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888, Sec. 3.1).
 pub fn encode_congestion_feedback<R>(
