@@ -157,6 +157,7 @@ impl Iterator for StreamPackets<'_> {
 }
 
 /// What a metric block says.
+#[expect(clippy::arithmetic_side_effects, reason = "instants and spans saturate")]
 pub(super) fn arrival(metric: u16, made: Instant<ReceiverClock>) -> Option<PacketArrival> {
     if metric & RECEIVED == 0 {
         return None;
@@ -170,6 +171,7 @@ pub(super) fn arrival(metric: u16, made: Instant<ReceiverClock>) -> Option<Packe
 }
 
 /// The metric block of a packet in a report made at `made`.
+#[expect(clippy::arithmetic_side_effects, reason = "instants and spans saturate")]
 fn metric(arrival: Option<PacketArrival>, made: Instant<ReceiverClock>) -> u16 {
     let Some(PacketArrival { time, ecn }) = arrival else { return 0 };
     let offset = match time {

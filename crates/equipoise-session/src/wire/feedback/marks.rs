@@ -53,7 +53,7 @@ const ONES: usize = 14;
 const TWOS: usize = 7;
 
 /// The symbols of a chunk.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Symbols {
     /// One symbol again and again.
     Run { symbol: Symbol, left: u16 },

@@ -201,8 +201,7 @@ where
     I: Iterator<Item = PacketStatus> + Clone,
 {
     let Some(first) = packets.clone().next() else { return Ok(0) };
-    let arrived = packets.clone().take(usize::from(u16::MAX));
-    let arrived = arrived.filter_map(|status| status.arrival?.time.measured()).next();
+    let arrived = packets.clone().take(usize::from(u16::MAX)).find_map(|status| status.arrival?.time.measured());
     let reference = tick(arrived.unwrap_or(head.at)) / TICKS_PER_REFERENCE;
     let marks = Marks::new(packets.clone(), reference.saturating_mul(TICKS_PER_REFERENCE));
     let start = out.len();
