@@ -88,8 +88,10 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(3), history.in_flight()), (Some(Outcome::Unknown), Size::from_bytes(2000)));
     assert_eq!(told(&mut history, 2, "+-"), ([(2, true), (3, false)].to_vec(), 0));
     let outcomes = [2, 3, 4, 7, 8].map(|number| history.outcome(number));
-    use Outcome::{Arrived, Lost, UnderWay, Unknown};
-    assert_eq!(outcomes, [Arrived, Lost, Unknown, Arrived, UnderWay].map(Some));
+    assert_eq!(
+        outcomes,
+        [Outcome::Arrived, Outcome::Lost, Outcome::Unknown, Outcome::Arrived, Outcome::UnderWay].map(Some)
+    );
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 

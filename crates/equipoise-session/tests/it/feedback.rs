@@ -20,7 +20,7 @@ use rtc_rtcp::transport_feedbacks::transport_layer_cc::{
 
 type At = Instant<ReceiverClock>;
 
-/// A moment whose timestamp in RFC 8888's form is 0x1C20_8000.
+/// A moment whose timestamp in the form of RFC 8888 is `0x1C20_8000`.
 const MADE: At = Instant::from_nanos((0xEE9A_1C20 - 2_208_988_800) * 1_000_000_000 + 500_000_000);
 const TIMESTAMP: u32 = 0x1C20_8000;
 const AMPLE: usize = 100_000;
@@ -43,8 +43,8 @@ fn said(datagram: &[u8], near: At) -> Vec<(u32, Vec<PacketStatus>)> {
     }
 }
 
-fn arrived(time: ArrivalTime, ecn: Ecn) -> Option<PacketArrival> {
-    Some(PacketArrival { time, ecn })
+const fn arrived(time: ArrivalTime, ecn: Ecn) -> PacketArrival {
+    PacketArrival { time, ecn }
 }
 
 /// Consecutive packets.
@@ -72,7 +72,7 @@ fn by_offset(offset: u16) -> ArrivalTime {
 }
 
 /// Arrival by a number of 250 µs.
-fn by_ticks(ticks: u64) -> Option<PacketArrival> {
+fn by_ticks(ticks: u64) -> PacketArrival {
     arrived(ArrivalTime::At(Instant::from_nanos(ticks * 250_000)), Ecn::NotCapable)
 }
 
@@ -85,8 +85,10 @@ fn by_ticks(ticks: u64) -> Option<PacketArrival> {
 fn congestion_feedback_of_pion_is_read_and_written_alike() {
     let theirs =
         bytes("8BCD000B0000000100000002FFFF0003E2000000BFFD000000000003004D00000000000400090002DFFE9FFF1C208000");
-    let first = packets(65_535, &[arrived(by_offset(512), Ecn::Marked), None, arrived(by_offset(8189), Ecn::Ect1)]);
-    let third = packets(9, &[arrived(by_offset(0x1FFE), Ecn::Ect0), arrived(by_offset(0x1FFF), Ecn::NotCapable)]);
+    let first =
+        packets(65_535, &[Some(arrived(by_offset(512), Ecn::Marked)), None, Some(arrived(by_offset(8189), Ecn::Ect1))]);
+    let third =
+        packets(9, &[Some(arrived(by_offset(0x1FFE), Ecn::Ect0)), Some(arrived(by_offset(0x1FFF), Ecn::NotCapable))]);
     assert_eq!(said(&theirs, MADE), [(2, first.clone()), (3, vec![]), (4, third.clone())]);
     let mut ours = Vec::new();
     encode_congestion_feedback(1, MADE, AMPLE, &mut ours, |writer| {
@@ -101,15 +103,16 @@ fn congestion_feedback_of_pion_is_read_and_written_alike() {
 /// run. The first two have the padding bit for less than a word.
 #[test]
 fn transport_feedback_of_pion_is_read_and_written_alike() {
-    let mut lost_in_between = vec![by_ticks(1281), by_ticks(1281), by_ticks(1536)];
+    let mut lost_in_between = [1281, 1281, 1536].map(by_ticks).map(Some).to_vec();
     lost_in_between.resize(23, None);
-    lost_in_between.push(by_ticks(1540));
+    lost_in_between.push(Some(by_ticks(1540)));
     let base = 256 * 0x00FF_FFFF;
-    let both_kinds = [by_ticks(base + 4), None, by_ticks(base + 260), by_ticks(base + 260 - 32_768)];
+    let both_kinds =
+        [Some(base + 4), None, Some(base + 260), Some(base + 260 - 32_768)].map(|ticks| ticks.map(by_ticks));
     let mut time = 256 * 0x0080_0000;
     let steps = [1, 2, 0, 3, 4, 0, 1, 2, 3, 0, 4, 1, 0, 2, 3, 4].map(|step| {
         time += step;
-        if step == 0 { None } else { by_ticks(time) }
+        (step > 0).then(|| by_ticks(time))
     });
     for (hex, expected) in [
         ("AFCD00070000000100000002FFFE0018000005FF2003001420010100FF040002", packets(65_534, &lost_in_between)),
@@ -188,16 +191,16 @@ fn symbols(chunks: &[PacketStatusChunk]) -> impl Iterator<Item = SymbolTypeTcc> 
 
 /// What their packet says, by its symbols and deltas.
 fn by_their_account(packet: &TransportLayerCc, near: u64) -> Vec<PacketStatus> {
-    let mut ticks = near & !0xFF_FFFF_FF | u64::from(packet.reference_time) << 8;
+    let mut ticks = near & !0xFFFF_FFFF | u64::from(packet.reference_time) << 8;
     let mut deltas = packet.recv_deltas.iter();
     let arrivals: Vec<_> = symbols(&packet.packet_chunks)
         .take(usize::from(packet.packet_status_count))
         .map(|symbol| match symbol {
             SymbolTypeTcc::PacketNotReceived => None,
-            SymbolTypeTcc::PacketReceivedWithoutDelta => arrived(ArrivalTime::Unknown, Ecn::NotCapable),
+            SymbolTypeTcc::PacketReceivedWithoutDelta => Some(arrived(ArrivalTime::Unknown, Ecn::NotCapable)),
             _ => {
                 ticks = ticks.saturating_add_signed(deltas.next().expect("a delta").delta / 250);
-                by_ticks(ticks)
+                Some(by_ticks(ticks))
             }
         })
         .collect();
@@ -211,7 +214,7 @@ proptest! {
         let mut expected = Vec::new();
         encode_congestion_feedback(7, MADE, AMPLE, &mut ours, |writer| {
             for (ssrc, begin, metrics) in &streams {
-                let arrival = |metric: &Option<(u16, u8)>| metric.and_then(|(offset, ecn)| arrived(by_offset(offset), Ecn::from_bits(ecn)));
+                let arrival = |metric: &Option<(u16, u8)>| metric.map(|(offset, ecn)| arrived(by_offset(offset), Ecn::from_bits(ecn)));
                 let packets = packets(*begin, &metrics.iter().map(arrival).collect::<Vec<_>>());
                 assert_eq!(writer.stream(*ssrc, &mut packets.iter().copied()), Ok(metrics.len()));
                 expected.push((*ssrc, packets));
@@ -237,7 +240,7 @@ proptest! {
     ) {
         let mut ticks = start;
         let arrivals: Vec<_> = core::iter::once(Some(0)).chain(steps).map(|step| {
-            step.and_then(|step| {
+            step.map(|step| {
                 ticks = ticks.saturating_add_signed(step);
                 by_ticks(ticks)
             })
