@@ -62,7 +62,7 @@ impl Ends {
             }
             5 | 6 => {
                 let stretch = self.recorder.report(argument % 64);
-                if operation & 3 == 0 {
+                if operation.is_multiple_of(4) {
                     return;
                 }
                 let packets: Vec<_> = stretch.collect();
