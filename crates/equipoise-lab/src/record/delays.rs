@@ -161,7 +161,9 @@ mod tests {
             let cut = cut.min(delays.len());
             let moments = |part: &[i64]| {
                 let mut moments = Moments::default();
-                part.iter().for_each(|delay| moments.push(far + delay));
+                for delay in part {
+                    moments.push(far + delay);
+                }
                 moments
             };
             let mut parts = moments(&delays[..cut]);

@@ -130,7 +130,7 @@ mod tests {
 
     /// As many nanoseconds as have some bits.
     fn any_time() -> impl Strategy<Value = u64> {
-        (1u32..40).prop_flat_map(|bits| (1u64 << bits - 1)..(1 << bits)).prop_map(|nanos| nanos.min(MOST))
+        (1u32..40).prop_flat_map(|bits| (1u64 << (bits - 1))..(1 << bits)).prop_map(|nanos| nanos.min(MOST))
     }
 
     proptest! {
@@ -141,10 +141,16 @@ mod tests {
             more in proptest::collection::vec(any_time(), 0..300),
         ) {
             let (mut whole, mut part, mut expected) = (Histogram::default(), Histogram::default(), reference());
-            times.iter().for_each(|nanos| whole.push(*nanos));
-            more.iter().for_each(|nanos| part.push(*nanos));
+            for nanos in &times {
+                whole.push(*nanos);
+            }
+            for nanos in &more {
+                part.push(*nanos);
+            }
             whole.merge(&part);
-            times.iter().chain(&more).for_each(|nanos| expected.saturating_record(*nanos));
+            for nanos in times.iter().chain(&more) {
+                expected.saturating_record(*nanos);
+            }
             prop_assert_eq!(whole.count(), expected.len());
             let shares = [0.5, 0.95, 0.99, 1.0];
             let counts = shares.map(|share: f64| (share * expected.len() as f64).ceil() as u64);
