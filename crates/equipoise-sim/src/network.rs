@@ -34,7 +34,8 @@ pub(crate) struct Network {
     /// For each link how far behind what is known of the sessions' packets all that comes to it is known.
     ahead: Vec<Span>,
     has_ring: bool,
-    /// What a link serves in one go; kept for its room.
+    /// For each link what is known there, in networks with rings; kept for its room, as is what a link serves in one go.
+    known_of: Vec<Time>,
     lot: Vec<Packet>,
     /// What the sessions send before this is known.
     known: Time,
@@ -48,8 +49,10 @@ struct Link {
     feeders: Vec<Feeder>,
     /// The time of each feeder's first packet.
     heads: EventQueue,
-    /// What came in before this is taken.
+    /// What came in before this is taken; not kept in networks with rings.
     known: Time,
+    /// It is part of a ring, or behind one, that only streams enter: it is taken no further than what is known of the sessions.
+    is_adrift: bool,
     /// Somebody wants to know what comes by single routes.
     counts_own: bool,
 }
@@ -170,7 +173,15 @@ impl Network {
     pub(crate) fn add_link(&mut self, config: PipeConfig, seed: u64) -> Result<LinkId, PipeError> {
         let (capacity, carrier) = (config.capacity.clone(), Carrier::new(config, seed)?);
         let (feeders, heads) = (Vec::new(), EventQueue::default());
-        self.links.push(Link { carrier, capacity, feeders, heads, known: Time::ZERO, counts_own: false });
+        self.links.push(Link {
+            carrier,
+            capacity,
+            feeders,
+            heads,
+            known: Time::ZERO,
+            is_adrift: false,
+            counts_own: false,
+        });
         Ok(LinkId(self.links.len() - 1))
     }
 
@@ -214,8 +225,7 @@ impl Network {
 
     /// Up to where all must be known for the next packet to be taken on, of those that are known; before that none arrives anywhere.
     pub(crate) fn next_known(&self) -> Option<Time> {
-        let heads = self.links.iter().filter_map(|link| link.heads.next()).map(|(at, _)| at + TICK);
-        heads.chain(self.links.iter().filter_map(|link| link.carrier.next_known())).min()
+        self.links.iter().filter_map(Link::next_known).min()
     }
 
     /// A session sends a packet, at [`Packet::at`]. Returns it where its route has no link: it has arrived.
@@ -248,24 +258,38 @@ impl Network {
     /// All is known that the sessions send before `to`: takes it through the links.
     pub(crate) fn advance(&mut self, to: Time, outside: &mut Outside<'_, impl Observer>) {
         self.known = self.known.max(to);
+        if self.has_ring {
+            return self.go_round(outside);
+        }
+        for place in 0..self.order.len() {
+            let link = self.order[place];
+            let known = self.feeders_known(link).min(self.horizon);
+            if known > self.links[link].known {
+                self.links[link].known = known;
+                self.take_until(link, known, outside);
+            }
+        }
+    }
+
+    /// The same with rings: what one link gives out may have to pass another that had its turn.
+    fn go_round(&mut self, outside: &mut Outside<'_, impl Observer>) {
+        let mut known = std::mem::take(&mut self.known_of);
         loop {
+            self.all_known(&mut known);
             let mut moved = false;
-            // A ring with hardly any delay would otherwise be known a little further with each round.
-            let idle = if self.has_ring { self.next_known().map_or(Time::MAX, |next| next - TICK) } else { Time::ZERO };
             for place in 0..self.order.len() {
                 let link = self.order[place];
-                let known = self.feeders_known(link, idle).min(self.horizon);
-                if known > self.links[link].known {
-                    self.links[link].known = known;
+                let known = known[link].min(self.horizon);
+                if self.links[link].next_known().is_some_and(|next| next <= known) {
                     self.take_until(link, known, outside);
                     moved = true;
                 }
             }
-            // In a ring, what one link gives out may have to pass another that had its turn.
-            if !(self.has_ring && moved) {
-                return;
+            if !moved {
+                break;
             }
         }
+        self.known_of = known;
     }
 
     /// Serves what has come to a link before `known`.
@@ -457,6 +481,12 @@ impl Route {
 }
 
 impl Link {
+    /// Up to where all must be known for its next packet to be taken on, of those that are known.
+    fn next_known(&self) -> Option<Time> {
+        let head = self.heads.next().map(|(at, _)| at + TICK);
+        head.into_iter().chain(self.carrier.next_known()).min()
+    }
+
     /// The number of a feeder, which may be new.
     fn feeder(&mut self, from: From) -> usize {
         if let Some(known) = self.feeders.iter().position(|feeder| feeder.from == from) {

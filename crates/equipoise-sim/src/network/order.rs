@@ -2,8 +2,9 @@
 
 use equipoise::units::Span;
 
-use super::{From, LinkId, Network};
+use super::{From, Link, LinkId, Network};
 use crate::observer::Time;
+use crate::world::TICK;
 
 impl Network {
     /// Puts the links into order once all routes are laid.
@@ -15,7 +16,14 @@ impl Network {
         for link in 0..self.links.len() {
             self.visit(link, &mut marks, &mut Vec::new())?;
         }
+        self.links.iter_mut().for_each(|link| link.is_adrift = false);
         self.ahead = self.links_ahead();
+        if self.ahead.contains(&Span::MAX) {
+            for (link, ahead) in self.links.iter_mut().zip(&self.ahead) {
+                link.is_adrift = *ahead == Span::MAX;
+            }
+            self.ahead = self.links_ahead();
+        }
         Ok(())
     }
 
@@ -59,42 +67,56 @@ impl Network {
 
     fn links_ahead(&self) -> Vec<Span> {
         let mut ahead = vec![Span::MAX; self.links.len()];
-        // Delays along the ways to each link: in the order behind the feeders once is enough, but for rings.
-        for _ in 0..self.links.len() {
+        self.lower(&mut ahead, Span::ZERO, |feeding, ahead| match ahead {
+            Span::MAX => Span::MAX,
+            ahead => ahead + self.least_delay(feeding),
+        });
+        ahead
+    }
+
+    /// For networks with rings: the moment before which all is known that comes to each link. Nothing comes out of one before what is
+    /// pending there, or what may yet come to it, has passed it: shortest ways, as going round the ring would take a turn for each
+    /// nanosecond of a short one.
+    pub(super) fn all_known(&self, known: &mut Vec<Time>) {
+        known.clear();
+        known.resize(self.links.len(), Time::MAX);
+        self.lower(known, self.known, |feeding, known| match self.links[feeding].next_known() {
+            Some(next) => known.min(next - TICK) + self.least_delay(feeding),
+            None => known + self.least_delay(feeding),
+        });
+    }
+
+    /// Lowers the values of links to what holds for their feeders, as long as any changes: `sessions` for these, and what `over` makes of
+    /// the value of a link that feeds. In the order behind the feeders once is enough, but for rings.
+    fn lower<T: Ord + Copy>(&self, values: &mut [T], sessions: T, over: impl Fn(usize, T) -> T) {
+        for _ in 0..=self.links.len() {
             let mut changed = false;
             for &link in &self.order {
-                let found = self.feeders_at(link, Span::ZERO, |feeding| match ahead[feeding] {
-                    Span::MAX => Span::MAX,
-                    ahead => ahead + self.least_delay(feeding),
-                });
-                changed |= found != ahead[link];
-                ahead[link] = found;
+                let found = self.feeders_at(link, sessions, |feeding| over(feeding, values[feeding]));
+                changed |= found != values[link];
+                values[link] = found;
             }
             if !changed {
                 break;
             }
         }
-        ahead
     }
 
     /// The least of what holds for a link's feeders: `sessions` for these, and what is said for links. Streams need not be waited for, as
-    /// nobody's packets change theirs; but a link that has no other feeder would be taken to the end of time.
+    /// nobody's packets change theirs; but a link that nobody else feeds would be taken to the end of time.
     fn feeders_at<T: Ord + Copy>(&self, link: usize, sessions: T, of_link: impl Fn(usize) -> T) -> T {
-        let least = self.links[link].feeders.iter().filter_map(|feeder| match feeder.from {
+        let Link { feeders, is_adrift, .. } = &self.links[link];
+        let least = feeders.iter().filter_map(|feeder| match feeder.from {
             From::Sessions => Some(sessions),
             From::Stream(_) => None,
             From::Link(feeding) => Some(of_link(feeding)),
         });
-        least.min().unwrap_or(sessions)
+        least.chain(is_adrift.then_some(sessions)).min().unwrap_or(sessions)
     }
 
-    /// The moment before which a link's feeders have given it all there is, where nothing of what is known happens anywhere until `idle`.
-    pub(super) fn feeders_known(&self, link: usize, idle: Time) -> Time {
-        let of_link = |feeding: usize| {
-            let undisturbed = idle.min(self.known + self.ahead[feeding]);
-            self.links[feeding].known.max(undisturbed) + self.least_delay(feeding)
-        };
-        self.feeders_at(link, self.known, of_link)
+    /// For networks without rings: the moment before which a link's feeders, which had their turn, have given it all there is.
+    pub(super) fn feeders_known(&self, link: usize) -> Time {
+        self.feeders_at(link, self.known, |feeding| self.links[feeding].known + self.least_delay(feeding))
     }
 }
 

@@ -124,3 +124,26 @@ fn guests_in_the_middle_of_a_way_are_waited_for() {
     let guests = [Guest::Tcp(vec![0, 1], vec![2, 3]), Guest::Stream(vec![1]), Guest::Tcp(vec![3, 0], vec![2, 1])];
     assert_eq!(run(&links, &guests, 1), run(&links, &guests, 300));
 }
+
+/// A ring that hardly takes any time, which only streams enter, beside sessions whose packets are waited for, and one that these enter.
+#[test]
+fn a_ring_with_hardly_any_delay_takes_a_round_for_a_packet_and_not_for_a_nanosecond() {
+    let config = |delay: i64, by: i64| PipeConfig {
+        capacity: Capacity::Rate(Schedule::constant(mbps(10.0))),
+        delay: Span::from_millis(delay).into(),
+        queue: QueueLimit::Packets(20),
+        reordering: Some(Reordering {
+            share: Share::from_fraction(0.01).expect("a share"),
+            by: Span::from_millis(-by),
+        }),
+        ..PipeConfig::default()
+    };
+    // What is early by as much as the delay comes at once.
+    let links = [config(5, 5), config(5, 5), config(20, 0), config(20, 0)];
+    let streams = [Guest::Stream(vec![0, 1]), Guest::Stream(vec![1, 0])];
+    let beside = [&streams[..], &[Guest::Tcp(vec![2], vec![3]), Guest::Session(vec![2], vec![3])]].concat();
+    let within = [&streams[..], &[Guest::Tcp(vec![2, 0, 1], vec![3]), Guest::Session(vec![3, 1, 0], vec![2])]].concat();
+    for guests in [beside, within] {
+        assert_eq!(run(&links, &guests, 1), run(&links, &guests, 100));
+    }
+}
