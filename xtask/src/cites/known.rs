@@ -206,6 +206,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (6347, "Datagram Transport Layer Security Version 1.2"),
     (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm"),
     (6675, "A Conservative Loss Recovery Algorithm Based on Selective Acknowledgment (SACK) for TCP"),
+    (6817, "Low Extra Delay Background Transport (LEDBAT)"),
     (6928, "Increasing TCP's Initial Window"),
     (6937, "Proportional Rate Reduction for TCP"),
     (7251, "AES-CCM Elliptic Curve Cryptography (ECC) Cipher Suites for TLS"),
@@ -230,6 +231,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8290, "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm"),
     (8298, "Self-Clocked Rate Adaptation for Multimedia"),
     (8446, "The Transport Layer Security (TLS) Protocol Version 1.3"),
+    (8698, "Network-Assisted Dynamic Adaptation (NADA): A Unified Congestion Control Scheme for Real-Time Media"),
     (
         8842,
         "Session Description Protocol (SDP) Offer/Answer Considerations for Datagram Transport Layer Security (DTLS) and Transport Layer Security (TLS)",

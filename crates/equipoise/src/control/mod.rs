@@ -9,6 +9,9 @@ pub mod adapt;
 mod adaptation;
 mod aimd;
 pub mod ap;
+mod base_delay;
+#[cfg(test)]
+mod bottleneck;
 mod catalogue;
 mod cbr;
 mod ceiling;
@@ -16,6 +19,8 @@ mod feedback;
 mod lda;
 mod limits;
 mod load;
+mod loss_intervals;
+mod nada;
 mod rap;
 pub mod scheduler;
 mod tfrc;
@@ -34,6 +39,7 @@ pub use feedback::{
 pub use lda::{Increase, Lda, LdaConfig};
 pub use limits::RateLimits;
 pub use load::PathLoad;
+pub use nada::{Nada, NadaLaw, ShapedRates, Signal};
 pub use rap::Rap;
 pub use tfrc::Tfrc;
 pub use tq::{Tq, TqConfig, TqLaw};

@@ -1,3 +1,4 @@
+use super::loss_intervals::LossIntervals;
 use super::{Allowance, Controller, Feedback, IntervalSummary, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -16,19 +17,12 @@ pub struct Tfrc {
     packet: Size,
     rate: Rate,
     round_trip_s: Option<f64>,
-    /// Packets in the intervals between loss events, the newest first: the first one is still open.
-    intervals: [f64; INTERVALS],
-    /// How many of them there are; none before the first loss.
-    events: usize,
+    intervals: LossIntervals,
     last_event: Option<Instant<SenderClock>>,
     last_report: Option<Instant<SenderClock>>,
     snapshot: Snapshot,
 }
 
-/// The open interval and n = 8 closed ones (RFC 5348, Sec. 5.4).
-const INTERVALS: usize = 9;
-/// RFC 5348, Sec. 5.4.
-const WEIGHTS: [f64; INTERVALS - 1] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 /// Weight of the old round trip (RFC 5348, Sec. 4.3).
 const OLD_ROUND_TRIP: f64 = 0.9;
 /// The largest interval of a loss event at whose rate the search for the first one begins, in packets. Ours.
@@ -50,8 +44,7 @@ impl Tfrc {
             rate: limits.start(),
             limits,
             round_trip_s: None,
-            intervals: [0.0; INTERVALS],
-            events: 0,
+            intervals: LossIntervals::new(),
             last_event: None,
             last_report: None,
             snapshot: Snapshot { reason: None, law_step_bps: None, response: None },
@@ -60,19 +53,8 @@ impl Tfrc {
 
     /// The loss event rate; `None` before the first loss (RFC 5348, Sec. 5.4).
     fn loss_event_rate(&self) -> Option<f64> {
-        if self.events == 0 {
-            return None;
-        }
-        let mean = |intervals: &[f64]| {
-            let known = &intervals[..intervals.len().min(self.events)];
-            let (sum, weight) = known
-                .iter()
-                .zip(WEIGHTS)
-                .fold((0.0, 0.0), |(s, w), (interval, weight)| (s + interval * weight, w + weight));
-            sum / weight
-        };
-        // With the open interval and without it: it counts only where it makes the rate better.
-        let interval = mean(&self.intervals[..INTERVALS - 1]).max(mean(&self.intervals[1..]));
+        // The open interval counts only if it makes the rate better.
+        let interval = self.intervals.mean_longer()?;
         Some((1.0 / interval.max(1.0)).min(1.0))
     }
 
@@ -81,18 +63,17 @@ impl Tfrc {
         let round_trip_s = self.round_trip_s.unwrap_or(0.0);
         let is_new = self.last_event.is_none_or(|last| (now - last).as_secs_f64() > round_trip_s);
         if !(lost && is_new) {
-            self.intervals[0] += packets;
+            self.intervals.grow(packets);
             return;
         }
         self.last_event = Some(now);
-        self.intervals[0] += packets / 2.0;
-        if self.events == 0 {
+        self.intervals.grow(packets / 2.0);
+        if self.intervals.closed() == 0 {
             // Sec. 6.3.1: the interval that the equation wants for half of what came through when the loss did.
-            self.intervals[0] = self.interval_at(receive_bps / 2.0);
+            self.intervals.replace_open(self.interval_at(receive_bps / 2.0));
         }
-        self.intervals.rotate_right(1);
-        self.intervals[0] = packets / 2.0;
-        self.events = (self.events + 1).min(INTERVALS - 1);
+        self.intervals.close();
+        self.intervals.grow(packets / 2.0);
     }
 
     /// The interval in packets at which the equation gives `bps`; it falls with the interval's inverse.

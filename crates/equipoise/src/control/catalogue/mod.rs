@@ -3,6 +3,7 @@
 //! Three tables: rate controllers for sessions that report, window laws for transports that acknowledge, schedulers for
 //! sessions with several paths. An [`Entry`] of another crate stands on the same footing: it checks and builds as ours do.
 
+mod packets;
 mod parameters;
 mod rates;
 mod schedulers;

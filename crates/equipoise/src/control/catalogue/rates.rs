@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
 use super::super::{Aimd, BoxedController, Cbr, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
-use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters, parameters};
+use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters, packets, parameters};
 use crate::control::PathLoad;
 use crate::measure::TrafficAccumulation;
 use crate::units::Size;
@@ -40,7 +40,7 @@ impl Parameters {
     }
 
     /// Limits that begin with `min`, and the rate to start with.
-    fn limits_and_start(&self, min: &Parameter) -> Result<RateLimits, ConfigError> {
+    pub(super) fn limits_and_start(&self, min: &Parameter) -> Result<RateLimits, ConfigError> {
         let limits = RateLimits::new(self.rate(min)?, self.rate(&MAX_RATE)?)?;
         Ok(limits.starting_at(self.rate(&START_RATE)?))
     }
@@ -83,7 +83,7 @@ pub(super) const MIN_RATE: Parameter = Parameter {
     meaning: "lowest rate, at which the session starts",
     source: "Waki 2013, Sec. 6.1.2",
 };
-const MAX_RATE: Parameter = Parameter {
+pub(super) const MAX_RATE: Parameter = Parameter {
     name: "max_rate",
     kind: Kind::Rate,
     default: Some("15 Mbit/s"),
@@ -185,7 +185,7 @@ const INITIAL_RATE: Parameter = Parameter {
     meaning: "r_0, the rate at which the session starts, between the limits",
     source: "Tobe 1999, Sec. 6.2",
 };
-const START_RATE: Parameter = Parameter {
+pub(super) const START_RATE: Parameter = Parameter {
     default: Some("1 kbit/s"),
     meaning: "rate at which the session starts, brought between the limits; what is never proved to arrive ends after 2 s",
     source: "ours",
@@ -320,4 +320,5 @@ pub(super) static ENTRIES: &[Entry] = &[
             Ok(Box::new(Tq::new(TqConfig { law, accumulation, limits: given.limits()?, packet: context.packet })))
         },
     },
+    packets::NADA,
 ];

@@ -1,0 +1,95 @@
+/// Packets between loss events, and their weighted mean.
+///
+/// Source: RFC 5348, Sec. 5.4: the last eight intervals, the older four with weights that fall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LossIntervals {
+    /// The newest first: the first one is still open.
+    intervals: [f64; INTERVALS],
+    /// How many closed ones there are.
+    closed: usize,
+}
+
+/// The open interval and n = 8 closed ones (RFC 5348, Sec. 5.4).
+const INTERVALS: usize = 9;
+/// RFC 5348, Sec. 5.4.
+const WEIGHTS: [f64; INTERVALS - 1] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+
+impl LossIntervals {
+    /// No packet counted yet.
+    pub(super) const fn new() -> Self {
+        Self { intervals: [0.0; INTERVALS], closed: 0 }
+    }
+
+    /// How many closed intervals there are; none before the first loss event, and never more than eight.
+    pub(super) const fn closed(&self) -> usize {
+        self.closed
+    }
+
+    /// Packets since the last loss event.
+    pub(super) const fn open(&self) -> f64 {
+        self.intervals[0]
+    }
+
+    /// So many packets more without a new loss event.
+    pub(super) fn grow(&mut self, packets: f64) {
+        self.intervals[0] += packets;
+    }
+
+    /// The open interval is taken to have so many packets.
+    pub(super) const fn replace_open(&mut self, packets: f64) {
+        self.intervals[0] = packets;
+    }
+
+    /// A loss event: the open interval is closed, and an empty one opened.
+    pub(super) fn close(&mut self) {
+        self.intervals.rotate_right(1);
+        self.intervals[0] = 0.0;
+        self.closed = (self.closed + 1).min(INTERVALS - 1);
+    }
+
+    /// Mean of the closed intervals; `None` before the first.
+    pub(super) fn mean_closed(&self) -> Option<f64> {
+        (self.closed > 0).then(|| self.mean(&self.intervals[1..]))
+    }
+
+    /// Mean with the open interval, which counts only if it makes the mean longer; `None` before the first closed one.
+    pub(super) fn mean_longer(&self) -> Option<f64> {
+        self.mean_closed().map(|closed| self.mean(&self.intervals[..INTERVALS - 1]).max(closed))
+    }
+
+    fn mean(&self, intervals: &[f64]) -> f64 {
+        let known = &intervals[..intervals.len().min(self.closed)];
+        let (sum, weight) = known
+            .iter()
+            .zip(WEIGHTS)
+            .fold((0.0, 0.0), |(s, w), (interval, weight)| (s + interval * weight, w + weight));
+        sum / weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The weights sum to 6; with intervals of 1 to 8, the newest first, 1+2+3+4 + 4 + 3.6 + 2.8 + 1.6 = 22, by hand.
+    #[test]
+    fn the_mean_has_the_weights_of_the_standard() {
+        let mut intervals = LossIntervals::new();
+        for packets in [99.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0] {
+            intervals.grow(packets);
+            intervals.close();
+        }
+        assert!((intervals.mean_closed().expect("eight of them") - 22.0 / 6.0).abs() < 1e-12, "the ninth is forgotten");
+        assert_eq!(intervals.mean_longer(), intervals.mean_closed(), "an empty open one makes it no longer");
+        intervals.grow(600.0);
+        assert!(intervals.mean_longer() > Some(100.0));
+        assert!((intervals.open() - 600.0).abs() < 1e-12 && intervals.closed() == 8);
+    }
+
+    #[test]
+    fn before_the_first_loss_event_there_is_no_mean() {
+        let mut intervals = LossIntervals::new();
+        intervals.grow(1e6);
+        assert_eq!((intervals.mean_closed(), intervals.mean_longer()), (None, None));
+    }
+}

@@ -1,0 +1,160 @@
+use crate::units::{Rate, Size};
+
+/// The equations of NADA, each by itself.
+///
+/// Source: RFC 8698, Eq. 1 to 7 and 11 to 14. Delays in seconds, rates in bit/s, ratios from 0 to 1.
+/// Total: every input, NaN included, yields a number; where an equation has no sense for its inputs, the rate is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NadaLaw {
+    /// PRIO, the weight of the flow among others; its share of a bottleneck is in proportion.
+    pub priority: f64,
+    /// RMAX in bit/s: the rate that the flow has where the congestion signal is PRIO times XREF.
+    pub max_bps: f64,
+    /// XREF in s; more fills the queue further, and holds more of a bottleneck beside others.
+    pub reference_s: f64,
+    /// KAPPA; more reacts faster, and swings more.
+    pub kappa: f64,
+    /// ETA, weight of the signal's change beside its offset; more brakes sooner when a queue begins to grow.
+    pub eta: f64,
+    /// TAU in s, the longest round trip that the gains are made for; more is steadier, and slower.
+    pub tau_s: f64,
+    /// QBOUND in s, the queue that a ramp-up may make; more finds free capacity faster, and overshoots it further.
+    pub ramp_bound_s: f64,
+    /// QTH in s, from which on queueing delay counts less while packets are lost; less yields less to flows that go by loss.
+    pub warp_threshold_s: f64,
+    /// DLOSS in s, what a loss ratio of PLRREF counts for.
+    pub loss_penalty_s: f64,
+    /// DMARK in s, what a marking ratio of PMRREF counts for.
+    pub mark_penalty_s: f64,
+}
+
+/// GAMMA_MAX, the largest step up in a ramp-up (RFC 8698, Table 2).
+const GAMMA_MAX: f64 = 0.5;
+/// DELTA, the interval between updates that is aimed at, in s (RFC 8698, Table 2).
+pub(super) const DELTA_S: f64 = 0.1;
+/// DFILT, a bound on the delay of filtering, in s (RFC 8698, Table 2).
+const DFILT_S: f64 = 0.12;
+/// LAMBDA, how fast warped delay falls; more leaves queues to flows that go by loss sooner (RFC 8698, Table 2).
+const LAMBDA: f64 = 0.5;
+/// PLRREF and PMRREF, the ratios that the penalties are given for (RFC 8698, Table 2).
+const REFERENCE_RATIO: f64 = 0.01;
+/// The largest congestion signal, in s. RFC 8698 has none; ours, as its authors' simulator has it: a single total loss would otherwise
+/// weigh on the difference of many updates.
+const LARGEST_SIGNAL_S: f64 = 0.5;
+/// BETA_V and BETA_S, share of what would empty the shaping buffer within a frame (RFC 8698, Table 2).
+const BETA: f64 = 0.1;
+/// FPS, frames per second (RFC 8698, Table 2).
+const FRAMES_PER_SECOND: f64 = 30.0;
+/// The most that the shaping buffer changes a rate by (RFC 8698, Eq. 11, 12).
+const LARGEST_SHAPING: f64 = 0.05;
+
+impl Default for NadaLaw {
+    /// The values of RFC 8698, Table 2.
+    fn default() -> Self {
+        Self {
+            priority: 1.0,
+            max_bps: 1.5e6,
+            reference_s: 0.01,
+            kappa: 0.5,
+            eta: 2.0,
+            tau_s: 0.5,
+            ramp_bound_s: 0.05,
+            warp_threshold_s: 0.05,
+            loss_penalty_s: 0.01,
+            mark_penalty_s: 0.002,
+        }
+    }
+}
+
+/// What a sender with a shaping buffer does at a reference rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShapedRates {
+    /// `r_vin`, the target of the video encoder.
+    pub encoder: Rate,
+    /// `r_send`, the rate at which packets leave.
+    pub sending: Rate,
+}
+
+/// What the gradual update goes by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Signal {
+    /// `x_curr`, the aggregate congestion signal, in s.
+    pub now_s: f64,
+    /// `x_prev`, that of the last update, in s.
+    pub before_s: f64,
+    /// `delta`, the time since the last update, in s.
+    pub elapsed_s: f64,
+}
+
+impl NadaLaw {
+    /// `d_tilde`: queueing delay as it counts while packets are lost.
+    ///
+    /// Source: RFC 8698, Eq. 1: `d` below QTH, else `QTH exp(-LAMBDA (d - QTH) / QTH)`.
+    pub fn warped(&self, queueing_s: f64) -> f64 {
+        let threshold = self.warp_threshold_s;
+        if queueing_s < threshold {
+            return queueing_s;
+        }
+        threshold * libm::exp(-LAMBDA * (queueing_s - threshold) / threshold)
+    }
+
+    /// `x_curr`: delay, marks and losses as one delay, in s.
+    ///
+    /// Source: RFC 8698, Eq. 2: `x = d_tilde + DMARK (p_mark/PMRREF)² + DLOSS (p_loss/PLRREF)²`, here at most 500 ms.
+    pub fn signal(&self, delay_s: f64, marked: f64, lost: f64) -> f64 {
+        let marks = self.mark_penalty_s * square(marked / REFERENCE_RATIO);
+        let losses = self.loss_penalty_s * square(lost / REFERENCE_RATIO);
+        let signal = delay_s + marks + losses;
+        // What is no number is no sign of an empty path.
+        if signal.is_nan() { LARGEST_SIGNAL_S } else { signal.clamp(0.0, LARGEST_SIGNAL_S) }
+    }
+
+    /// The next rate in accelerated ramp-up, in bit/s: never below the present one.
+    ///
+    /// Source: RFC 8698, Eq. 3, 4: `gamma = min(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT))`, `r = max(r, (1 + gamma) r_recv)`.
+    pub fn ramp_up(&self, rate_bps: f64, received_bps: f64, round_trip_s: f64) -> f64 {
+        // Eq. 3
+        let gamma = (self.ramp_bound_s / (round_trip_s.max(0.0) + DELTA_S + DFILT_S)).min(GAMMA_MAX);
+        // Eq. 4
+        let raised = (1.0 + gamma) * received_bps;
+        if raised.is_finite() { rate_bps.max(raised) } else { rate_bps }
+    }
+
+    /// The next rate in the gradual update, in bit/s, before it is cut to its limits (Eq. 8, 9).
+    ///
+    /// Source: RFC 8698, Eq. 5 to 7. Reading: at most TAU counts of the time since the last update, so that one report after a
+    /// silence does not move the rate by what many would have.
+    pub fn gradual(&self, rate_bps: f64, signal: Signal) -> f64 {
+        // Eq. 5
+        let offset_s = signal.now_s - self.priority * self.reference_s * self.max_bps / rate_bps;
+        // Eq. 6
+        let change_s = signal.now_s - signal.before_s;
+        let elapsed_s = signal.elapsed_s.clamp(0.0, self.tau_s);
+        // Eq. 7
+        let by_offset = self.kappa * (elapsed_s / self.tau_s) * (offset_s / self.tau_s);
+        let by_change = self.kappa * self.eta * (change_s / self.tau_s);
+        let next = rate_bps - (by_offset + by_change) * rate_bps;
+        if next.is_finite() { next } else { rate_bps }
+    }
+
+    /// What encoder and sender do at a reference rate where `buffer` waits in the shaping buffer.
+    ///
+    /// Source: RFC 8698, Eq. 11 to 14: `BETA 8 L FPS`, at most 5 % of the rate, less for the encoder, which keeps RMIN, and more for
+    /// the sender, which keeps RMAX.
+    pub fn shaped(&self, reference: Rate, min: Rate, buffer: Size) -> ShapedRates {
+        let bps = reference.as_bps_f64();
+        // Eq. 11, 12
+        let difference = (LARGEST_SHAPING * bps).min(BETA * buffer.as_bits() as f64 * FRAMES_PER_SECOND);
+        let rate = |bps: f64| Rate::from_bps_f64(bps).unwrap_or(reference);
+        ShapedRates {
+            // Eq. 13
+            encoder: rate(bps - difference).max(min),
+            // Eq. 14
+            sending: rate((bps + difference).min(self.max_bps.max(bps))),
+        }
+    }
+}
+
+fn square(number: f64) -> f64 {
+    number * number
+}

@@ -1,0 +1,186 @@
+//! NADA: delay, marks and losses as one signal of congestion, to which the rate is steered.
+
+mod law;
+mod receiver;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use law::{NadaLaw, ShapedRates, Signal};
+
+use law::DELTA_S;
+use receiver::{Receiver, Report};
+
+use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, RateLimits, Reason, Snapshot};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// Network-assisted dynamic adaptation: one congestion signal out of queueing delay, marks and losses.
+///
+/// Queueing delay, ECN marks and losses are added up into one equivalent delay. An unused path is filled in steps that
+/// are bounded by the queue that they may make; a used one is steered to where the signal is in inverse proportion to the
+/// rate. So flows share a bottleneck by priority and highest rate, whatever it signals by.
+///
+/// Source: RFC 8698. Its receiver's part (Sec. 4.2, 5.1) is computed here at the sender, which Sec. 5.3 and 6.4 allow.
+///
+/// ```text
+/// d_tilde = d                                        d < QTH, or no loss within loss_exp     (1)
+///         = QTH exp(-LAMBDA (d - QTH) / QTH)         otherwise
+/// x_curr = d_tilde + DMARK (p_mark/PMRREF)² + DLOSS (p_loss/PLRREF)²                         (2)
+///
+/// neither loss nor mark nor d ≥ QEPS within LOGWIN: accelerated ramp-up
+///   gamma = min(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT))                                   (3)
+///   r_ref ← max(r_ref, (1 + gamma) r_recv)                                                   (4)
+/// otherwise: gradual update
+///   x_offset = x_curr - PRIO XREF RMAX / r_ref                                               (5)
+///   x_diff = x_curr - x_prev                                                                 (6)
+///   r_ref ← r_ref - KAPPA (delta/TAU) (x_offset/TAU) r_ref - KAPPA ETA (x_diff/TAU) r_ref    (7)
+/// r_ref ← max(RMIN, min(RMAX, r_ref))                                                        (8, 9)
+///
+/// p ← ALPHA p_inst + (1 - ALPHA) p                   for losses and marks                    (10)
+/// r_vin = max(RMIN, r_ref - min(0.05 r_ref, BETA_V 8 L FPS))                                 (11, 13)
+/// r_send = min(RMAX, r_ref + min(0.05 r_ref, BETA_S 8 L FPS))                                (12, 14)
+/// ```
+///
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `d` | queueing delay: least of 15 samples above the least of ten minutes | s |
+/// | `d_tilde` | queueing delay as it counts | s |
+/// | `p_mark`, `p_loss` | smoothed shares of packets marked and lost | |
+/// | `x_curr`, `x_prev` | congestion signal now and at the last update | s |
+/// | `delta` | time since the last update | s |
+/// | `rtt` | round-trip time | s |
+/// | `r_ref`, `r_recv` | reference rate, receiving rate | bit/s |
+/// | `r_vin`, `r_send` | rates of encoder and sender where a shaping buffer holds `L` bytes | bit/s |
+/// | `loss_int`, `loss_exp` | mean interval between loss events; MULTILOSS times that | packets |
+///
+/// Readings:
+/// - An update takes place with the feedback that comes nearest to DELTA after the last one: up to half of the feedback's own
+///   interval early. `delta` is measured, and counts up to TAU. The first feedback only starts the clock.
+/// - The window LOGWIN is that of departures for losses, marks and the ramp-up's delays. A window without packets leaves the ratios.
+/// - `r_recv` is the lesser of what arrived within LOGWIN by the receiver's clock, and of what of the packets that left within
+///   LOGWIN arrived: no arrival times, not even invented ones, raise the rate beyond 1 + gamma times what was sent.
+/// - The ramp-up looks at raw samples of the delay, as Sec. 4.2 has it; Table 1 calls them filtered.
+/// - A mark within LOGWIN ends the ramp-up too. By the text it does not, and the marks of a virtual queue (App. A.3), which come without
+///   a delay, would never have an effect.
+/// - Base delay is that of RFC 6817, over ten minutes. `rtt` is the last sample.
+/// - Without arrival times the round trip is the delay (Sec. 6.1), until an arrival time comes.
+/// - `loss_int` is the mean of closed intervals; with the open one, as RFC 5348, Sec. 5.4 has it for a rate, no loss would ever expire.
+///   Before the second loss event there is none, and no warping. A packet found to be late counts as lost too (Sec. 5.1.2).
+/// - `x_curr` is at most 500 ms, as in the authors' simulator.
+/// - The session's rate is `r_ref`; who knows what waits in a shaping buffer asks [`Nada::shaped`].
+/// - RMIN and RMAX are the limits; the rate starts at RMIN, or where it is told to.
+///
+/// Degenerate cases: before a delay or a loss is known the rate is kept. Silence and timeouts, on which the text has nothing,
+/// halve it, not below RMIN (ours). If the receiver's clock is set forward, the queue seems long until ten minutes have passed;
+/// set back, it is followed at once.
+#[derive(Clone, Debug)]
+pub struct Nada {
+    law: NadaLaw,
+    limits: RateLimits,
+    rate: Rate,
+    receiver: Receiver,
+    /// `x_prev` in s.
+    signal_s: f64,
+    /// `t_last`.
+    updated: Option<Instant<SenderClock>>,
+    last_feedback: Option<Instant<SenderClock>>,
+    snapshot: Snapshot,
+}
+
+/// DELTA, the time from one update to the next (RFC 8698, Table 2).
+const DELTA: Span = Span::from_millis((DELTA_S * 1000.0) as i64);
+
+impl Nada {
+    /// Begins at the rate to start with; the highest rate of the limits is the law's RMAX.
+    pub fn new(law: NadaLaw, limits: RateLimits) -> Self {
+        Self {
+            law: NadaLaw { max_bps: limits.max().as_bps_f64(), ..law },
+            rate: limits.start(),
+            limits,
+            receiver: Receiver::new(),
+            signal_s: 0.0,
+            updated: None,
+            last_feedback: None,
+            snapshot: Snapshot::default(),
+        }
+    }
+
+    /// The aggregate congestion signal of the last update, as a delay.
+    pub fn congestion(&self) -> Span {
+        Span::from_secs_f64(self.signal_s).unwrap_or(Span::ZERO)
+    }
+
+    /// The rates of encoder and sender where `buffer` waits to be sent (RFC 8698, Eq. 11 to 14).
+    pub fn shaped(&self, buffer: Size) -> ShapedRates {
+        self.law.shaped(self.rate, self.limits.min(), buffer)
+    }
+
+    fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
+        if feedback.packets.is_empty() {
+            return;
+        }
+        self.receiver.push(now, feedback);
+        let gap = self.last_feedback.replace(now).map_or(Span::ZERO, |last| now - last);
+        let elapsed = now - *self.updated.get_or_insert(now);
+        if elapsed < Span::ZERO {
+            // The sender's clock was set back.
+            self.updated = Some(now);
+        } else if elapsed > Span::ZERO && elapsed + Span::from_nanos(gap.as_nanos() / 2) >= DELTA {
+            self.updated = Some(now);
+            self.update(elapsed.as_secs_f64());
+        }
+    }
+
+    /// RFC 8698, Sec. 4.3.
+    fn update(&mut self, elapsed_s: f64) {
+        let Some(report) = self.receiver.report(&self.law) else {
+            self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
+            return;
+        };
+        let Report { signal_s, is_underused, received_bps, round_trip_s } = report;
+        let bps = self.rate.as_bps_f64();
+        let (next, reason) = if is_underused {
+            (self.law.ramp_up(bps, received_bps, round_trip_s), Reason::Other("ramp-up"))
+        } else {
+            let signal = Signal { now_s: signal_s, before_s: self.signal_s, elapsed_s };
+            (self.law.gradual(bps, signal), Reason::Law)
+        };
+        self.signal_s = signal_s;
+        // Eq. 8, 9
+        let (rate, cut) = self.limits.clamp(next);
+        self.rate = rate;
+        let reason = Some(RateLimits::reason(reason, cut));
+        self.snapshot = Snapshot { reason, law_step_bps: Some(next - bps), response: None };
+    }
+
+    fn on_silence(&mut self) {
+        self.rate = self.limits.halve(self.rate);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
+impl Controller for Nada {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Packets(packets) => self.on_packets(now, packets),
+            Feedback::Silent { .. } | Feedback::TimedOut { .. } => self.on_silence(),
+            Feedback::Interval(_) => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.rate)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::PACKETS
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.limits.min()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}

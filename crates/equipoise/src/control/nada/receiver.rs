@@ -1,0 +1,221 @@
+use super::law::NadaLaw;
+use super::window::Window;
+use crate::control::base_delay::BaseDelay;
+use crate::control::loss_intervals::LossIntervals;
+use crate::control::{Ecn, Fate, PacketFeedback, PacketReport};
+use crate::units::{Instant, ReceiverClock, SenderClock, Span};
+
+/// What NADA's receiver computes (RFC 8698, Sec. 4.2, 5.1), from feedback on single packets.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    base: BaseDelay,
+    metric: Metric,
+    /// The last queueing delays, in no order.
+    recent: [Span; MINIMUM_OF],
+    samples: usize,
+    /// By departure, on the sender's clock.
+    sent: Window<Sent>,
+    /// Bytes by arrival, on the receiver's clock, or the sender's if arrival times are not told.
+    arrived: Window<u64>,
+    highest_number: u64,
+    round_trip: Option<Span>,
+    losses: LossIntervals,
+    /// When the first packet of the last loss event departed.
+    last_loss: Option<Instant<SenderClock>>,
+    /// `p_loss` and `p_mark`.
+    lost: f64,
+    marked: f64,
+}
+
+/// What delays are told by (RFC 8698, Sec. 6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Metric {
+    RoundTrip,
+    OneWay,
+}
+
+/// Packets that left within a bin of the window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    packets: u64,
+    lost: u64,
+    marked: u64,
+    delivered_bytes: u64,
+    /// The longest queueing delay; `None` without a sample.
+    longest: Option<Span>,
+}
+
+/// What an update goes by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Report {
+    /// `x_curr` in s.
+    pub(super) signal_s: f64,
+    /// `rmode` is 0: neither losses nor marks nor a queue within LOGWIN.
+    pub(super) is_underused: bool,
+    /// `r_recv` in bit/s.
+    pub(super) received_bps: f64,
+    /// `rtt` in s; zero before the first sample (RFC 8698, Sec. 4.3).
+    pub(super) round_trip_s: f64,
+}
+
+/// Samples of which the least counts, against spikes that are no congestion; more is slower (RFC 8698, Sec. 5.1.1).
+const MINIMUM_OF: usize = 15;
+/// QEPS: a queueing delay from which on a queue is building up; more ramps up into others' queues (RFC 8698, Table 2).
+const QEPS: Span = Span::from_millis(10);
+/// ALPHA, weight of a new loss or marking ratio; more is faster, and noisier (RFC 8698, Table 2).
+const ALPHA: f64 = 0.1;
+/// MULTILOSS, mean loss intervals for which a loss is remembered (RFC 8698, Table 2).
+const MULTILOSS: f64 = 7.0;
+/// Losses within so long belong to one event while no round trip is known: DELTA. Ours.
+const UNKNOWN_ROUND_TRIP: Span = Span::from_millis(100);
+
+impl Receiver {
+    pub(super) fn new() -> Self {
+        Self {
+            base: BaseDelay::new(),
+            metric: Metric::RoundTrip,
+            recent: [Span::ZERO; MINIMUM_OF],
+            samples: 0,
+            sent: Window::new(),
+            arrived: Window::new(),
+            highest_number: 0,
+            round_trip: None,
+            losses: LossIntervals::new(),
+            last_loss: None,
+            lost: 0.0,
+            marked: 0.0,
+        }
+    }
+
+    /// Takes feedback that came at `now`.
+    pub(super) fn push(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
+        self.round_trip = feedback.round_trip.filter(|sample| *sample > Span::ZERO).or(self.round_trip);
+        for packet in feedback.packets {
+            self.push_packet(now, packet);
+        }
+        let newest = feedback.packets.iter().rfind(|packet| packet.fate != Fate::Lost);
+        if self.metric == Metric::RoundTrip
+            && let (Some(packet), Some(round_trip)) = (newest, feedback.round_trip)
+        {
+            self.push_delay(now, packet.departed, round_trip);
+        }
+    }
+
+    fn push_packet(&mut self, now: Instant<SenderClock>, packet: &PacketReport) {
+        if packet.number > self.highest_number && self.sent.is_before(packet.departed.as_nanos()) {
+            // A later packet that left long before: the sender's clock was set back.
+            self.sent = Window::new();
+        }
+        self.highest_number = self.highest_number.max(packet.number);
+        let bytes = packet.size.as_bytes();
+        if let Some(bin) = self.sent.bin(packet.departed.as_nanos()) {
+            bin.packets += 1;
+            match packet.fate {
+                Fate::Lost => bin.lost += 1,
+                Fate::Arrived { ecn, .. } => {
+                    bin.delivered_bytes = bin.delivered_bytes.saturating_add(bytes);
+                    bin.marked += u64::from(ecn == Ecn::Ce);
+                }
+            }
+        }
+        match packet.fate {
+            Fate::Lost => self.count_loss(packet.departed),
+            Fate::Arrived { at, .. } => {
+                self.losses.grow(1.0);
+                self.push_arrival(at.unwrap_or(now.assume_clock()), bytes);
+                if let Some(at) = at {
+                    self.trust_arrivals();
+                    self.push_delay(now, packet.departed, at.assume_clock() - packet.departed);
+                }
+            }
+        }
+    }
+
+    /// Arrival times are told: from now on they tell the delay, and what round trips told is forgotten.
+    fn trust_arrivals(&mut self) {
+        if self.metric == Metric::OneWay {
+            return;
+        }
+        self.metric = Metric::OneWay;
+        self.base = BaseDelay::new();
+        self.samples = 0;
+        self.sent.bins_mut().for_each(|bin| bin.longest = None);
+    }
+
+    fn push_arrival(&mut self, at: Instant<ReceiverClock>, bytes: u64) {
+        if self.arrived.is_before(at.as_nanos()) {
+            // The receiver's clock was set back.
+            self.arrived = Window::new();
+        }
+        if let Some(bin) = self.arrived.bin(at.as_nanos()) {
+            *bin = bin.saturating_add(bytes);
+        }
+    }
+
+    fn push_delay(&mut self, now: Instant<SenderClock>, departed: Instant<SenderClock>, shown: Span) {
+        // Sec. 4.2: d_base = min(d_base, d_fwd), d_queue = d_fwd - d_base.
+        let queueing = self.base.queueing(now, shown);
+        self.recent[self.samples % MINIMUM_OF] = queueing;
+        // Counted on from a full turn, so that the count never ends.
+        self.samples = if self.samples + 1 == 2 * MINIMUM_OF { MINIMUM_OF } else { self.samples + 1 };
+        if let Some(bin) = self.sent.bin(departed.as_nanos()) {
+            bin.longest = bin.longest.max(Some(queueing));
+        }
+    }
+
+    /// Losses within a round trip are one event (RFC 5348, Sec. 5.2).
+    fn count_loss(&mut self, departed: Instant<SenderClock>) {
+        let apart = self.round_trip.unwrap_or(UNKNOWN_ROUND_TRIP);
+        if self.last_loss.is_some_and(|last| (departed - last).abs() < apart) {
+            self.losses.grow(1.0);
+            return;
+        }
+        if self.last_loss.replace(departed).is_some() {
+            self.losses.close();
+        } else {
+            // What came before the first loss is no interval between two.
+            self.losses.replace_open(0.0);
+        }
+        self.losses.grow(1.0);
+    }
+
+    /// What the receiver would report now; `None` while neither a delay nor a loss is known.
+    pub(super) fn report(&mut self, law: &NadaLaw) -> Option<Report> {
+        let mut total = Sent::default();
+        for bin in self.sent.bins() {
+            total.packets += bin.packets;
+            total.lost += bin.lost;
+            total.marked += bin.marked;
+            total.delivered_bytes = total.delivered_bytes.saturating_add(bin.delivered_bytes);
+            total.longest = total.longest.max(bin.longest);
+        }
+        if self.samples == 0 && total.lost == 0 {
+            return None;
+        }
+        // Eq. 10; a window without packets says nothing.
+        if total.packets > 0 {
+            let packets = total.packets as f64;
+            self.lost = ALPHA * (total.lost as f64 / packets) + (1.0 - ALPHA) * self.lost;
+            self.marked = ALPHA * (total.marked as f64 / packets) + (1.0 - ALPHA) * self.marked;
+        }
+        let known = &self.recent[..self.samples.min(MINIMUM_OF)];
+        let queueing_s = known.iter().min().copied().unwrap_or(Span::ZERO).as_secs_f64();
+        let delay_s = warped_while_losing(law, queueing_s, &self.losses);
+        let by_departure = total.delivered_bytes as f64 * 8.0 / self.sent.span_s();
+        let by_arrival = self.arrived.bins().fold(0.0, |sum, bytes| sum + *bytes as f64) * 8.0 / self.arrived.span_s();
+        Some(Report {
+            signal_s: law.signal(delay_s, self.marked, self.lost),
+            is_underused: total.lost + total.marked == 0 && total.longest.is_some_and(|longest| longest < QEPS),
+            received_bps: by_departure.min(by_arrival),
+            round_trip_s: self.round_trip.map_or(0.0, Span::as_secs_f64),
+        })
+    }
+}
+
+/// `d_queue` or `d_tilde`, or what lies between for one mean loss interval after the last loss has expired (RFC 8698, Sec. 4.2).
+pub(super) fn warped_while_losing(law: &NadaLaw, queueing_s: f64, losses: &LossIntervals) -> f64 {
+    let Some(loss_int) = losses.mean_closed() else { return queueing_s };
+    let loss_exp = MULTILOSS * loss_int;
+    let restored = ((losses.open() - loss_exp) / loss_int).clamp(0.0, 1.0);
+    restored * queueing_s + (1.0 - restored) * law.warped(queueing_s)
+}
