@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
-use super::super::{Nada, NadaLaw};
-use super::rates::{MAX_RATE, MIN_RATE, START_RATE};
+use super::super::{Form, Marking, Nada, NadaLaw, Scream, ScreamConfig, ScreamLaw};
+use super::rates::{FLOOR, MAX_RATE, MIN_RATE, START_RATE};
 use super::{Entry, Kind, Parameter};
 
 const PRIORITY: Parameter = Parameter {
@@ -129,5 +129,108 @@ pub(super) const NADA: Entry = Entry {
             mark_penalty_s: given.span(&MARK_PENALTY)?.as_secs_f64(),
         };
         Ok(Box::new(Nada::new(law, limits)))
+    },
+};
+
+const QUEUE_TARGET: Parameter = Parameter {
+    name: "queue_target",
+    kind: Kind::Span,
+    default: Some("60 ms"),
+    range: Some(("1 ms", "400 ms")),
+    meaning: "QDELAY_TARGET_LO, queueing delay at which the window backs off in full, from half of it on; more holds more of a varying link",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
+};
+const LOSS_FACTOR: Parameter = Parameter {
+    name: "loss_factor",
+    kind: Kind::Number { unit: "" },
+    default: Some("0.7"),
+    range: Some(("0.1", "0.99")),
+    meaning: "BETA_LOSS, by which a loss multiplies the window",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
+};
+const MARK_FACTOR: Parameter = Parameter {
+    name: "mark_factor",
+    kind: Kind::Number { unit: "" },
+    default: Some("0.8"),
+    range: Some(("0.1", "0.99")),
+    meaning: "BETA_ECN, by which a mark of classic ECN multiplies the window",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
+};
+const GROWTH: Parameter = Parameter {
+    name: "growth",
+    kind: Kind::Number { unit: "" },
+    default: Some("0.02"),
+    range: Some(("0", "1")),
+    meaning: "MUL_INCREASE_FACTOR, share of the window added in a round trip far from congestion; more finds capacity sooner",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
+};
+const HEAD_ROOM: Parameter = Parameter {
+    name: "head_room",
+    kind: Kind::Number { unit: "" },
+    default: Some("1.5"),
+    range: Some(("1", "10")),
+    meaning: "BYTES_IN_FLIGHT_HEAD_ROOM, how far the window may be above what is in flight",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.2",
+};
+const PACING_HEAD_ROOM: Parameter = Parameter {
+    name: "pacing",
+    kind: Kind::Number { unit: "" },
+    default: Some("1.5"),
+    range: Some(("1", "10")),
+    meaning: "PACKET_PACING_HEADROOM, how much faster than the target packets leave, for callers that pace by it",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.3.2",
+};
+const MARKING: Parameter = Parameter {
+    name: "marking",
+    kind: Kind::Choice(&["codepoint", "l4s", "classic"]),
+    default: Some("codepoint"),
+    range: None,
+    meaning: "what marks mean: by the codepoint that packets arrive with; their fraction counts; each is one congestion",
+    source: "ours; draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2.1.3",
+};
+const FORM: Parameter = Parameter {
+    name: "form",
+    kind: Kind::Choice(&["core", "full"]),
+    default: Some("core"),
+    range: None,
+    meaning: "what the draft requires, or with what it suggests: jitter, losses that are rare, policers, undershoot",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.5",
+};
+
+pub(super) const SCREAM: Entry = Entry {
+    name: "scream",
+    summary: "SCReAM v2: a window by marks of L4S, queueing delay and losses, and its bitrate; by feedback on single packets",
+    source: "draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4",
+    parameters: &[
+        QUEUE_TARGET,
+        LOSS_FACTOR,
+        MARK_FACTOR,
+        GROWTH,
+        HEAD_ROOM,
+        PACING_HEAD_ROOM,
+        MARKING,
+        FORM,
+        START_RATE,
+        FLOOR,
+        MAX_RATE,
+    ],
+    make: |given, context| {
+        let law = ScreamLaw {
+            target_s: given.span(&QUEUE_TARGET)?.as_secs_f64(),
+            loss_factor: given.number(&LOSS_FACTOR)?,
+            mark_factor: given.number(&MARK_FACTOR)?,
+            growth: given.number(&GROWTH)?,
+            head_room: given.number(&HEAD_ROOM)?,
+            pacing: given.number(&PACING_HEAD_ROOM)?,
+            ..ScreamLaw::new(context.packet)
+        };
+        let marking = match given.choice(&MARKING)? {
+            "l4s" => Marking::L4s,
+            "classic" => Marking::Classic,
+            _ => Marking::ByCodepoint,
+        };
+        let form = if given.choice(&FORM)? == "full" { Form::Full } else { Form::Core };
+        let limits = given.limits_and_start(&FLOOR)?;
+        Ok(Box::new(Scream::new(ScreamConfig { law, limits, marking, form })))
     },
 };

@@ -141,7 +141,7 @@ const DECREASE: Parameter = Parameter {
 };
 
 /// TQ begins at the highest rate.
-const FLOOR: Parameter = Parameter { meaning: "lowest rate", ..MIN_RATE };
+pub(super) const FLOOR: Parameter = Parameter { meaning: "lowest rate", ..MIN_RATE };
 const PEAK: Parameter = Parameter {
     meaning: "highest rate, the peak packet rate, at which the session starts",
     source: "Subramanya 2003, Sec. 2; the value: as the others",
@@ -321,4 +321,5 @@ pub(super) static ENTRIES: &[Entry] = &[
         },
     },
     packets::NADA,
+    packets::SCREAM,
 ];

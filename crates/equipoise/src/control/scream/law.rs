@@ -1,0 +1,183 @@
+use crate::units::{Rate, Size};
+
+/// The equations of `SCReAM` v2, each by itself.
+///
+/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, Sec. 4.2 to 4.5, by its names. Windows in bytes, times in seconds, rates in bit/s.
+/// Total: every input, NaN included, yields a number in the range that is stated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScreamLaw {
+    /// `MSS`, the largest packet, in bytes.
+    pub segment: f64,
+    /// `QDELAY_TARGET_LO` in s; more fills queues further, and uses more of a link that varies.
+    pub target_s: f64,
+    /// `BETA_LOSS`, by which a loss multiplies the window; less gives way further.
+    pub loss_factor: f64,
+    /// `BETA_ECN`, by which a mark of classic ECN multiplies the window; less gives way further.
+    pub mark_factor: f64,
+    /// `MUL_INCREASE_FACTOR`, share of the window that is added in a round trip far from congestion; more finds capacity sooner.
+    pub growth: f64,
+    /// `MIN_REF_WND` in bytes, the least window.
+    pub least_window: f64,
+    /// `BYTES_IN_FLIGHT_HEAD_ROOM`, how far the window may be above what is in flight; more lets a source that sends little keep more.
+    pub head_room: f64,
+    /// `PACKET_PACING_HEADROOM`, how much faster than the target packets leave; more is bursts, less is a queue at the sender.
+    pub pacing: f64,
+}
+
+/// `VIRTUAL_RTT`: paths shorter than that take no more of an L4S link (Sec. 4.2.2).
+pub(super) const VIRTUAL_ROUND_TRIP_S: f64 = 0.025;
+/// `POST_CONGESTION_DELAY_RTT`: round trips after congestion for which the window grows with care (Sec. 4.2.2).
+pub(super) const CAREFUL_ROUND_TRIPS: f64 = 100.0;
+/// `L4S_AVG_G_UP` and `L4S_AVG_G_DOWN` (Sec. 4.2.1.3).
+const ALPHA_UP: f64 = 1.0 / 8.0;
+const ALPHA_DOWN: f64 = 1.0 / 128.0;
+/// Least factors by which nearness to the last congestion and jitter scale a step (Sec. 4.2.2.1, 4.2.2.2).
+const LEAST_NEARNESS: f64 = 0.25;
+const LEAST_JITTER_UP: f64 = 0.1;
+/// `REF_WND_OVERHEAD_MIN`, `REF_WND_OVERHEAD_MAX` (Sec. 4.3.1).
+const OVERHEAD: (f64, f64) = (1.5, 3.0);
+/// `PACKET_OVERHEAD` in bytes, and what a target is divided by at least (Sec. 4.4).
+const PACKET_OVERHEAD: f64 = 20.0;
+const TARGET_DIVISOR: f64 = 1.2;
+/// `RATE_PACE_MIN` in bit/s, `MAX_RELAXED_PACING_FACTOR`, `RELAXED_PACING_LIMIT_LOW` (Sec. 4.3.2).
+const LEAST_PACE_BPS: f64 = 50_000.0;
+const RELAXED_PACING: f64 = 4.0;
+const RELAXED_FROM: f64 = 0.8;
+
+/// What the window grows by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// `ref_wnd` in bytes.
+    pub window: f64,
+    /// `bytes_newly_acked_minus_ce`: bytes that arrived unmarked since the last growth.
+    pub unmarked: f64,
+    /// `s_rtt` in s.
+    pub round_trip_s: f64,
+    /// `scl`, from [`ScreamLaw::nearness`].
+    pub nearness: f64,
+    /// `ref_wnd_delay_scale`, 1 without jitter and 0 with much.
+    pub calm: f64,
+    /// `post_congestion_scale`, 0 at congestion and 1 long after.
+    pub recovered: f64,
+}
+
+/// What the media's own queue takes off the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MediaQueue {
+    /// `rate_adjust_factor`, 0 to 0.5: frames wait.
+    pub waiting: f64,
+    /// `frame_size_dev`, 0 to 0.2: frames are larger than the target has them.
+    pub excess: f64,
+}
+
+impl ScreamLaw {
+    /// The draft's values, for packets of at most `packet`.
+    pub fn new(packet: Size) -> Self {
+        Self {
+            segment: packet.as_bytes().max(1) as f64,
+            target_s: 0.06,
+            loss_factor: 0.7,
+            mark_factor: 0.8,
+            growth: 0.02,
+            least_window: 3000.0,
+            head_room: 1.5,
+            pacing: 1.5,
+        }
+    }
+
+    /// `l4s_alpha`, 0 to 1, after a fraction of the packets came marked.
+    ///
+    /// Source: Sec. 4.2.1.3: up by an eighth of the way, down by 1/128.
+    pub fn alpha(alpha: f64, marked: f64) -> f64 {
+        let next = if marked >= alpha { ALPHA_UP * marked + (1.0 - ALPHA_UP) * alpha } else { (1.0 - ALPHA_DOWN) * alpha };
+        if next.is_nan() { alpha } else { next.clamp(0.0, 1.0) }
+    }
+
+    /// `scl`, 0.1 to 1: how far a window is from where congestion began last.
+    ///
+    /// Source: Sec. 4.2.2.1: `(8 (w - w_i) / w_i)²`.
+    pub fn nearness(window: f64, inflection: f64) -> f64 {
+        let distance = 8.0 * (window - inflection) / inflection;
+        let squared = distance * distance;
+        // No inflection point is far away.
+        if squared.is_nan() { 1.0 } else { squared.clamp(0.1, 1.0) }
+    }
+
+    /// Share of the window that marks of L4S take, 0 to 0.5.
+    ///
+    /// Source: Sec. 4.2.2.1: `alpha/2 / max(1, s_rtt / VIRTUAL_RTT)`, and while the queue is below a quarter of its target
+    /// `max(0.25, scl) max(0.25, ref_wnd_delay_scale)` times that.
+    pub fn mark_backoff(&self, alpha: f64, round_trip_s: f64, queue_s: f64, nearness: f64, calm: f64) -> f64 {
+        let backoff = unit(alpha) / 2.0 / long_round_trip(round_trip_s);
+        let scale = LEAST_NEARNESS.max(nearness) * LEAST_NEARNESS.max(calm);
+        if queue_s < self.target_s / 4.0 { backoff * unit(scale) } else { backoff }
+    }
+
+    /// Share of the window that queueing delay takes, 0 to 0.5.
+    ///
+    /// Source: Sec. 4.2.2.1: `l4s_alpha_v = (qdelay_avg - target/2) / (target/2)` in 0 to 1, and of that as of marks.
+    pub fn delay_backoff(&self, queue_s: f64, round_trip_s: f64) -> f64 {
+        let half = self.target_s / 2.0;
+        unit((queue_s - half) / half) / 2.0 / long_round_trip(round_trip_s)
+    }
+
+    /// Bytes that the window grows by; never below zero.
+    ///
+    /// Source: Sec. 4.2.2.2: a segment in a round trip, less on short paths, near the last congestion and under jitter, and more far
+    /// from congestion.
+    pub fn increase(&self, growth: Growth) -> f64 {
+        let Growth { window, unmarked, round_trip_s, nearness, calm, recovered } = growth;
+        let share = (self.segment / window).min(1.0);
+        let short = (round_trip_s / VIRTUAL_ROUND_TRIP_S).min(1.0);
+        let multiplied = 1.0 + self.growth * window / self.segment * recovered * nearness;
+        let scale = LEAST_NEARNESS.max(nearness) * LEAST_JITTER_UP.max(calm);
+        let bytes = unmarked * share * short * scale * multiplied;
+        if bytes.is_finite() { bytes.max(0.0) } else { 0.0 }
+    }
+
+    /// `target_bitrate` in bit/s before it is cut to its limits; zero where there is no round trip.
+    ///
+    /// Source: Sec. 4.4: `8 w / s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS / (MSS + 20) / (1.2 + a + d)`.
+    pub fn target_bps(&self, window: f64, round_trip_s: f64, media: MediaQueue) -> f64 {
+        let small = 1.0 - ((self.segment / window).min(1.0) - 0.1).clamp(0.0, 0.2);
+        let bps = 8.0 * window / round_trip_s * small * self.payload() / (TARGET_DIVISOR + media.waiting + media.excess);
+        if bps.is_finite() { bps.max(0.0) } else { 0.0 }
+    }
+
+    /// The window in bytes whose target is a rate, unless the window is small; the inverse of [`target_bps`](Self::target_bps).
+    pub(super) fn window_for(&self, bps: f64, round_trip_s: f64) -> f64 {
+        (bps * round_trip_s / 8.0 * TARGET_DIVISOR / self.payload()).max(self.least_window)
+    }
+
+    fn payload(&self) -> f64 {
+        self.segment / (self.segment + PACKET_OVERHEAD)
+    }
+
+    /// `ref_wnd_overhead`, 1.5 to 3: how far what is in flight may exceed the window.
+    ///
+    /// Source: Sec. 4.3.1.
+    pub fn overhead(calm: f64) -> f64 {
+        OVERHEAD.0 + (OVERHEAD.1 - OVERHEAD.0) * unit(calm)
+    }
+
+    /// `pace_bitrate`: how fast packets leave at a target, faster from 80 % of the highest target on.
+    ///
+    /// Source: Sec. 4.3.2.
+    pub fn pacing_rate(&self, target: Rate, max: Rate) -> Rate {
+        let bps = target.as_bps_f64().max(LEAST_PACE_BPS) * self.pacing;
+        let nominal = target.as_bps_f64() / max.as_bps_f64();
+        let relaxed = ((nominal - RELAXED_FROM) / (1.0 - RELAXED_FROM)).min(1.0);
+        let scale = (1.0 - relaxed).clamp(1.0 / RELAXED_PACING, 1.0);
+        Rate::from_bps_f64(bps / scale).unwrap_or(target)
+    }
+}
+
+/// `max(1, s_rtt / VIRTUAL_RTT)`: backoffs come every `VIRTUAL_RTT` on longer paths, and are so much smaller.
+fn long_round_trip(round_trip_s: f64) -> f64 {
+    (round_trip_s / VIRTUAL_ROUND_TRIP_S).max(1.0)
+}
+
+/// A share; `NaN` is one that backs off in full.
+fn unit(share: f64) -> f64 {
+    if share.is_nan() { 1.0 } else { share.clamp(0.0, 1.0) }
+}

@@ -1,0 +1,366 @@
+//! `SCReAM` v2: a reference window that grows by a segment a round trip, and backs off by marks, delay and losses.
+
+mod law;
+mod path;
+#[cfg(test)]
+mod tests;
+
+pub use law::{Growth, MediaQueue, ScreamLaw};
+
+use law::{CAREFUL_ROUND_TRIPS, VIRTUAL_ROUND_TRIP_S};
+use path::{LOSSY, Path, is_due};
+
+use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, RateLimits, Reason, SentPacket, Snapshot};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// Self-clocked rate adaptation for multimedia, version 2: a window, and the target bitrate that it is good for.
+///
+/// A reference window grows by about a segment a round trip, faster far from congestion. Marks of L4S reduce it by their
+/// fraction, queueing delay in the same manner as if it were marks, a loss or a mark of classic ECN by a factor. What may be in
+/// flight is around the window, and the media's target bitrate is what the window carries in a round trip, less a margin.
+///
+/// Source: draft-ietf-ccwg-rfc8298bis-screamv2-01, which is to replace RFC 8298.
+///
+/// ```text
+/// alpha ← alpha/8 up, 1/128 down, to the fraction of marks, every min(10 ms, s_rtt)             Sec. 4.2.1.3
+/// q_avg ← q if lower, else q/4 + 3 q_avg/4, every min(VIRTUAL_RTT, s_rtt)                       Sec. 4.2.1.4
+/// scl = clamp((8 (w - w_i) / w_i)², 0.1, 1)                                                     Sec. 4.2.2.1
+/// w ← BETA_LOSS w                                  upon a loss
+///   ← BETA_ECN w                                   upon a mark, classic ECN
+///   ← (1 - alpha/2 / max(1, s_rtt/VIRTUAL_RTT)) w  upon a mark, L4S; less while q < target/4
+///   ← (1 - v/2 / max(1, s_rtt/VIRTUAL_RTT)) w      v = clamp((q_avg - target/2) / (target/2), 0, 1)
+/// w ← w + unmarked MSS/w min(1, s_rtt/VIRTUAL_RTT) max(0.25, scl) (1 + MUL w/MSS post scl)      Sec. 4.2.2.2
+/// in flight ≤ overhead w                                                                        Sec. 4.3.1
+/// target = 8 w/s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS/(MSS + 20) / (1.2 + a + d)            Sec. 4.4
+/// ```
+///
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `w`, `w_i` | reference window, and that at which congestion began last | bytes |
+/// | `alpha` | smoothed fraction of marked packets | |
+/// | `q`, `q_avg` | queueing delay above the least of ten minutes, and its average | s |
+/// | `s_rtt` | smoothed round-trip time | s |
+/// | `unmarked` | bytes that arrived without a mark | bytes |
+/// | `post` | 0 at a loss or mark, 1 after 100 round trips | |
+/// | `a`, `d` | what waiting and oversized frames take off the target | |
+///
+/// Readings:
+/// - [`Form::Core`] is the draft without what it calls optional or additional, but for the remedy against clock drift (Sec. 4.5.1).
+///   [`Form::Full`] has jitter (Sec. 4.2.1.4), conditional backoff and policers (Sec. 4.5.2) and the undershoot guard (Sec. 4.5.3). Neither
+///   raises the delay target beside other flows (Sec. 4.5.4): the draft itself doubts it.
+/// - Losses, and marks of classic ECN, count once: those of packets that left before the last answer to one belong to it, as the text has one
+///   reduction a round trip. By the pseudocode a loss would be answered every 25 ms.
+/// - Lost bytes do not count as acknowledged; in the draft those below the highest arrival do.
+/// - By codepoint, packets that arrive as ECT(1) make marks those of L4S; the draft leaves it to the configuration.
+/// - The rates of this crate are those of IP packets; `MSS` is the largest of them, and the draft's 20 bytes stay taken off.
+/// - The window begins where its target is the rate to start with, and not below `MIN_REF_WND`.
+/// - The session's rate is the target, what may be in flight its window; a pacer of its own asks [`Scream::pacing_rate`].
+/// - Maxima of bytes in flight and the acknowledged rate are taken over a round trip, and over 40 ms at least.
+/// - Without arrival times, round trips stand for delays, until an arrival time comes.
+///
+/// Degenerate cases: before a round trip is known rate and window stay. Silence and timeouts halve both (ours: RFC 8298, Sec. 8 has a least
+/// rate alone). A queue that never empties for hundreds of round trips is taken for a clock that drifts: the target is halved for five
+/// round trips, and the base forgotten. If no one says what is in flight, the window does not grow.
+#[derive(Clone, Debug)]
+pub struct Scream {
+    config: ScreamConfig,
+    path: Path,
+    /// `ref_wnd`, `ref_wnd_i` in bytes.
+    window: f64,
+    inflection: f64,
+    /// `ref_wnd_i_update_allowed`: the window grew since the last reduction.
+    has_grown: bool,
+    /// `last_congestion_detected_time`, `last_reaction_to_congestion_time`.
+    congested: Option<Instant<SenderClock>>,
+    reacted: Option<Instant<SenderClock>>,
+    media: MediaQueue,
+    /// `max_policed_ref_wnd` in bytes, and when it grew last.
+    policed: f64,
+    policed_at: Option<Instant<SenderClock>>,
+    /// The target is halved until then, as the base is measured anew.
+    halved_until: Option<Instant<SenderClock>>,
+    target: Rate,
+    snapshot: Snapshot,
+}
+
+/// How `SCReAM` is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScreamConfig {
+    /// The equations with their constants.
+    pub law: ScreamLaw,
+    /// `TARGET_BITRATE_MIN`, `TARGET_BITRATE_MAX`, and the rate to start with.
+    pub limits: RateLimits,
+    /// What marks mean.
+    pub marking: Marking,
+    /// Which parts of the draft are there.
+    pub form: Form,
+}
+
+/// What marks mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marking {
+    /// What the codepoint says that packets arrive with: those of ECT(1) make it L4S (RFC 9331, Sec. 4.1).
+    ByCodepoint,
+    /// Their fraction counts: L4S.
+    L4s,
+    /// Each counts as one congestion: RFC 3168.
+    Classic,
+}
+
+/// Which parts of the draft are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// What the draft requires.
+    Core,
+    /// What it suggests, too.
+    Full,
+}
+
+/// Why the window is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Loss,
+    Marks,
+    Queue,
+}
+
+/// `LOSS_RATE_THRESHOLD_POLICER`, `BETA_LOSS_POLICER`, and the growth of a policed window in a round trip (Sec. 4.5.2).
+const POLICED: f64 = 0.1;
+const POLICED_FACTOR: f64 = 0.9;
+const POLICED_GROWTH: f64 = 1.001;
+/// `ACKED_BITRATE_MARGIN`, `BACKOFF_SCALE_LOW_TARGET_RATE` (Sec. 4.5.3).
+const LOW_TARGET: f64 = 0.8;
+const LOW_TARGET_BACKOFF: f64 = 0.25;
+/// `RATE_ADJUST_GAIN`, `FRAME_SIZE_DEV_ALPHA`, `frame_period` in s, and the limits of what they yield (Sec. 4.4).
+const WAITING_GAIN: f64 = 1.0 / 16.0;
+const EXCESS_GAIN: f64 = 1.0 / 64.0;
+const FRAME_S: f64 = 0.02;
+const MOST_WAITING: f64 = 0.5;
+const MOST_EXCESS: f64 = 0.2;
+/// How long the target is halved while the base is measured anew: round trips, and seconds at least (Sec. 4.5.1).
+const HALVED_ROUND_TRIPS: f64 = 5.0;
+const HALVED_S: f64 = 0.2;
+
+impl Scream {
+    /// Begins at the rate to start with.
+    pub const fn new(config: ScreamConfig) -> Self {
+        Self {
+            path: Path::new(config.law.target_s),
+            window: config.law.least_window,
+            inflection: 1.0,
+            has_grown: true,
+            congested: None,
+            reacted: None,
+            media: MediaQueue { waiting: 0.0, excess: 0.0 },
+            policed: f64::INFINITY,
+            policed_at: None,
+            halved_until: None,
+            target: config.limits.start(),
+            snapshot: Snapshot { reason: None, law_step_bps: None, response: None },
+            config,
+        }
+    }
+
+    /// `ref_wnd`, the reference window.
+    pub fn reference_window(&self) -> Size {
+        Size::from_bytes(self.window as u64)
+    }
+
+    /// `l4s_alpha`, the smoothed fraction of marked packets, 0 to 1.
+    pub const fn marked(&self) -> f64 {
+        self.path.alpha()
+    }
+
+    /// `pace_bitrate`, at which packets may leave (Sec. 4.3.2).
+    pub fn pacing_rate(&self) -> Rate {
+        self.config.law.pacing_rate(self.target, self.config.limits.max())
+    }
+
+    /// A frame of this size joins the media's queue, whose oldest packet has waited so long (Sec. 4.4).
+    pub fn on_frame(&mut self, waited: Span, frame: Size) {
+        let error = (waited.as_secs_f64() - FRAME_S / 4.0) / FRAME_S;
+        self.media.waiting = (self.media.waiting + error * WAITING_GAIN).clamp(0.0, MOST_WAITING);
+        let nominal = self.target.as_bps_f64() * FRAME_S;
+        let excess = ((frame.as_bits() as f64 - nominal) / nominal).max(0.0);
+        let average = (1.0 - EXCESS_GAIN) * self.media.excess + EXCESS_GAIN * excess;
+        self.media.excess = average.min(MOST_EXCESS);
+    }
+
+    fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
+        let was_unknown = self.path.round_trip_s().is_none();
+        let drifted = self.path.push(now, feedback, self.window, &self.config.law);
+        let Some(round_trip_s) = self.path.round_trip_s() else {
+            self.snapshot = Snapshot { reason: Some(Reason::NoStatistics), ..Snapshot::default() };
+            return;
+        };
+        if was_unknown {
+            self.window = self.config.law.window_for(self.target.as_bps_f64(), round_trip_s);
+        }
+        if drifted {
+            self.halved_until = Span::from_secs_f64((HALVED_ROUND_TRIPS * round_trip_s).max(HALVED_S)).map(|span| now + span);
+        }
+        let nearness = ScreamLaw::nearness(self.window, self.inflection);
+        let cause = self.reduce(now, round_trip_s, nearness);
+        let grew = self.grow(now, round_trip_s, nearness);
+        let reason = match cause {
+            Some(Cause::Loss) => Reason::Other("loss"),
+            Some(Cause::Marks) => Reason::Other("marks"),
+            Some(Cause::Queue) => Reason::Other("queue"),
+            None if grew || self.target >= self.config.limits.max() => Reason::Law,
+            None => Reason::AppLimited,
+        };
+        self.set_target(now, round_trip_s, reason);
+    }
+
+    /// Why the window is to be reduced, if it is (Sec. 4.2.2.1, 4.5.2).
+    fn cause(&mut self) -> Option<Cause> {
+        let news = self.path.news;
+        let quiet_s = self.config.law.target_s / 4.0;
+        if news.is_lost && self.config.form == Form::Full {
+            if self.path.loss_rate() > POLICED && self.path.queue_average_s() < quiet_s {
+                self.policed = (self.window * POLICED_FACTOR).max(self.config.law.least_window);
+            }
+            if self.path.loss_rate() > LOSSY || self.path.queue_average_s() > quiet_s {
+                return Some(Cause::Loss);
+            }
+        } else if news.is_lost {
+            return Some(Cause::Loss);
+        }
+        if news.is_marked_anew || news.is_marked && self.is_l4s() {
+            return Some(Cause::Marks);
+        }
+        (self.path.queue_average_s() > self.config.law.target_s / 2.0).then_some(Cause::Queue)
+    }
+
+    const fn is_l4s(&self) -> bool {
+        match self.config.marking {
+            Marking::ByCodepoint => self.path.saw_ect1(),
+            Marking::L4s => true,
+            Marking::Classic => false,
+        }
+    }
+
+    /// Sec. 4.2.2.1: at most every min(`VIRTUAL_RTT`, `s_rtt`).
+    fn reduce(&mut self, now: Instant<SenderClock>, round_trip_s: f64, nearness: f64) -> Option<Cause> {
+        if self.path.news.is_lost || self.path.news.is_marked {
+            self.congested = Some(now);
+        }
+        if !is_due(self.reacted, now, VIRTUAL_ROUND_TRIP_S.min(round_trip_s)) {
+            return None;
+        }
+        let cause = self.cause();
+        // A loss that is not answered, as losses are rare and no queue is there, is forgotten.
+        self.path.news.is_lost = false;
+        let cause = cause?;
+        if self.has_grown {
+            self.inflection = self.window;
+            self.has_grown = false;
+        }
+        let law = self.config.law;
+        let factor = match cause {
+            Cause::Loss => law.loss_factor,
+            Cause::Marks if !self.is_l4s() => law.mark_factor,
+            Cause::Marks => {
+                self.restore(now, round_trip_s);
+                let (alpha, queue_s) = (self.path.alpha(), self.path.queue_s());
+                1.0 - self.guarded(law.mark_backoff(alpha, round_trip_s, queue_s, nearness, self.calm()))
+            }
+            Cause::Queue => 1.0 - self.guarded(law.delay_backoff(self.path.queue_average_s(), round_trip_s)),
+        };
+        self.window = (self.window * factor).max(law.least_window);
+        self.reacted = Some(now);
+        let is_event = cause == Cause::Loss || cause == Cause::Marks && !self.is_l4s();
+        self.path.on_reaction(now, is_event);
+        Some(cause)
+    }
+
+    /// Long after the last congestion the window may be far above what is in flight.
+    fn restore(&mut self, now: Instant<SenderClock>, round_trip_s: f64) {
+        let long_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
+        if is_due(self.reacted, now, long_s) && self.path.most_in_flight_before() > 0.0 {
+            self.window = self.window.min(self.path.most_in_flight_before());
+        }
+    }
+
+    /// Sec. 4.5.3: a target that is low already, as the round trip grew, needs less of a backoff.
+    fn guarded(&self, backoff: f64) -> f64 {
+        let is_low =
+            self.path.acknowledged_bps().is_some_and(|acked| self.target.as_bps_f64() < LOW_TARGET * acked);
+        if is_low && self.config.form == Form::Full { LOW_TARGET_BACKOFF * backoff } else { backoff }
+    }
+
+    /// `ref_wnd_delay_scale`; 1 where jitter is left aside.
+    fn calm(&self) -> f64 {
+        if self.config.form == Form::Full { self.path.calm() } else { 1.0 }
+    }
+
+    /// Sec. 4.2.2.2; whether the window grew.
+    fn grow(&mut self, now: Instant<SenderClock>, round_trip_s: f64, nearness: f64) -> bool {
+        let law = self.config.law;
+        let careful_s = CAREFUL_ROUND_TRIPS * round_trip_s.max(VIRTUAL_ROUND_TRIP_S);
+        let recovered = self.congested.map_or(1.0, |at| ((now - at).as_secs_f64() / careful_s).clamp(0.0, 1.0));
+        let unmarked = core::mem::take(&mut self.path.news.unmarked_bytes);
+        let growth = Growth { window: self.window, unmarked, round_trip_s, nearness, calm: self.calm(), recovered };
+        let grown = self.window + law.increase(growth);
+        let allowed = law.segment + law.head_room * self.path.most_in_flight();
+        let grows = grown > self.window && grown <= allowed && self.target < self.config.limits.max();
+        if grows {
+            self.window = grown;
+            self.has_grown = true;
+        }
+        if is_due(self.policed_at, now, round_trip_s) {
+            self.policed *= POLICED_GROWTH;
+            self.policed_at = Some(now);
+        }
+        self.window = self.window.min(self.policed);
+        grows
+    }
+
+    fn set_target(&mut self, now: Instant<SenderClock>, round_trip_s: f64, reason: Reason) {
+        let bps = self.config.law.target_bps(self.window, round_trip_s, self.media);
+        let next = if self.halved_until.is_some_and(|until| now < until) { bps / 2.0 } else { bps };
+        let before = self.target.as_bps_f64();
+        let (target, cut) = self.config.limits.clamp(next);
+        self.target = target;
+        let reason = Some(RateLimits::reason(reason, cut));
+        self.snapshot = Snapshot { reason, law_step_bps: Some(next - before), response: None };
+    }
+
+    fn on_silence(&mut self) {
+        self.window = (self.window / 2.0).max(self.config.law.least_window);
+        self.target = self.config.limits.halve(self.target);
+        self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
+    }
+}
+
+impl Controller for Scream {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Packets(packets) if packets.packets.is_empty() => {}
+            Feedback::Packets(packets) => self.on_packets(now, packets),
+            Feedback::Silent { .. } | Feedback::TimedOut { .. } => self.on_silence(),
+            Feedback::Interval(_) => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let window = Size::from_bytes((self.window * ScreamLaw::overhead(self.calm())) as u64);
+        Allowance::paced_window(self.target, window)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::PACKETS
+    }
+
+    fn on_sent(&mut self, _now: Instant<SenderClock>, packet: &SentPacket) {
+        self.path.on_flight(packet.in_flight);
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.config.limits.min()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}
