@@ -2,7 +2,8 @@
 
 use alloc::boxed::Box;
 
-use super::super::{Form, Marking, Nada, NadaLaw, Scream, ScreamConfig, ScreamLaw};
+use super::super::nada::{Nada, NadaLaw};
+use super::super::scream::{Form, Marking, Scream, ScreamConfig, ScreamLaw};
 use super::rates::{FLOOR, MAX_RATE, MIN_RATE, START_RATE};
 use super::{Entry, Kind, Parameter};
 
@@ -83,12 +84,8 @@ const NADA_START: Parameter = Parameter {
     source: "RFC 8698, Sec. 4.3: at RMIN",
     ..START_RATE
 };
-const NADA_MIN: Parameter = Parameter {
-    default: Some("150 kbit/s"),
-    meaning: "RMIN, lowest rate",
-    source: "RFC 8698, Table 2",
-    ..MIN_RATE
-};
+const NADA_MIN: Parameter =
+    Parameter { default: Some("150 kbit/s"), meaning: "RMIN, lowest rate", source: "RFC 8698, Table 2", ..MIN_RATE };
 const NADA_MAX: Parameter = Parameter {
     default: Some("1.5 Mbit/s"),
     meaning: "RMAX, highest rate; a flow's share of a bottleneck is in proportion",

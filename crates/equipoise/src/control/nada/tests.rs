@@ -71,7 +71,8 @@ fn the_step_of_a_ramp_up_shrinks_with_the_round_trip() {
 #[test]
 fn losses_and_marks_count_as_the_square_of_their_share() {
     let law = NadaLaw::default();
-    for (share, losses_ms, marks_ms) in [(0.01, 10.0, 2.0), (0.02, 40.0, 8.0), (0.05, 250.0, 50.0), (1.0, 500.0, 500.0)] {
+    for (share, losses_ms, marks_ms) in [(0.01, 10.0, 2.0), (0.02, 40.0, 8.0), (0.05, 250.0, 50.0), (1.0, 500.0, 500.0)]
+    {
         close(law.signal(0.0, 0.0, share) * 1e3, losses_ms, 1e-9);
         close(law.signal(0.0, share, 0.0) * 1e3, marks_ms, 1e-9);
     }
@@ -223,7 +224,8 @@ fn updates_come_nearest_to_their_interval() {
 
 /// Any packets that a peer may report on: a number, a departure in ms, an arrival in ms that may be anything, a mark.
 fn packets() -> impl Strategy<Value = Vec<PacketReport>> {
-    let arrived = prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
+    let arrived =
+        prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
     let fate = prop_oneof![
         Just(Fate::Lost),
         (arrived, any::<bool>()).prop_map(|(at, marked)| {

@@ -89,7 +89,8 @@ impl ScreamLaw {
     ///
     /// Source: Sec. 4.2.1.3: up by an eighth of the way, down by 1/128.
     pub fn alpha(alpha: f64, marked: f64) -> f64 {
-        let next = if marked >= alpha { ALPHA_UP * marked + (1.0 - ALPHA_UP) * alpha } else { (1.0 - ALPHA_DOWN) * alpha };
+        let next =
+            if marked >= alpha { ALPHA_UP * marked + (1.0 - ALPHA_UP) * alpha } else { (1.0 - ALPHA_DOWN) * alpha };
         if next.is_nan() { alpha } else { next.clamp(0.0, 1.0) }
     }
 
@@ -140,7 +141,8 @@ impl ScreamLaw {
     /// Source: Sec. 4.4: `8 w / s_rtt (1 - clamp(MSS/w - 0.1, 0, 0.2)) MSS / (MSS + 20) / (1.2 + a + d)`.
     pub fn target_bps(&self, window: f64, round_trip_s: f64, media: MediaQueue) -> f64 {
         let small = 1.0 - ((self.segment / window).min(1.0) - 0.1).clamp(0.0, 0.2);
-        let bps = 8.0 * window / round_trip_s * small * self.payload() / (TARGET_DIVISOR + media.waiting + media.excess);
+        let bps =
+            8.0 * window / round_trip_s * small * self.payload() / (TARGET_DIVISOR + media.waiting + media.excess);
         if bps.is_finite() { bps.max(0.0) } else { 0.0 }
     }
 

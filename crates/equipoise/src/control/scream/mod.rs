@@ -197,7 +197,8 @@ impl Scream {
             self.window = self.config.law.window_for(self.target.as_bps_f64(), round_trip_s);
         }
         if drifted {
-            self.halved_until = Span::from_secs_f64((HALVED_ROUND_TRIPS * round_trip_s).max(HALVED_S)).map(|span| now + span);
+            self.halved_until =
+                Span::from_secs_f64((HALVED_ROUND_TRIPS * round_trip_s).max(HALVED_S)).map(|span| now + span);
         }
         let nearness = ScreamLaw::nearness(self.window, self.inflection);
         let cause = self.reduce(now, round_trip_s, nearness);
@@ -284,8 +285,7 @@ impl Scream {
 
     /// Sec. 4.5.3: a target that is low already, as the round trip grew, needs less of a backoff.
     fn guarded(&self, backoff: f64) -> f64 {
-        let is_low =
-            self.path.acknowledged_bps().is_some_and(|acked| self.target.as_bps_f64() < LOW_TARGET * acked);
+        let is_low = self.path.acknowledged_bps().is_some_and(|acked| self.target.as_bps_f64() < LOW_TARGET * acked);
         if is_low && self.config.form == Form::Full { LOW_TARGET_BACKOFF * backoff } else { backoff }
     }
 

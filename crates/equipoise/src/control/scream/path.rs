@@ -177,7 +177,13 @@ impl Path {
     }
 
     /// Takes feedback. Returns whether the base delay proved to be too low, and was forgotten.
-    pub(super) fn push(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>, window: f64, law: &ScreamLaw) -> bool {
+    pub(super) fn push(
+        &mut self,
+        now: Instant<SenderClock>,
+        feedback: &PacketFeedback<'_>,
+        window: f64,
+        law: &ScreamLaw,
+    ) -> bool {
         if let Some(sample) = feedback.round_trip.map(Span::as_secs_f64).filter(|sample| *sample > 0.0) {
             self.round_trip_s =
                 Some(self.round_trip_s.map_or(sample, |old| (1.0 - ROUND_TRIP_GAIN) * old + ROUND_TRIP_GAIN * sample));

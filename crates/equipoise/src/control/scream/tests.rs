@@ -57,15 +57,15 @@ fn the_target_has_the_values_that_the_draft_gives_by_hand() {
 #[test]
 fn two_marks_a_round_trip_take_what_a_round_trip_adds() {
     let window = 20_000.0;
-    let growth =
-        Growth { window, unmarked: window, round_trip_s: 0.025, nearness: 1.0, calm: 1.0, recovered: 0.0 };
+    let growth = Growth { window, unmarked: window, round_trip_s: 0.025, nearness: 1.0, calm: 1.0, recovered: 0.0 };
     close(law().increase(growth), 1000.0, 1e-9);
     close(window * law().mark_backoff(0.1, 0.025, 0.03, 1.0, 1.0), 1000.0, 1e-9);
 }
 
 #[test]
 fn growth_is_slower_on_short_paths_near_congestion_and_under_jitter_and_faster_far_from_it() {
-    let base = Growth { window: 10_000.0, unmarked: 10_000.0, round_trip_s: 0.05, nearness: 1.0, calm: 1.0, recovered: 0.0 };
+    let base =
+        Growth { window: 10_000.0, unmarked: 10_000.0, round_trip_s: 0.05, nearness: 1.0, calm: 1.0, recovered: 0.0 };
     for (growth, bytes) in [
         (base, 1000.0),
         (Growth { round_trip_s: 0.005, ..base }, 200.0),
@@ -86,7 +86,10 @@ fn growth_is_slower_on_short_paths_near_congestion_and_under_jitter_and_faster_f
 fn packets_leave_half_as_fast_again_and_six_times_as_fast_at_the_highest_target() {
     let max = Rate::from_bps(1_000_000);
     let pace = |bps| law().pacing_rate(Rate::from_bps(bps), max).as_bps();
-    assert_eq!([10_000, 500_000, 800_000, 900_000, 1_000_000].map(pace), [75_000, 750_000, 1_200_000, 2_700_000, 6_000_000]);
+    assert_eq!(
+        [10_000, 500_000, 800_000, 900_000, 1_000_000].map(pace),
+        [75_000, 750_000, 1_200_000, 2_700_000, 6_000_000]
+    );
     close(ScreamLaw::overhead(0.0), 1.5, 0.0);
     close(ScreamLaw::overhead(1.0), 3.0, 0.0);
 }
@@ -238,7 +241,8 @@ fn silence_and_timeouts_halve_and_other_feedback_leaves_it() {
 
 /// Any packets that a peer may report on.
 fn packets() -> impl Strategy<Value = Vec<PacketReport>> {
-    let arrived = prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
+    let arrived =
+        prop_oneof![Just(None), any::<u64>().prop_map(Some), (9_000..60_000u64).prop_map(|ms| Some(ms * 1_000_000))];
     let ecn = prop_oneof![Just(Ecn::Ce), Just(Ecn::Ect0), Just(Ecn::Ect1)];
     let fate = prop_oneof![
         Just(Fate::Lost),
