@@ -44,8 +44,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Four programs in `examples/` show more: a loop driven by hand, a controller of one's own, and sketches of two others' on
-//! the seam, `gcc` and `scream`.
+//! Four programs in `examples/` show more: a loop driven by hand, a controller of one's own, Google congestion control by hand, and
+//! a sketch of `SCReAM` on the seam.
 #![no_std]
 #![forbid(unsafe_code)]
 

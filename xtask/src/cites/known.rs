@@ -19,6 +19,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          on Selected Areas in Communications, vol. 13, no. 8",
     ),
     (
+        "Carlucci 2016",
+        "G. Carlucci, L. De Cicco, S. Holmer and S. Mascolo, *Analysis and design of the Google congestion control for web \
+         real-time communication (WebRTC)*, MMSys",
+    ),
+    (
         "Chan 1983",
         "T. F. Chan, G. H. Golub and R. J. LeVeque, *Algorithms for computing the sample variance: analysis and \
          recommendations*, The American Statistician, vol. 37, no. 3",

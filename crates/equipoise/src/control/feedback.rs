@@ -38,6 +38,14 @@ pub trait Controller: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Packets that the algorithm wants to be sent faster than it allows, to find out whether the path takes as much.
+    ///
+    /// A session need not send any; it tells of those that it sends by [`SentPacket::probe`]. The probe is wanted until as many
+    /// packets and bytes of it have left as it asks for, or until the algorithm has given it up.
+    fn wanted_probe(&self) -> Option<Probe> {
+        None
+    }
+
     /// The lowest rate that the algorithm decides on. What the session does to it goes no lower, except that it may stop.
     fn lowest_rate(&self) -> Rate {
         Rate::from_bps(1_000)
@@ -229,12 +237,41 @@ pub struct SentPacket {
     pub size: Size,
     /// Data under way, with this packet; zero if the session does not know.
     pub in_flight: Size,
+    /// The number of the [`Probe`] that it is a part of.
+    pub probe: Option<u64>,
 }
 
 impl SentPacket {
     /// A packet that has left.
     pub const fn new(number: u64, size: Size, in_flight: Size) -> Self {
-        Self { number, size, in_flight }
+        Self { number, size, in_flight, probe: None }
+    }
+
+    /// The same packet as a part of the probe of this number.
+    #[must_use]
+    pub const fn of_probe(self, probe: u64) -> Self {
+        Self { probe: Some(probe), ..self }
+    }
+}
+
+/// A burst of packets at a rate above the one that is allowed, by which an algorithm learns whether the path takes as much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Probe {
+    /// Counted up by the algorithm for each of its probes.
+    pub number: u64,
+    /// The rate of the packets, which follow on one another without a gap.
+    pub rate: Rate,
+    /// How many packets there are to be, at least.
+    pub packets: u32,
+    /// How much data there is to be in all, at least.
+    pub size: Size,
+}
+
+impl Probe {
+    /// A probe at a rate, of so many packets and so much data at least.
+    pub const fn new(number: u64, rate: Rate, packets: u32, size: Size) -> Self {
+        Self { number, rate, packets, size }
     }
 }
 

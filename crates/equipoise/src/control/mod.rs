@@ -16,6 +16,7 @@ mod catalogue;
 mod cbr;
 mod ceiling;
 mod feedback;
+pub mod gcc;
 mod lda;
 mod limits;
 mod load;
@@ -35,8 +36,9 @@ pub use cbr::Cbr;
 pub use ceiling::Ceiling;
 pub use feedback::{
     Allowance, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs,
-    PacketFeedback, PacketReport, Reason, SentPacket, Snapshot, UnmetNeeds,
+    PacketFeedback, PacketReport, Probe, Reason, SentPacket, Snapshot, UnmetNeeds,
 };
+pub use gcc::{Gcc, GccConfig, GccForm, GccProbing};
 pub use lda::{Increase, Lda, LdaConfig};
 pub use limits::RateLimits;
 pub use load::PathLoad;

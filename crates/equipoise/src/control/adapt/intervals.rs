@@ -1,5 +1,5 @@
 use crate::control::{
-    Allowance, Controller, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, SentPacket, Snapshot,
+    Allowance, Controller, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, SentPacket, Snapshot,
 };
 use crate::measure::{ClockMap, DelayMeter, DelaySummary, Notice, PacketPairs, PathClock};
 use crate::units::{Instant, SenderClock, Size, Span};
@@ -215,6 +215,10 @@ impl<C: Controller> Controller for Intervals<C> {
 
     fn next_timer(&self) -> Option<Instant<SenderClock>> {
         self.controller.next_timer()
+    }
+
+    fn wanted_probe(&self) -> Option<Probe> {
+        self.controller.wanted_probe()
     }
 
     fn snapshot(&self) -> Snapshot {

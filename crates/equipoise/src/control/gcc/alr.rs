@@ -1,0 +1,105 @@
+use crate::units::{Instant, SenderClock, Size};
+
+/// Whether the application sends much less than it may, so that what arrives says nothing of the path's capacity.
+///
+/// A budget grows by 65 % of the estimate and shrinks by what is sent. Over 0.5 s of it saved up by more than 80 % the application
+/// limits the rate ("application-limited region"); below 50 % it no longer does.
+///
+/// Source: libwebrtc, `alr_detector` and `interval_budget`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AppLimit {
+    budget_bps: f64,
+    left_bits: f64,
+    last: Option<Instant<SenderClock>>,
+    since: Option<Instant<SenderClock>>,
+}
+
+/// Share of the estimate that an application uses at least if it is not limited (libwebrtc, `alr_detector`).
+const USED: f64 = 0.65;
+/// Length of the budget in s, in both directions (libwebrtc, `interval_budget`).
+const WINDOW_S: f64 = 0.5;
+/// Share of the budget that is left when the region begins (libwebrtc, `alr_detector`).
+const BEGINS: f64 = 0.8;
+/// Share of the budget below which the region ends (libwebrtc, `alr_detector`).
+const ENDS: f64 = 0.5;
+
+impl AppLimit {
+    pub(super) fn new(bps: f64) -> Self {
+        Self { budget_bps: USED * bps, left_bits: 0.0, last: None, since: None }
+    }
+
+    /// Since when the application limits the rate; `None` if it does not.
+    pub(super) const fn since(&self) -> Option<Instant<SenderClock>> {
+        self.since
+    }
+
+    /// The estimate is another one.
+    pub(super) fn set_estimate(&mut self, bps: f64) {
+        self.budget_bps = USED * bps;
+        self.left_bits = self.left_bits.clamp(-self.most(), self.most());
+    }
+
+    fn most(&self) -> f64 {
+        self.budget_bps * WINDOW_S
+    }
+
+    /// A packet left. The first one only starts the clock.
+    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, size: Size) {
+        let Some(last) = self.last.replace(now) else { return };
+        let most = self.most();
+        let left = (self.left_bits - size.as_bits() as f64).max(-most);
+        self.left_bits = (left + self.budget_bps * (now - last).as_secs_f64().max(0.0)).min(most);
+        let share = if most > 0.0 { self.left_bits / most } else { 0.0 };
+        if share > BEGINS {
+            self.since.get_or_insert(now);
+        } else if share < ENDS {
+            self.since = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets of 1000 bytes each 10 ms, from a time in ms on, for a time, at a share of an estimate of 1 Mbit/s.
+    fn send(limit: &mut AppLimit, from: u64, until: u64, share: f64) {
+        let bits = share * 1e6 * 0.01;
+        (from..until).step_by(10).for_each(|millis| {
+            limit.on_sent(Instant::from_nanos(millis * 1_000_000), Size::from_bytes((bits / 8.0) as u64));
+        });
+    }
+
+    /// At 20 % of the estimate 45 % are saved: 80 % of half a second of 65 % are there after 0.4 · 65/45 = 0.58 s.
+    #[test]
+    fn an_application_that_sends_little_is_found_when_the_budget_says() {
+        let mut limit = AppLimit::new(1e6);
+        send(&mut limit, 0, 570, 0.2);
+        assert_eq!(limit.since(), None);
+        send(&mut limit, 570, 600, 0.2);
+        assert!(limit.since().is_some());
+        // All of the estimate: 35 % are taken, so that 30 % of the budget last 0.15 · 65/35 = 0.28 s.
+        send(&mut limit, 600, 700, 1.0);
+        assert!(limit.since().is_some());
+        send(&mut limit, 700, 1200, 1.0);
+        assert_eq!(limit.since(), None);
+    }
+
+    #[test]
+    fn an_application_that_uses_70_percent_is_never_limited() {
+        let mut limit = AppLimit::new(1e6);
+        send(&mut limit, 0, 60_000, 0.7);
+        assert_eq!(limit.since(), None);
+    }
+
+    #[test]
+    fn a_lower_estimate_shrinks_the_budget() {
+        let mut limit = AppLimit::new(1e6);
+        send(&mut limit, 0, 2000, 0.1);
+        assert!(limit.since().is_some());
+        limit.set_estimate(100e3);
+        assert!(limit.left_bits <= 0.65 * 100e3 * 0.5 + 1e-9);
+        send(&mut limit, 2000, 3000, 0.1);
+        assert_eq!(limit.since(), None);
+    }
+}

@@ -1,0 +1,91 @@
+use super::throughput::Arrival;
+use crate::units::{Instant, SenderClock, Span};
+
+/// The last resort: a round trip of more than 3 s, or feedback that has not come for as long while packets leave.
+///
+/// The round trip is that of the packet which was told of soonest behind its arrival; since the last feedback it grows with the packets
+/// that leave, so that a sender which is silent has nothing to fear.
+///
+/// Source: libwebrtc, `send_side_bandwidth_estimation` (RTT-based back-off). Reading: libwebrtc lowers the rate each second of its
+/// process interval as well, we only with packets and feedback; while neither is there the rate moves nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundTripBackoff {
+    round_trip: Span,
+    told: Option<Instant<SenderClock>>,
+    sent: Option<Instant<SenderClock>>,
+    lowered: Option<Instant<SenderClock>>,
+}
+
+/// The round trip beyond which the rate falls (libwebrtc, `send_side_bandwidth_estimation`).
+const LIMIT: Span = Span::from_secs(3);
+/// By how many times it falls (libwebrtc, `send_side_bandwidth_estimation`).
+pub(super) const FACTOR: f64 = 0.8;
+/// From one fall to the next (libwebrtc, `send_side_bandwidth_estimation`).
+const INTERVAL: Span = Span::from_secs(1);
+
+impl RoundTripBackoff {
+    /// A packet left.
+    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>) {
+        self.told.get_or_insert(now);
+        self.sent = Some(now);
+    }
+
+    /// Feedback told of these packets, which lie in the order of their arrival.
+    pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, packets: &[Arrival]) {
+        let Some(newest) = packets.last().map(|packet| packet.arrived) else { return };
+        let held = |packet: &Arrival| (now - packet.departed) - (newest - packet.arrived);
+        let Some(round_trip) = packets.iter().map(held).min() else { return };
+        (self.round_trip, self.told) = (round_trip.max(Span::ZERO), Some(now));
+    }
+
+    /// Whether the round trip is too long.
+    pub(super) fn is_too_long(&self) -> bool {
+        let waited = self.sent.zip(self.told).map_or(Span::ZERO, |(sent, told)| (sent - told).max(Span::ZERO));
+        self.round_trip + waited > LIMIT
+    }
+
+    /// Whether the rate is to fall now, by [`FACTOR`]; at most once a second.
+    pub(super) fn is_due(&mut self, now: Instant<SenderClock>) -> bool {
+        let is_due = self.is_too_long() && self.lowered.is_none_or(|lowered| now - lowered >= INTERVAL);
+        if is_due {
+            self.lowered = Some(now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Size;
+
+    fn at(millis: u64) -> Instant<SenderClock> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn arrival(departed: u64, arrived: u64) -> Arrival {
+        Arrival { number: 0, size: Size::ZERO, departed: at(departed), arrived: at(arrived).assume_clock() }
+    }
+
+    #[test]
+    fn silence_lowers_the_rate_while_packets_leave_and_once_a_second() {
+        let mut backoff = RoundTripBackoff::default();
+        backoff.on_sent(at(0));
+        backoff.on_sent(at(3000));
+        assert!(!backoff.is_due(at(3000)));
+        backoff.on_sent(at(3001));
+        assert_eq!([3001, 3500, 4001].map(|millis| backoff.is_due(at(millis))), [true, false, true]);
+        backoff.on_feedback(at(4100), &[arrival(4000, 50)]);
+        assert!(!backoff.is_too_long());
+    }
+
+    /// The packet that arrived 200 ms before the report counts without the time that it waited for it.
+    #[test]
+    fn the_time_that_a_packet_waited_for_its_report_does_not_count() {
+        let mut backoff = RoundTripBackoff::default();
+        backoff.on_feedback(at(3300), &[arrival(0, 100), arrival(150, 300)]);
+        assert!(backoff.is_too_long() && backoff.round_trip == Span::from_millis(3100));
+        backoff.on_feedback(at(3300), &[arrival(0, 0), arrival(400, 500)]);
+        assert!(!backoff.is_too_long());
+    }
+}

@@ -1,0 +1,103 @@
+/// The capacity of the link, from the rates that arrived when it was overused.
+///
+/// ```text
+/// C = 0.95 C + 0.05 R                          kbit/s
+/// v = 0.95 v + 0.05 (C - R)² / max(C, 1)       0.4 ≤ v ≤ 2.5
+/// ```
+///
+/// Within `C ± 3 sqrt(v C)` the rate is near the capacity and is raised slowly; beyond, the path is another one.
+///
+/// Source: libwebrtc, `link_capacity_estimator`; draft-ietf-rmcat-gcc-02, Sec. 5.5 for mean and deviation with a factor of 0.95.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkCapacity {
+    kbps: Option<f64>,
+    /// v, variance over mean, in kbit/s.
+    spread_kbps: f64,
+}
+
+/// Weight of a new rate; more forgets sooner (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+const NEW: f64 = 0.05;
+/// The least v: ±42 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+const LEAST_SPREAD: f64 = 0.4;
+/// The largest v: ±106 kbit/s at 500 kbit/s (libwebrtc, `link_capacity_estimator`).
+const LARGEST_SPREAD: f64 = 2.5;
+/// Standard deviations on either side (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+const BAND: f64 = 3.0;
+
+impl LinkCapacity {
+    pub(super) const fn new() -> Self {
+        Self { kbps: None, spread_kbps: LEAST_SPREAD }
+    }
+
+    /// The estimate in bit/s; `None` if there is none.
+    pub(super) fn bps(&self) -> Option<f64> {
+        self.kbps.map(|kbps| kbps * 1e3)
+    }
+
+    /// Forgets the mean, and keeps its variance.
+    pub(super) const fn forget(&mut self) {
+        self.kbps = None;
+    }
+
+    /// A rate that arrived while the path was overused.
+    pub(super) fn push(&mut self, bps: f64) {
+        let sample = bps / 1e3;
+        if !sample.is_finite() {
+            return;
+        }
+        let kbps = self.kbps.map_or(sample, |kbps| (1.0 - NEW) * kbps + NEW * sample);
+        let error = kbps - sample;
+        let spread = (1.0 - NEW) * self.spread_kbps + NEW * error * error / kbps.max(1.0);
+        self.spread_kbps = spread.clamp(LEAST_SPREAD, LARGEST_SPREAD);
+        self.kbps = Some(kbps);
+    }
+
+    fn half_band_kbps(&self, kbps: f64) -> f64 {
+        BAND * libm::sqrt(self.spread_kbps * kbps.max(0.0))
+    }
+
+    /// Whether a rate in bit/s lies above the band; no rate does if there is no estimate.
+    pub(super) fn is_above(&self, bps: f64) -> bool {
+        self.kbps.is_some_and(|kbps| bps > 1e3 * (kbps + self.half_band_kbps(kbps)))
+    }
+
+    /// Whether a rate in bit/s lies below the band; no rate does if there is no estimate.
+    pub(super) fn is_below(&self, bps: f64) -> bool {
+        self.kbps.is_some_and(|kbps| bps < 1e3 * (kbps - self.half_band_kbps(kbps)).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 3 sqrt(0.4 · 500) = 42.4 and 3 sqrt(2.5 · 500) = 106.1 kbit/s.
+    #[test]
+    fn the_band_is_as_wide_as_its_variance_says() {
+        let mut link = LinkCapacity::new();
+        assert!(!link.is_above(1e12) && !link.is_below(0.0), "no estimate, no band");
+        link.push(500e3);
+        assert!(link.is_above(542.5e3) && !link.is_above(542.4e3));
+        assert!(link.is_below(457.5e3) && !link.is_below(457.6e3));
+        link.spread_kbps = LARGEST_SPREAD;
+        assert!(link.is_above(606.1e3) && !link.is_above(606.0e3));
+    }
+
+    #[test]
+    fn a_twentieth_of_a_new_rate_counts() {
+        let mut link = LinkCapacity::new();
+        [500e3, 600e3].into_iter().for_each(|bps| link.push(bps));
+        assert!(link.bps().is_some_and(|bps| (bps - 505e3).abs() < 1e-6));
+        // 0.95 · 0.4 + 0.05 · 95²/505
+        assert!((link.spread_kbps - (0.38 + 0.05 * 95.0 * 95.0 / 505.0)).abs() < 1e-12);
+        link.forget();
+        assert_eq!(link.bps(), None);
+    }
+
+    #[test]
+    fn what_is_no_number_does_not_count() {
+        let mut link = LinkCapacity::new();
+        [f64::NAN, f64::INFINITY].into_iter().for_each(|bps| link.push(bps));
+        assert_eq!(link.bps(), None);
+    }
+}

@@ -1,0 +1,331 @@
+use alloc::vec::Vec;
+
+use super::aimd::Aimd;
+use super::alr::AppLimit;
+use super::backoff::{self, RoundTripBackoff};
+use super::delay::DelayPart;
+use super::detector::Usage;
+use super::loss::{LossBased, LossState};
+use super::loss_rule::LossRule;
+use super::probing::{ProbeLimit, Probing};
+use super::throughput::{Arrival, Recent, Throughput};
+use crate::control::{
+    Allowance, Controller, Fate, Feedback, Needs, PacketFeedback, PacketReport, Probe, RateLimits, Reason, SentPacket,
+    Snapshot,
+};
+use crate::units::{Instant, Rate, SenderClock};
+
+/// Which of its forms the law has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GccForm {
+    /// What libwebrtc does today.
+    #[default]
+    Libwebrtc,
+    /// What draft-ietf-rmcat-gcc-02 prints.
+    Draft,
+}
+
+/// Which probes the law asks for, in libwebrtc's form; the draft's has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GccProbing {
+    /// None.
+    Off,
+    /// At the beginning, and after a large drop of a rate that the application limited.
+    #[default]
+    On,
+    /// In addition every 5 s while the application limits the rate.
+    Periodic,
+}
+
+/// What a [`Gcc`] is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GccConfig {
+    /// Lowest and highest rate, and the one to start with.
+    pub limits: RateLimits,
+    /// Its form.
+    pub form: GccForm,
+    /// Its probes.
+    pub probing: GccProbing,
+    /// β, the share of what arrives that the rate falls to after overuse; 0 to 1, other values are brought into these limits, and NaN
+    /// is [`GccConfig::DECREASE`].
+    pub decrease: f64,
+}
+
+impl GccConfig {
+    /// β of both forms (draft-ietf-rmcat-gcc-02, Sec. 5.5).
+    pub const DECREASE: f64 = 0.85;
+
+    /// libwebrtc's form between these limits, with its probes.
+    pub const fn new(limits: RateLimits) -> Self {
+        Self { limits, form: GccForm::Libwebrtc, probing: GccProbing::On, decrease: Self::DECREASE }
+    }
+}
+
+/// Google congestion control; see the [module](super).
+#[derive(Clone, Debug)]
+pub struct Gcc {
+    limits: RateLimits,
+    /// A, in bit/s.
+    bps: f64,
+    delay: DelayPart,
+    aimd: Aimd,
+    backoff: RoundTripBackoff,
+    form: Form,
+    /// The packets of one feedback that arrived, in the order of their arrival.
+    arrivals: Vec<Arrival>,
+    snapshot: Snapshot,
+}
+
+/// The parts that the forms have each of its own.
+#[derive(Clone, Debug)]
+enum Form {
+    Libwebrtc { throughput: Throughput, losses: LossBased, app_limit: AppLimit, probing: Option<Probing> },
+    Draft { recent: Recent, rule: LossRule, rule_bps: f64 },
+}
+
+/// The least rate that a long round trip brings it to, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
+const BACKOFF_FLOOR: f64 = 5000.0;
+/// Share of what arrives that the result of a probe lowers the rate to at most (libwebrtc, `goog_cc_network_control`).
+const PROBE_DROP: f64 = 0.85;
+
+impl Gcc {
+    /// One that has heard nothing yet, at the rate to start with.
+    pub fn new(config: GccConfig) -> Self {
+        let GccConfig { limits, form, probing, decrease } = config;
+        let decrease = if decrease.is_nan() { GccConfig::DECREASE } else { decrease.clamp(0.0, 1.0) };
+        let bps = limits.start().as_bps_f64();
+        let probing =
+            (probing != GccProbing::Off).then(|| Probing::new(limits, probing == GccProbing::Periodic));
+        Self {
+            limits,
+            bps,
+            delay: DelayPart::new(form),
+            aimd: Aimd::new(form, limits, decrease),
+            backoff: RoundTripBackoff::default(),
+            form: match form {
+                GccForm::Libwebrtc => Form::Libwebrtc {
+                    throughput: Throughput::new(),
+                    losses: LossBased::new(limits),
+                    app_limit: AppLimit::new(bps),
+                    probing,
+                },
+                GccForm::Draft => {
+                    let rule_bps = limits.max().as_bps_f64();
+                    Form::Draft { recent: Recent::new(), rule: LossRule::default(), rule_bps }
+                }
+            },
+            arrivals: Vec::new(),
+            snapshot: Snapshot::default(),
+        }
+    }
+
+    fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
+        if feedback.packets.is_empty() {
+            return;
+        }
+        if let Some(round_trip) = feedback.round_trip {
+            self.aimd.set_round_trip(round_trip);
+        }
+        let mut arrivals = core::mem::take(&mut self.arrivals);
+        arrivals.clear();
+        arrivals.extend(feedback.packets.iter().filter_map(arrival));
+        arrivals.sort_unstable_by_key(|packet| (packet.arrived, packet.departed, packet.number));
+        self.backoff.on_feedback(now, &arrivals);
+        let has_recovered = self.delay.push(now, &arrivals);
+        let told = Told { now, arrivals: &arrivals, usage: self.delay.usage() };
+        let (allowed, reason) = match &mut self.form {
+            Form::Libwebrtc { throughput, losses, app_limit, probing } => {
+                let since = app_limit.since();
+                if let Some(probing) = probing {
+                    probing.set_app_limit(now, since);
+                }
+                let acked = told.arrived_at(throughput);
+                let proved = probing.as_mut().and_then(|probing| told.proved_by(probing, acked, self.aimd.bps()));
+                let reason = told.step(&mut self.aimd, acked, proved);
+                if let Some(acked) = acked {
+                    losses.set_acked(acked);
+                }
+                losses.update(feedback.packets, self.aimd.bps(), since.is_some());
+                let allowed = losses.bps().unwrap_or(f64::INFINITY);
+                if allowed < self.aimd.bps() { (allowed, Reason::Other("losses")) } else { (self.aimd.bps(), reason) }
+            }
+            Form::Draft { recent, rule, rule_bps } => {
+                arrivals.iter().for_each(|packet| recent.push(*packet));
+                let reason = told.step(&mut self.aimd, recent.bps(), None);
+                if let Some(factor) = rule.update(now, feedback.packets) {
+                    *rule_bps = self.bps * factor;
+                }
+                if *rule_bps < self.aimd.bps() {
+                    (*rule_bps, Reason::Other("losses"))
+                } else {
+                    (self.aimd.bps(), reason)
+                }
+            }
+        };
+        // Without an arrival there is no proof of anything.
+        let allowed = if arrivals.is_empty() { allowed.min(self.bps) } else { allowed };
+        self.arrivals = arrivals;
+        if self.backoff.is_too_long() {
+            self.set(allowed.min(self.bps), reason);
+            self.back_off(now);
+        } else {
+            self.set(allowed, reason);
+        }
+        self.tell_probing(now, has_recovered);
+    }
+
+    /// The application's limit and the probes go by the rate that came out.
+    fn tell_probing(&mut self, now: Instant<SenderClock>, has_recovered: bool) {
+        let is_too_long = self.backoff.is_too_long();
+        let Form::Libwebrtc { losses, app_limit, probing, .. } = &mut self.form else { return };
+        app_limit.set_estimate(self.bps);
+        let Some(probing) = probing else { return };
+        let limit = match losses.state() {
+            _ if is_too_long || self.delay.usage() != Usage::Normal => ProbeLimit::Closed,
+            LossState::Decreasing => ProbeLimit::Closed,
+            LossState::Increasing => ProbeLimit::Losses,
+            LossState::Delay => ProbeLimit::Open,
+        };
+        probing.on_estimate(now, self.bps, limit);
+        if has_recovered {
+            probing.on_recovered(now);
+        }
+    }
+
+    /// Lowers the rate if a round trip takes too long.
+    fn back_off(&mut self, now: Instant<SenderClock>) {
+        if self.backoff.is_due(now) && self.bps > BACKOFF_FLOOR {
+            self.set((self.bps * backoff::FACTOR).max(BACKOFF_FLOOR), Reason::Other("round-trip"));
+        }
+    }
+
+    /// The far end is silent.
+    fn on_silence(&mut self, now: Instant<SenderClock>) {
+        self.aimd.set(now, self.aimd.bps().min(self.bps) * backoff::FACTOR);
+        self.set(self.aimd.bps(), Reason::ReportsMissing);
+    }
+
+    fn set(&mut self, bps: f64, reason: Reason) {
+        let before = self.bps;
+        let (rate, is_cut) = self.limits.clamp(bps);
+        // Between whole bits per second the rate would stand still.
+        self.bps = if is_cut { rate.as_bps_f64() } else { bps };
+        let reason = Some(RateLimits::reason(reason, is_cut));
+        self.snapshot = Snapshot { reason, law_step_bps: Some(bps - before), response: None };
+    }
+}
+
+/// One feedback, as the parts take it.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    now: Instant<SenderClock>,
+    arrivals: &'a [Arrival],
+    usage: Usage,
+}
+
+impl Told<'_> {
+    /// R behind this feedback.
+    fn arrived_at(&self, throughput: &mut Throughput) -> Option<f64> {
+        self.arrivals.iter().for_each(|packet| throughput.push(*packet));
+        throughput.bps()
+    }
+
+    /// What a probe has proved; no less than what arrives calls for, unless the rate is lower.
+    fn proved_by(&self, probing: &mut Probing, acked: Option<f64>, bps: f64) -> Option<f64> {
+        let proved = self.arrivals.iter().fold(None, |proved, packet| probing.on_arrival(packet).or(proved))?;
+        Some(acked.map_or(proved, |acked| proved.max(bps.min(PROBE_DROP * acked))))
+    }
+
+    /// One step of the rate that the delay allows, and why. Feedback on losses alone is none.
+    fn step(&self, aimd: &mut Aimd, acked: Option<f64>, proved: Option<f64>) -> Reason {
+        if self.arrivals.is_empty() {
+            return Reason::NoStatistics;
+        }
+        match (self.usage, proved, acked) {
+            (Usage::Over, _, Some(acked)) => {
+                if !aimd.may_decrease(self.now, Some(acked)) {
+                    return Reason::TooSoon;
+                }
+                aimd.update(self.now, Usage::Over, Some(acked));
+                Reason::Other("overuse")
+            }
+            (Usage::Over, _, None) => {
+                aimd.halve(self.now);
+                Reason::Other("overuse")
+            }
+            (_, Some(proved), _) => {
+                aimd.set(self.now, proved);
+                Reason::Other("probe")
+            }
+            (usage, None, acked) => {
+                aimd.update(self.now, usage, acked);
+                if usage == Usage::Under { Reason::Draining } else { Reason::Law }
+            }
+        }
+    }
+}
+
+/// A packet that arrived at a known time.
+fn arrival(packet: &PacketReport) -> Option<Arrival> {
+    let Fate::Arrived { at: Some(arrived), .. } = packet.fate else { return None };
+    Some(Arrival { number: packet.number, size: packet.size, departed: packet.departed, arrived })
+}
+
+impl Controller for Gcc {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        match feedback {
+            Feedback::Packets(packets) => self.on_packets(now, packets),
+            Feedback::Silent { .. } | Feedback::TimedOut { .. } => self.on_silence(now),
+            Feedback::Interval(_) => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        let (rate, _) = self.limits.clamp(self.bps);
+        Allowance::rate(rate)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::PACKETS
+    }
+
+    fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
+        self.backoff.on_sent(now);
+        if let Form::Libwebrtc { app_limit, probing, .. } = &mut self.form {
+            app_limit.on_sent(now, packet.size);
+            if let Some(probing) = probing {
+                probing.set_app_limit(now, app_limit.since());
+                probing.on_sent(now, packet);
+            }
+        }
+        self.back_off(now);
+    }
+
+    fn on_timer(&mut self, now: Instant<SenderClock>) {
+        if let Form::Libwebrtc { probing: Some(probing), .. } = &mut self.form {
+            probing.on_timer(now);
+        }
+    }
+
+    fn next_timer(&self) -> Option<Instant<SenderClock>> {
+        match &self.form {
+            Form::Libwebrtc { probing: Some(probing), .. } => probing.next_timer(),
+            _ => None,
+        }
+    }
+
+    fn wanted_probe(&self) -> Option<Probe> {
+        match &self.form {
+            Form::Libwebrtc { probing: Some(probing), .. } => probing.wanted(),
+            _ => None,
+        }
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.limits.min()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+}

@@ -1,0 +1,287 @@
+use super::observation::Observations;
+use crate::control::{PacketReport, RateLimits};
+use crate::units::{Instant, SenderClock, Span};
+
+/// The estimator: the state that lasts from one observation to the next.
+#[derive(Clone, Debug)]
+pub(in crate::control::gcc) struct LossBased {
+    min_bps: f64,
+    max_bps: f64,
+    observations: Observations,
+    /// The pair that is most likely; `None` before the first observation.
+    channel: Option<Channel>,
+    average: f64,
+    acked_bps: Option<f64>,
+    /// What the losses allow, between the bounds.
+    bounded_bps: f64,
+    state: LossState,
+    hold: Hold,
+    ramp: Option<Ramp>,
+}
+
+/// A path: what is lost at any rate, and the rate beyond which the rest is lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Channel {
+    /// B, in bit/s.
+    pub bps: f64,
+    /// q, 0 to 1.
+    pub inherent: f64,
+}
+
+/// What limits the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::control::gcc) enum LossState {
+    /// The delay.
+    Delay,
+    /// Losses, and the rate falls or is held.
+    Decreasing,
+    /// Losses, and the rate rises.
+    Increasing,
+}
+
+/// After a decrease the rate does not rise above where it ended, for a time that doubles.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    until: Option<Instant<SenderClock>>,
+    length: Span,
+    bps: f64,
+}
+
+/// How far the rate may rise from `since` on.
+#[derive(Clone, Copy, Debug)]
+struct Ramp {
+    since: Instant<SenderClock>,
+    most_bps: f64,
+}
+
+// All from libwebrtc, `loss_based_bwe_v2`, in its configuration of 2025.
+/// Observations without which losses limit nothing.
+const REQUIRED: usize = 3;
+/// q before the first observation.
+const FIRST_INHERENT: f64 = 0.01;
+/// The least q: loss that is always forgiven.
+const LEAST_INHERENT: f64 = 1e-3;
+/// Loss that is forgiven at high rates; more loses more and keeps more of the rate.
+const FORGIVEN: f64 = 0.05;
+/// kbit/s by which more is forgiven at low rates: 15 % at 1 Mbit/s.
+const FORGIVEN_BALANCE: f64 = 100.0;
+/// Loss from which lower rates are preferred.
+const PREFERENCE: f64 = 0.2;
+/// Width of the change from one preference to the other.
+const PREFERENCE_WIDTH: f64 = 0.002;
+/// Preference for the rate itself, per kbit/s.
+const BIAS: f64 = 0.0002;
+/// Preference for its logarithm.
+const LOG_BIAS: f64 = 0.02;
+/// Candidates, as shares of the last rate.
+const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
+/// Length of a step of Newton's method.
+const NEWTON: f64 = 0.75;
+/// The least probability of either fate.
+const LEAST_PROBABILITY: f64 = 1e-6;
+/// Most growth in a [`RAMP`].
+const RAMP_FACTOR: f64 = 1.3;
+/// Time for which that holds.
+const RAMP: Span = Span::from_millis(300);
+/// A rise under losses goes up to so many times what arrives.
+const HEADROOM: f64 = 1.5;
+/// The same, near the rate of the last hold.
+const HEADROOM_IN_HOLD: f64 = 1.2;
+/// What arrives is near the last hold's rate below so many times that.
+const NEAR_HOLD: f64 = 1.3;
+/// The first hold.
+const FIRST_HOLD: Span = Span::from_millis(300);
+/// The longest hold.
+const LONGEST_HOLD: Span = Span::from_secs(60);
+/// The least step in bit/s that ends a decrease.
+const LEAST_RISE: f64 = 1.0;
+
+const NO_HOLD: Hold = Hold { until: None, length: FIRST_HOLD, bps: f64::INFINITY };
+
+impl Channel {
+    /// p(r): the probability that a packet sent at a rate in bit/s is lost.
+    pub(super) fn loss_at(&self, bps: f64) -> f64 {
+        let beyond = if bps > self.bps { (1.0 - self.inherent) * (bps - self.bps) / bps } else { 0.0 };
+        (self.inherent + beyond).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+    }
+
+    /// The same with q between its bounds.
+    fn feasible(self) -> Self {
+        let most = most_inherent(self.bps);
+        Self { inherent: self.inherent.max(LEAST_INHERENT).min(most), ..self }
+    }
+
+    /// One step of Newton's method towards the most likely q.
+    fn stepped(self, observations: &Observations) -> Self {
+        let (mut first, mut second) = (0.0, 0.0);
+        for (weight, one) in observations.weighted() {
+            let (p, arrived_kb) = (self.loss_at(one.bps), one.sent_kb - one.lost_kb);
+            first += weight * (one.lost_kb / p - arrived_kb / (1.0 - p));
+            second -= weight * (one.lost_kb / (p * p) + arrived_kb / ((1.0 - p) * (1.0 - p)));
+        }
+        // Concave: the second derivative is negative, unless nothing was sent.
+        let second = if second < 0.0 { second } else { -LEAST_PROBABILITY };
+        Self { inherent: self.inherent - NEWTON * first / second, ..self }.feasible()
+    }
+
+    /// The logarithm of how likely the observations are, with the preference for higher rates.
+    fn score(&self, observations: &Observations, average: f64) -> f64 {
+        let bias = bias(self.bps, average);
+        observations.weighted().fold(0.0, |sum, (weight, one)| {
+            let (p, arrived_kb) = (self.loss_at(one.bps), one.sent_kb - one.lost_kb);
+            sum + weight * (one.lost_kb * libm::log(p) + arrived_kb * libm::log(1.0 - p) + bias * one.sent_kb)
+        })
+    }
+}
+
+/// The largest q for a bandwidth in bit/s.
+pub(super) fn most_inherent(bps: f64) -> f64 {
+    if bps > 0.0 { (FORGIVEN + FORGIVEN_BALANCE / (bps / 1e3)).min(1.0) } else { 1.0 }
+}
+
+/// The preference for a bandwidth in bit/s at a mean loss.
+pub(super) fn bias(bps: f64, average: f64) -> f64 {
+    let less = PREFERENCE - average;
+    let adjusted = |factor: f64| factor * less / (PREFERENCE_WIDTH + libm::fabs(less));
+    adjusted(BIAS) * bps / 1e3 + adjusted(LOG_BIAS) * libm::log(1.0 + bps / 1e3)
+}
+
+/// The highest bandwidth in bit/s at a mean loss; infinite up to 5 %.
+pub(super) fn upper_bound(average: f64) -> f64 {
+    if average > FORGIVEN { 1e3 * FORGIVEN_BALANCE / (average - FORGIVEN) } else { f64::INFINITY }
+}
+
+impl LossBased {
+    pub(in crate::control::gcc) fn new(limits: RateLimits) -> Self {
+        Self {
+            min_bps: limits.min().as_bps_f64(),
+            max_bps: limits.max().as_bps_f64(),
+            observations: Observations::new(),
+            channel: None,
+            average: 0.0,
+            acked_bps: None,
+            bounded_bps: f64::INFINITY,
+            state: LossState::Delay,
+            hold: NO_HOLD,
+            ramp: None,
+        }
+    }
+
+    /// What the losses allow, in bit/s; `None` before there are three observations.
+    pub(in crate::control::gcc) fn bps(&self) -> Option<f64> {
+        (self.channel.is_some() && self.observations.count() >= REQUIRED).then_some(self.bounded_bps)
+    }
+
+    /// What limits the rate.
+    pub(in crate::control::gcc) fn state(&self) -> LossState {
+        if self.bps().is_some() { self.state } else { LossState::Delay }
+    }
+
+    /// What arrives, in bit/s, where it is known.
+    pub(in crate::control::gcc) fn set_acked(&mut self, bps: f64) {
+        self.acked_bps = Some(bps).filter(|bps| bps.is_finite()).or(self.acked_bps);
+    }
+
+    /// Takes reports, the rate in bit/s that the delay allows, and whether the application limits what is sent.
+    pub(in crate::control::gcc) fn update(&mut self, packets: &[PacketReport], delay_bps: f64, is_app_limited: bool) {
+        if !delay_bps.is_finite() || !self.observations.push(packets) {
+            return;
+        }
+        let Some(now) = self.observations.last() else { return };
+        self.average = self.observations.average_loss();
+        let last = self.channel.unwrap_or_else(|| {
+            self.bounded_bps = delay_bps;
+            Channel { bps: delay_bps, inherent: FIRST_INHERENT }
+        });
+        let mut best = self.best_candidate(last, delay_bps, is_app_limited);
+        // More is lost than the path loses by itself: no time to rise.
+        if self.average > best.inherent {
+            best.bps = best.bps.min(last.bps);
+        }
+        if self.state != LossState::Delay {
+            self.slow_down(&mut best, last, now);
+        }
+        let bounded = best.bps.min(self.upper_bps()).min(delay_bps).max(self.lower_bps());
+        self.channel = Some(if bounded < best.bps {
+            Channel { bps: bounded, inherent: 0.0 }
+        } else {
+            Channel { bps: best.bps.max(self.lower_bps()), ..best }
+        });
+        self.conclude(now, bounded, delay_bps);
+    }
+
+    fn lower_bps(&self) -> f64 {
+        self.acked_bps.unwrap_or(0.0).max(self.min_bps)
+    }
+
+    fn upper_bps(&self) -> f64 {
+        if self.average > FORGIVEN { upper_bound(self.average) } else { self.max_bps }
+    }
+
+    /// The most likely of the candidates.
+    fn best_candidate(&self, last: Channel, delay_bps: f64, is_app_limited: bool) -> Channel {
+        let most = match self.ramp {
+            Some(ramp) if self.state != LossState::Delay => ramp.most_bps,
+            _ => self.max_bps,
+        };
+        let factors = CANDIDATES.map(|factor| Some(factor * last.bps));
+        let acked = self.acked_bps.filter(|_| !is_app_limited);
+        let delay = Some(delay_bps).filter(|delay| *delay > last.bps);
+        let candidates = factors.into_iter().chain([acked, delay]).flatten();
+        let scored = candidates.map(|bps| {
+            let feasible = Channel { bps: bps.min(most.max(last.bps)), ..last }.feasible();
+            let channel = feasible.stepped(&self.observations);
+            (channel.score(&self.observations, self.average), channel)
+        });
+        // The first of equals.
+        let better = |best: (f64, Channel), one: (f64, Channel)| if one.0 > best.0 { one } else { best };
+        scored.fold((f64::MIN, last), better).1
+    }
+
+    /// Bounds the rise of a rate that losses limit, by time and by what arrives.
+    fn slow_down(&self, best: &mut Channel, last: Channel, now: Instant<SenderClock>) {
+        if let Some(ramp) = self.ramp.filter(|ramp| now < ramp.since + RAMP) {
+            best.bps = best.bps.min(ramp.most_bps);
+        }
+        let Some(acked) = self.acked_bps.filter(|_| self.is_rising(last.bps, best.bps)) else { return };
+        let headroom = if acked < NEAR_HOLD * self.hold.bps && self.hold.bps.is_finite() { HEADROOM_IN_HOLD } else { HEADROOM };
+        best.bps = best.bps.min(headroom * acked).max(last.bps);
+        if self.state == LossState::Decreasing && best.bps <= last.bps {
+            best.bps = last.bps + LEAST_RISE;
+        }
+    }
+
+    /// Whether a rate that losses limit goes on rising from one value to another.
+    fn is_rising(&self, before: f64, next: f64) -> bool {
+        let goes_on = next >= before && self.state == LossState::Increasing;
+        self.state != LossState::Delay && (next > before || goes_on)
+    }
+
+    /// The state that the bounded rate brings, and the rate that counts.
+    fn conclude(&mut self, now: Instant<SenderClock>, bounded: f64, delay_bps: f64) {
+        let is_limiting = bounded < delay_bps;
+        if self.state == LossState::Decreasing && self.hold.until.is_some_and(|until| until > now) && is_limiting {
+            self.hold.bps = self.hold.bps.max(self.lower_bps());
+            self.bounded_bps = self.hold.bps.min(bounded);
+            return;
+        }
+        let is_limiting = is_limiting && bounded < self.max_bps;
+        if is_limiting && self.is_rising(self.bounded_bps, bounded) {
+            self.state = LossState::Increasing;
+        } else if is_limiting {
+            if self.state != LossState::Decreasing {
+                let length = self.hold.length;
+                self.hold = Hold { until: Some(now + length), length: (length * 2).min(LONGEST_HOLD), bps: bounded };
+            }
+            self.state = LossState::Decreasing;
+        } else {
+            self.hold = NO_HOLD;
+            self.state = LossState::Delay;
+        }
+        self.bounded_bps = bounded;
+        let is_due = self.ramp.is_none_or(|ramp| ramp.since + RAMP < now);
+        if let Some(channel) = self.channel.filter(|_| is_due && self.state != LossState::Delay) {
+            self.ramp = Some(Ramp { since: now, most_bps: (channel.bps * RAMP_FACTOR).max(self.min_bps) });
+        }
+    }
+}

@@ -1,0 +1,125 @@
+use crate::units::{Instant, ReceiverClock};
+
+/// The slope of the queueing delay: a line through the last groups' delays.
+///
+/// ```text
+/// s_i   = 0.9 s_{i-1} + 0.1 Σ d                           smoothed accumulated delay
+/// slope = Σ (t - t̄)(s - s̄) / Σ (t - t̄)²                   least squares over the last 20 groups
+/// m     = 4 min(n, 60) slope                              what the threshold is compared with
+/// ```
+///
+/// The slope is `(rate - capacity) / capacity` of a queue that fills, without unit. Source: libwebrtc, `trendline_estimator`, which
+/// stands in the place of the Kalman filter of the draft.
+///
+/// Degenerate: fewer than 20 groups have a slope of zero; if all arrived at the same time, the last slope is kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trendline {
+    origin: Option<Instant<ReceiverClock>>,
+    accumulated_ms: f64,
+    smoothed_ms: f64,
+    points: [Point; WINDOW],
+    /// How many groups there have been, up to [`MOST`].
+    count: usize,
+    slope: f64,
+}
+
+/// Groups that the line is fitted to; more is steadier and answers later (libwebrtc, `trendline_estimator`).
+const WINDOW: usize = 20;
+/// Share of the old value in the smoothed delay (libwebrtc, `trendline_estimator`).
+const SMOOTHING: f64 = 0.9;
+/// The slope's gain: more finds smaller overloads, and takes more noise for one (libwebrtc, `trendline_estimator`).
+const GAIN: f64 = 4.0;
+/// Groups up to which an estimate counts for more with each (libwebrtc, `trendline_estimator`; pion and others for the draft).
+pub(super) const TRUSTED: usize = 60;
+/// Where the count of groups stops; any number above [`TRUSTED`] will do.
+const MOST: usize = 1000;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Point {
+    arrived_ms: f64,
+    delay_ms: f64,
+}
+
+/// What a filter of delays says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    /// What the threshold is compared with, in ms.
+    pub compared_ms: f64,
+    /// The estimate itself, which falls or rises.
+    pub trend: f64,
+}
+
+impl Trendline {
+    /// A group that took `delay_ms` longer than the one before; the group behind it began to arrive at `arrived`.
+    pub(super) fn push(&mut self, delay_ms: f64, arrived: Instant<ReceiverClock>) -> Estimate {
+        let origin = *self.origin.get_or_insert(arrived);
+        self.accumulated_ms += delay_ms;
+        self.smoothed_ms = SMOOTHING * self.smoothed_ms + (1.0 - SMOOTHING) * self.accumulated_ms;
+        self.points.rotate_left(1);
+        if let Some(last) = self.points.last_mut() {
+            *last = Point { arrived_ms: (arrived - origin).as_millis_f64(), delay_ms: self.smoothed_ms };
+        }
+        self.count = (self.count + 1).min(MOST);
+        if self.count >= WINDOW {
+            self.slope = slope(&self.points).unwrap_or(self.slope);
+        }
+        let compared_ms = self.count.min(TRUSTED) as f64 * self.slope * GAIN;
+        Estimate { compared_ms, trend: self.slope }
+    }
+}
+
+/// The slope of the line of least squares; `None` if the points have one abscissa.
+fn slope(points: &[Point]) -> Option<f64> {
+    let count = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.arrived_ms, y + point.delay_ms));
+    let (x, y) = (x / count, y / count);
+    let (over, under) = points.iter().fold((0.0, 0.0), |(over, under), point| {
+        let from_mean = point.arrived_ms - x;
+        (over + from_mean * (point.delay_ms - y), under + from_mean * from_mean)
+    });
+    let slope = over / under;
+    slope.is_finite().then_some(slope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups each 20 ms that arrive each `spacing_us`: the estimate behind the `count`th difference.
+    fn estimate(spacing_us: u64, count: u64) -> Estimate {
+        let mut line = Trendline::default();
+        let delay_ms = spacing_us as f64 / 1e3 - 20.0;
+        let mut last = Estimate { compared_ms: 0.0, trend: 0.0 };
+        (1..=count).for_each(|number| last = line.push(delay_ms, Instant::from_nanos(number * spacing_us * 1000)));
+        last
+    }
+
+    /// The slope tends to the overload: arrivals 22 ms apart of what left 20 ms apart are 2/22 of a delay.
+    #[test]
+    fn the_slope_tends_to_the_share_by_which_the_path_is_overloaded() {
+        for (spacing_us, overload) in [(22_000, 2.0 / 22.0), (21_000, 1.0 / 21.0), (18_000, -2.0 / 18.0)] {
+            let slope = estimate(spacing_us, 400).trend;
+            assert!((slope - overload).abs() < 1e-6, "{slope} for {overload}");
+        }
+    }
+
+    /// By hand, of the equations above: 24 differences of 2 ms, 36 of 1 ms, and what 0.4 ms tend to.
+    #[test]
+    fn an_overload_has_the_estimate_that_was_computed_by_hand() {
+        let found = estimate(22_000, 24);
+        assert!((found.trend - 0.0701).abs() < 5e-5 && (found.compared_ms - 6.725).abs() < 1e-3, "{found:?}");
+        let found = estimate(21_000, 36);
+        assert!((found.trend - 0.0445).abs() < 5e-5 && (found.compared_ms - 6.413).abs() < 1e-3, "{found:?}");
+        let found = estimate(20_400, 300);
+        assert!((found.compared_ms - 240.0 * 0.4 / 20.4).abs() < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn too_few_groups_and_groups_that_arrive_at_once_have_no_slope() {
+        assert_eq!(estimate(22_000, 19), Estimate { compared_ms: 0.0, trend: 0.0 });
+        let mut line = Trendline::default();
+        for _ in 0..40 {
+            assert_eq!(line.push(-20.0, Instant::ZERO).trend.to_bits(), 0.0f64.to_bits());
+        }
+    }
+}
