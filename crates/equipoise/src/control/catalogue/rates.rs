@@ -3,7 +3,10 @@
 use alloc::boxed::Box;
 
 use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
-use super::super::{Aimd, BoxedController, Cbr, Gcc, GccConfig, GccForm, GccProbing, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
+use super::super::{
+    Aimd, BoxedController, Cbr, Gcc, GccConfig, GccForm, GccProbing, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc,
+    Tq, TqConfig, TqLaw,
+};
 use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters, packets, parameters};
 use crate::control::PathLoad;
 use crate::measure::TrafficAccumulation;

@@ -164,7 +164,10 @@ mod tests {
     fn results_are_those_of_libwebrtc() {
         assert_eq!(result(10, 10, 0), Some(800.0));
         let full = [(result(5, 7, 0), 0.95 * 1140.0), (result(1, 2, 0), 0.95 * 4000.0)];
-        assert!(full.iter().all(|(found, expected)| found.is_some_and(|found| (found - expected).abs() < 10.0)), "{full:?}");
+        assert!(
+            full.iter().all(|(found, expected)| found.is_some_and(|found| (found - expected).abs() < 10.0)),
+            "{full:?}"
+        );
         assert_eq!(result(10, 1, 0), None, "squeezed together");
     }
 

@@ -94,8 +94,7 @@ impl Gcc {
         let GccConfig { limits, form, probing, decrease } = config;
         let decrease = if decrease.is_nan() { GccConfig::DECREASE } else { decrease.clamp(0.0, 1.0) };
         let bps = limits.start().as_bps_f64();
-        let probing =
-            (probing != GccProbing::Off).then(|| Probing::new(limits, probing == GccProbing::Periodic));
+        let probing = (probing != GccProbing::Off).then(|| Probing::new(limits, probing == GccProbing::Periodic));
         Self {
             limits,
             bps,

@@ -10,7 +10,7 @@ use crate::units::{Instant, ReceiverClock, Span};
 /// A small fixed threshold is starved by flows that fill the queue, and a large one is late; so it follows the estimate. An estimate
 /// far above it is a spike, which does not count.
 ///
-/// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016, Sec. 4.2; libwebrtc, `trendline_estimator`.
+/// Source: draft-ietf-rmcat-gcc-02, Sec. 5.4; Carlucci 2016; libwebrtc, `trendline_estimator`.
 #[derive(Clone, Debug)]
 pub(super) struct Detector {
     gains: Gains,

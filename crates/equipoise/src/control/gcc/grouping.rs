@@ -55,13 +55,7 @@ impl GroupDelta {
 
 impl Group {
     const fn new(departed: Instant<SenderClock>, arrived: Instant<ReceiverClock>, told: Instant<SenderClock>) -> Self {
-        Self {
-            first_departed: departed,
-            last_departed: departed,
-            first_arrived: arrived,
-            last_arrived: arrived,
-            told,
-        }
+        Self { first_departed: departed, last_departed: departed, first_arrived: arrived, last_arrived: arrived, told }
     }
 
     /// Whether a packet that left no sooner than the group's first belongs to it.
@@ -146,7 +140,8 @@ mod tests {
 
     #[test]
     fn groups_are_compared_by_their_last_packets() {
-        let packets = [(0, 10_000), (4000, 15_000), (20_000, 30_000), (25_000, 36_000), (40_000, 50_000), (60_000, 70_000)];
+        let packets =
+            [(0, 10_000), (4000, 15_000), (20_000, 30_000), (25_000, 36_000), (40_000, 50_000), (60_000, 70_000)];
         assert_eq!(deltas(&packets), [(21_000, 21_000), (15_000, 14_000)]);
     }
 

@@ -20,7 +20,7 @@
 //! m = 4 min(n, 60) slope(Σ d over t)                 libwebrtc: least squares over 20 groups
 //! m = m + k (d - m), times min(n, 60)                draft: scalar Kalman filter
 //! γ = γ + k_{u,d} Δt (|m| - γ)                       overuse: m > γ for 10 ms and not falling
-//! A = 0.85 R                                         after overuse
+//! A = β R                                            after overuse, β = 0.85; libwebrtc 5 kbit/s less
 //! A = A 1.08^Δt, or half a packet a response time    before
 //! ```
 //!
@@ -43,6 +43,7 @@
 //! | trend | line through 20 smoothed delays | Kalman filter |
 //! | threshold's gains up, down | 0.0087, 0.039 | 0.01, 0.000 18 |
 //! | rate that arrives | least of sent and received over 1 s, without the longest gap | received in 0.5 s |
+//! | behind overuse | 0.85 R - 5 kbit/s | 0.85 R |
 //! | increase near the capacity | half a packet a response time, 4 kbit/s a second at least | the same, in steps of 1 kbit/s at least |
 //! | increase up to | 1.5 R + 10 kbit/s | 1.5 R |
 //! | losses | model of the path, fitted to 15 observations | 2 % and 10 % |

@@ -6,9 +6,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::{Gcc, GccConfig, GccForm, GccProbing};
-use crate::control::{
-    Controller, Ecn, Fate, Feedback, PacketFeedback, PacketReport, RateLimits, Reason, SentPacket,
-};
+use crate::control::{Controller, Ecn, Fate, Feedback, PacketFeedback, PacketReport, RateLimits, Reason, SentPacket};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 const PACKET: Size = Size::from_bytes(1200);

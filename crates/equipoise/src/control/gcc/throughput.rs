@@ -89,7 +89,8 @@ impl Throughput {
 
     fn received_bps(&self) -> Option<f64> {
         let (first, last) = (self.window.front()?, self.window.back()?);
-        let gaps = self.window.iter().zip(self.window.iter().skip(1)).map(|(before, behind)| behind.arrived - before.arrived);
+        let gaps =
+            self.window.iter().zip(self.window.iter().skip(1)).map(|(before, behind)| behind.arrived - before.arrived);
         let (longest, second) = gaps.fold((Span::ZERO, Span::ZERO), |(longest, second), gap| {
             if gap > longest { (gap, longest) } else { (longest, second.max(gap)) }
         });
@@ -155,7 +156,11 @@ impl Recent {
         }
         self.window.push_back(packet);
         let Some(newest) = self.window.iter().map(|packet| packet.arrived).max() else { return };
-        while self.window.front().is_some_and(|first| newest - first.arrived >= RECENT || self.window.len() > MOST_RECENT) {
+        while self
+            .window
+            .front()
+            .is_some_and(|first| newest - first.arrived >= RECENT || self.window.len() > MOST_RECENT)
+        {
             self.is_full = true;
             self.window.pop_front();
         }

@@ -244,7 +244,8 @@ impl LossBased {
             best.bps = best.bps.min(ramp.most_bps);
         }
         let Some(acked) = self.acked_bps.filter(|_| self.is_rising(last.bps, best.bps)) else { return };
-        let headroom = if acked < NEAR_HOLD * self.hold.bps && self.hold.bps.is_finite() { HEADROOM_IN_HOLD } else { HEADROOM };
+        let headroom =
+            if acked < NEAR_HOLD * self.hold.bps && self.hold.bps.is_finite() { HEADROOM_IN_HOLD } else { HEADROOM };
         best.bps = best.bps.min(headroom * acked).max(last.bps);
         if self.state == LossState::Decreasing && best.bps <= last.bps {
             best.bps = last.bps + LEAST_RISE;

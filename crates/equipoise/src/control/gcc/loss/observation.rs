@@ -135,12 +135,16 @@ impl Observations {
             return all;
         }
         // The first of equals, as the older one weighs less.
-        let worst = self.weighted().filter(|(_, one)| one.loss() > 0.0).fold(None, |worst: Option<(f64, &Observation)>, one| {
-            if worst.is_none_or(|(_, worst)| one.1.loss() > worst.loss()) { Some(one) } else { worst }
-        });
-        let best = self.weighted().filter(|(_, one)| one.loss() < 1.0).fold(None, |best: Option<(f64, &Observation)>, one| {
-            if best.is_none_or(|(_, best)| one.1.loss() < best.loss()) { Some(one) } else { best }
-        });
+        let worst = self.weighted().filter(|(_, one)| one.loss() > 0.0).fold(
+            None,
+            |worst: Option<(f64, &Observation)>, one| {
+                if worst.is_none_or(|(_, worst)| one.1.loss() > worst.loss()) { Some(one) } else { worst }
+            },
+        );
+        let best =
+            self.weighted().filter(|(_, one)| one.loss() < 1.0).fold(None, |best: Option<(f64, &Observation)>, one| {
+                if best.is_none_or(|(_, best)| one.1.loss() < best.loss()) { Some(one) } else { best }
+            });
         if worst.is_some_and(|(_, worst)| self.median_bps() * SURGE <= worst.bps) {
             return all;
         }
