@@ -165,6 +165,48 @@ pub enum Event {
     },
 }
 
+/// Which of the two things that an end may do in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Half {
+    /// It sends media.
+    Sending,
+    /// It receives them.
+    Receiving,
+}
+
+impl Event {
+    /// Which half of an end that sends and receives does or sees this. What such an end ignores has come to it, and counts as
+    /// received; its end is that of its sending.
+    pub const fn half(&self) -> Half {
+        match self {
+            Self::MediaSent { .. }
+            | Self::FrameCaptured { .. }
+            | Self::PayloadExpired { .. }
+            | Self::ContentKnown { .. }
+            | Self::ReportRequested { .. }
+            | Self::ReportApplied { .. }
+            | Self::EcnFailed { .. }
+            | Self::ReportsMissing
+            | Self::RateDecided { .. }
+            | Self::ClockStepped { .. }
+            | Self::ClocksCompared { .. }
+            | Self::CircuitStrained
+            | Self::CircuitBroken(_)
+            | Self::CircuitClosed
+            | Self::PacingReset { .. }
+            | Self::Probed { .. }
+            | Self::Switched { .. }
+            | Self::Ended { .. } => Half::Sending,
+            Self::MediaReceived { .. }
+            | Self::Buffered { .. }
+            | Self::Discarded { .. }
+            | Self::ReportSent { .. }
+            | Self::AduReceived { .. }
+            | Self::Ignored(_) => Half::Receiving,
+        }
+    }
+}
+
 /// A part of a frame of live media, which makes a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {

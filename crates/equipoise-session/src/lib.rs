@@ -24,7 +24,7 @@ pub mod wire;
 use equipoise::units::{Instant, Size};
 
 pub use equipoise_path::link::Ecn;
-pub use event::{DropReason, Event, Fragment, Medium, Transport};
+pub use event::{DropReason, Event, Fragment, Half, Medium, Transport};
 
 pub use equipoise::control::scheduler::PathId;
 

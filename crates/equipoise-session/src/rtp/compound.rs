@@ -32,6 +32,11 @@ impl<C> CompoundTimer<C> {
         self.due = Some(now + Span::from_secs_f64(interval).unwrap_or(Span::from_secs(5)));
     }
 
+    /// Stops the timer until it is set anew.
+    pub(crate) const fn stop(&mut self) {
+        self.due = None;
+    }
+
     /// When the next compound is due; `None` while the timer is not running.
     pub(crate) const fn due(&self) -> Option<Instant<C>> {
         self.due

@@ -185,10 +185,7 @@ impl Exchange {
         let wait =
             if has_stopped { self.interval * (1 << self.backed_off.min(16)).min(Self::RAREST) } else { self.interval };
         self.backed_off = if has_stopped { self.backed_off.saturating_add(1) } else { 0 };
-        self.next_due = self.next_due + wait;
-        if self.next_due <= now {
-            self.next_due = now + wait;
-        }
+        self.put_off(now, wait);
         self.skipped = !has_stopped && self.is_silent(now) && !self.skipped;
         if self.skipped {
             self.begin(now);
@@ -219,6 +216,20 @@ impl Exchange {
         self.asked.push_back(request);
         self.begin(now);
         Some((request.number, extension.to_bytes()))
+    }
+
+    /// Nothing is asked at `now`, as nothing left for a while.
+    pub(crate) fn rest(&mut self, now: Instant<SenderClock>) {
+        self.put_off(now, self.interval);
+        self.begin(now);
+    }
+
+    /// The next request is due after this wait.
+    fn put_off(&mut self, now: Instant<SenderClock>, wait: Span) {
+        self.next_due = self.next_due + wait;
+        if self.next_due <= now {
+            self.next_due = now + wait;
+        }
     }
 
     /// Whether a request has had the time for an answer, and none came.

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! [`Sender`] paces media at the rate of a controller and asks for reports; [`Receiver`] measures and answers;
-//! [`Background`] sends media on a traffic model's schedule and listens to nobody.
+//! [`Background`] sends media on a traffic model's schedule and listens to nobody. [`Duplex`] is an end that does both in one
+//! session: the two halves share a source number and each RTCP datagram.
 //!
 //! Requests and their answers are reduced-size RTCP (RFC 5506): a single SR, a single RR, each with a profile-specific
 //! extension. At the interval of RFC 3550, Sec. 6.2 a full compound with a CNAME goes out beside them. The report
@@ -20,6 +21,9 @@ pub(super) mod breaker;
 mod clock_tests;
 pub(super) mod compound;
 mod delays;
+mod duplex;
+#[cfg(test)]
+mod duplex_tests;
 mod ecn;
 #[cfg(test)]
 mod ecn_tests;
@@ -55,6 +59,7 @@ mod two_ends;
 pub use background::Background;
 pub use breaker::Breaker;
 pub use delays::Delays;
+pub use duplex::{Duplex, DuplexConfig};
 pub use frames::LiveMedia;
 pub use payload::Payload;
 pub use playout::PlayoutBuffer;

@@ -68,6 +68,11 @@ impl Outbox {
         self.ecn = ecn;
     }
 
+    /// Whether nothing waits to be handed out.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     fn push(&mut self, item: Item) {
         self.items.push_back((self.path, item));
     }

@@ -7,14 +7,14 @@ use super::compound::CompoundTimer;
 use super::outbox::Outbox;
 use super::payload::Payload;
 use super::playout::{PlayoutBuffer, PlayoutMeter};
-use super::reception::{Clocks, Cut, Reception, Timed, Timeline};
+use super::reception::{Answer, Clocks, Cut, Reception, Timed, Timeline};
 use super::reorder::{Came, ReorderBuffer, ReorderConfig};
 use super::stream::{SessionError, check_cname};
-use crate::wire::rtcp::{self, RtcpPacket, SenderReport};
+use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
 use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Wake, WakeReason};
-use equipoise::measure::ClockMap;
+use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
 
 /// What a receiver is made of.
@@ -68,6 +68,15 @@ pub struct Receiver {
     outbox: Outbox,
 }
 
+/// The answer to a request, ready to be sent.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) block: ReportBlock,
+    /// The statistics that it says.
+    pub(super) delay: Option<DelaySummary>,
+    pub(super) extension: Vec<u8>,
+}
+
 impl Receiver {
     /// A receiver that waits for its sender.
     ///
@@ -110,7 +119,13 @@ impl Receiver {
         }
     }
 
-    fn on_media(&mut self, now: Instant<ReceiverClock>, datagram: &[u8], ecn: Ecn) -> Result<(), DropReason> {
+    /// A datagram came that is no RTCP.
+    pub(super) fn on_media(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        datagram: &[u8],
+        ecn: Ecn,
+    ) -> Result<(), DropReason> {
         let RtpPacket { header, payload } = RtpPacket::parse(datagram).map_err(|_| DropReason::Malformed)?;
         if header.ssrc != self.config.sender_ssrc {
             return Err(DropReason::Foreign);
@@ -193,7 +208,7 @@ impl Receiver {
                     }
                 }
                 RtcpPacket::Goodbye(goodbye) if goodbye.ssrcs().any(|ssrc| ssrc == self.config.sender_ssrc) => {
-                    self.goodbye.get_or_insert(now);
+                    self.on_goodbye(now);
                 }
                 _ => {}
             }
@@ -201,29 +216,80 @@ impl Receiver {
     }
 
     fn on_sender_report(&mut self, now: Instant<ReceiverClock>, report: &SenderReport<'_>) -> Result<(), DropReason> {
-        if report.ssrc != self.config.sender_ssrc {
-            return Err(DropReason::Foreign);
-        }
-        let timed = self.timed(now, report.ntp)?;
         let is_first = !self.reception.has_report();
-        let cut = if matches!(self.config.clocks, Clocks::Known(_)) { Cut::ByWay } else { Cut::AsAsked };
-        let answer = self.reception.on_sender_report(now, report, timed, (&self.timeline, cut));
-        if is_first {
+        let answer = self.answer(now, report);
+        if is_first && self.reception.has_report() {
             self.compound.restart(now);
         }
-        if let Some(mut answer) = answer? {
-            answer.report.playout = self.playout.as_mut().map(|playout| playout.report(now));
-            let (ssrc, extension) = (self.config.ssrc, answer.report.to_bytes());
-            self.outbox.whole(|out| rtcp::encode_receiver_report(ssrc, &[answer.block], &extension, out));
-            self.outbox.event(Event::ReportSent { delay: answer.report.delay });
+        if let Some(Answered { block, delay, extension }) = answer? {
+            let ssrc = self.config.ssrc;
+            self.outbox.whole(|out| rtcp::encode_receiver_report(ssrc, &[block], &extension, out));
+            self.outbox.event(Event::ReportSent { delay });
         }
         Ok(())
     }
 
+    /// A sender report came. Returns what is to be answered, if it asks for something.
+    pub(super) fn answer(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        report: &SenderReport<'_>,
+    ) -> Result<Option<Answered>, DropReason> {
+        if report.ssrc != self.config.sender_ssrc {
+            return Err(DropReason::Foreign);
+        }
+        let timed = self.timed(now, report.ntp)?;
+        let cut = if matches!(self.config.clocks, Clocks::Known(_)) { Cut::ByWay } else { Cut::AsAsked };
+        let answer = self.reception.on_sender_report(now, report, timed, (&self.timeline, cut))?;
+        Ok(answer.map(|Answer { block, mut report }| {
+            report.playout = self.playout.as_mut().map(|playout| playout.report(now));
+            Answered { block, delay: report.delay, extension: report.to_bytes() }
+        }))
+    }
+
+    /// A block for a regular report.
+    pub(super) fn regular_block(&self, now: Instant<ReceiverClock>) -> ReportBlock {
+        self.reception.regular_block(self.config.sender_ssrc, now)
+    }
+
+    /// Packets that have come, each counted once; wraps.
+    pub(super) const fn arrived(&self) -> u32 {
+        self.reception.arrived()
+    }
+
+    /// Whether there is something to hand out.
+    pub(super) fn has_output(&self) -> bool {
+        self.reorder.is_ready() || !self.outbox.is_empty()
+    }
+
+    /// Gives out all payload that is there.
+    pub(super) fn give_out(&mut self) {
+        self.release_held(Instant::MAX);
+        self.reorder.flush();
+    }
+
+    /// Whether it has ended.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The sender said goodbye at `now`.
+    pub(super) fn on_goodbye(&mut self, now: Instant<ReceiverClock>) {
+        self.goodbye.get_or_insert(now);
+    }
+
+    /// Does what is due at `now`, except for regular reports.
+    pub(super) fn tend(&mut self, now: Instant<ReceiverClock>) {
+        self.handled = self.handled.max(now);
+        self.release_held(self.handled);
+        self.reorder.release(self.handled);
+        self.end_if_due(self.handled);
+    }
+
     /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
     fn send_compound(&mut self, now: Instant<ReceiverClock>, goodbye: bool) {
+        let block = self.regular_block(now);
         let config = &self.config;
-        let block = self.reception.regular_block(config.sender_ssrc, now);
         self.outbox.whole(|out| {
             rtcp::encode_receiver_report(config.ssrc, &[block], &[], out);
             rtcp::encode_cname(config.ssrc, &config.cname, out);
@@ -246,17 +312,14 @@ impl Endpoint for Receiver {
             Input::Datagram { datagram, ecn, .. } => self.on_datagram(now, datagram, ecn),
             Input::Stop => {
                 self.send_compound(now, true);
-                self.release_held(Instant::MAX);
-                self.reorder.flush();
+                self.give_out();
                 self.ended = true;
                 self.outbox.event(Event::Ended { by_peer: false });
             }
             Input::Timer | Input::Path { .. } | Input::Unreachable { .. } => {}
             Input::Payload { payload: _, .. } => self.outbox.ignore(DropReason::Stray),
         }
-        self.release_held(self.handled);
-        self.reorder.release(self.handled);
-        self.end_if_due(self.handled);
+        self.tend(now);
         if !self.ended && self.compound.fires(self.handled) {
             self.send_compound(self.handled, false);
         }

@@ -179,6 +179,11 @@ impl Reception {
         self.delays.clear();
     }
 
+    /// Packets that have come, each counted once; wraps.
+    pub(crate) const fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
     /// Whether a sender report has come.
     pub(crate) const fn has_report(&self) -> bool {
         self.last_sr.is_some()

@@ -144,6 +144,11 @@ impl ReorderBuffer {
         }
     }
 
+    /// Whether there is payload to give out now.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// The next payload and how many packets are missing before it.
     pub(crate) fn pop(&mut self) -> Option<(u64, &[u8])> {
         let (missing, payload) = self.ready.pop_front()?;

@@ -1,3 +1,5 @@
+mod half;
+
 use alloc::vec::Vec;
 
 use super::application::Application;
@@ -19,6 +21,8 @@ use equipoise::control::{BoxedController, IntervalSummary, Needs};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+
+pub(super) use half::Draft;
 
 /// What a sender is made of, beside its controller.
 #[derive(Clone, Debug)]
@@ -120,6 +124,10 @@ pub struct Sender {
     breakers: Breakers,
     /// When the first packet left under this controller.
     first_media: Option<Instant<SenderClock>>,
+    /// What the number of the next packet was at the last two turns to ask for a report, the older first.
+    turns: [u64; 2],
+    /// What the RTCP datagram that it shares with a receiving half is to say of it; `None` where it writes its own.
+    shared: Option<Draft>,
     handled: Instant<SenderClock>,
     ended: bool,
     outbox: Outbox,
@@ -165,10 +173,13 @@ impl Sender {
             singles: 0,
             breakers: Breakers::new(config.circuit_breakers, (config.report_interval, packet), config.start),
             first_media: None,
+            turns: [0; 2],
+            shared: None,
             handled: Instant::ZERO,
             ended: false,
             outbox: Outbox::default(),
         };
+        sender.turns = [sender.packetiser.next_sequence(); 2];
         if let Some(packets) = sender.stock.packets() {
             sender.outbox.event(Event::ContentKnown { packets });
         }
@@ -205,12 +216,12 @@ impl Sender {
     }
 
     /// Does what is due at `now`.
-    fn run(&mut self, now: Instant<SenderClock>) {
+    pub(super) fn run(&mut self, now: Instant<SenderClock>) {
         if now < self.start {
             return;
         }
         if now >= self.exchange.due() {
-            self.request_or_skip(now);
+            self.take_turn(now);
         }
         if self.compound.fires(now) {
             self.packetiser.send_compound(now, false, &mut self.outbox);
@@ -293,7 +304,7 @@ impl Sender {
         }
     }
 
-    fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), DropReason> {
+    pub(super) fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), DropReason> {
         let origin = (self.packetiser.config().ssrc, self.governor.rate());
         self.queue.offer(now, (payload, false), self.payload, origin)?;
         self.on_supply(now);
@@ -326,6 +337,20 @@ impl Sender {
         !self.breakers.has_stopped() && there
     }
 
+    /// The next request is due: a half of an end that has sent nothing for two turns lets it be, and is no sender in what its end
+    /// reports (RFC 3550, Sec. 6.4).
+    fn take_turn(&mut self, now: Instant<SenderClock>) {
+        let rests = self.shared.is_some() && !self.is_active();
+        self.turns = [self.turns[1], self.packetiser.next_sequence()];
+        if rests {
+            self.exchange.rest(now);
+            // Without media there is nothing that a report could say.
+            self.breakers.on_heard(now);
+        } else {
+            self.request_or_skip(now);
+        }
+    }
+
     /// Asks for a report, or, where three are missing, tells the controller and lets this one be.
     fn request_or_skip(&mut self, now: Instant<SenderClock>) {
         let has_stopped = self.breakers.has_stopped();
@@ -346,7 +371,10 @@ impl Sender {
             self.decided();
         }
         let info = self.packetiser.sender_info(now);
-        self.outbox.whole(|out| info.encode(&[], &extension, out));
+        match &mut self.shared {
+            Some(draft) => draft.request = Some((info, extension)),
+            None => self.outbox.whole(|out| info.encode(&[], &extension, out)),
+        }
         self.outbox.event(Event::ReportRequested { number });
     }
 
@@ -375,7 +403,12 @@ impl Sender {
         }
     }
 
-    fn on_report(&mut self, now: Instant<SenderClock>, report: &ReceiverReport<'_>) -> Result<(), DropReason> {
+    /// A report came, or the part of a sender report that is one.
+    pub(super) fn on_report(
+        &mut self,
+        now: Instant<SenderClock>,
+        report: &ReceiverReport<'_>,
+    ) -> Result<(), DropReason> {
         let our_ssrc = self.packetiser.config().ssrc;
         let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
         let is_guess = self.exchange.is_guessed_at();
@@ -415,8 +448,13 @@ impl Sender {
     }
 
     fn end(&mut self, by_peer: bool) {
-        self.ended = true;
+        self.fall_silent();
         self.outbox.event(Event::Ended { by_peer });
+    }
+
+    /// Sends nothing from now on.
+    pub(super) const fn fall_silent(&mut self) {
+        self.ended = true;
     }
 }
 
@@ -429,8 +467,7 @@ impl Endpoint for Sender {
             return;
         }
         // A world may report an arrival that the kernel stamped before the last timer: time never runs backwards here.
-        let now = now.max(self.handled);
-        self.handled = now;
+        let now = self.come_to(now);
         match input {
             Input::Datagram { datagram, .. } => self.on_datagram(now, datagram),
             Input::Payload { payload, .. } => {
@@ -442,7 +479,7 @@ impl Endpoint for Sender {
                 self.packetiser.send_compound(now, true, &mut self.outbox);
                 self.end(false);
             }
-            Input::Unreachable { .. } => self.exchange.on_unreachable(),
+            Input::Unreachable { .. } => self.on_unreachable(),
             Input::Timer | Input::Path { .. } => {}
         }
         if !self.ended {

@@ -66,6 +66,12 @@ pub enum SessionError {
         /// The shortest interval.
         min: Span,
     },
+    /// Both ends of a session with media both ways would have one source number.
+    #[error("both ends have the source number {found:#010x}; each needs one of its own")]
+    Source {
+        /// What was asked for.
+        found: u32,
+    },
     /// The controller needs what the session does not provide.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),

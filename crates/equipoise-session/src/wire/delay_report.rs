@@ -44,6 +44,13 @@ const BOTTLENECK_LEN: u16 = 8;
 const MARKS_TYPE: u16 = OURS | 5;
 const MARKS_LEN: u16 = 12;
 
+/// Whether a request begins here.
+pub(super) fn is_request(bytes: &[u8]) -> bool {
+    let [high, low] = REQUEST_TYPE.to_be_bytes();
+    let [long, short] = REQUEST_LEN.to_be_bytes();
+    bytes.starts_with(&[high, low, long, short])
+}
+
 impl ReportRequest {
     /// The extension's bytes.
     pub fn to_bytes(self) -> Vec<u8> {

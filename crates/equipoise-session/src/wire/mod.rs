@@ -7,6 +7,7 @@
 mod delay_report;
 mod error;
 pub mod feedback;
+mod joint;
 mod ntp;
 mod reader;
 mod receipt;
@@ -16,6 +17,7 @@ pub mod rtp;
 
 pub use delay_report::{DelayOrigin, DelayReport, MarkReport, PlayoutReport, ReportRequest};
 pub use error::WireError;
+pub use joint::JointExtension;
 pub use ntp::NtpTime;
 pub use receipt::{Receipt, ReceiptRequest};
 

@@ -277,6 +277,11 @@ impl<'a> SenderReport<'a> {
     pub fn blocks(&self) -> impl Iterator<Item = ReportBlock> + 'a {
         self.blocks.chunks_exact(BLOCK_LEN).filter_map(ReportBlock::parse)
     }
+
+    /// What it says as a report on what its source receives, with this part of its extension.
+    pub const fn reception(&self, extension: &'a [u8]) -> ReceiverReport<'a> {
+        ReceiverReport { ssrc: self.ssrc, blocks: self.blocks, extension }
+    }
 }
 
 impl<'a> ReceiverReport<'a> {

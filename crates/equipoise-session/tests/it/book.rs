@@ -32,6 +32,7 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
         ("transport-wide feedback", samples::transport_feedback()),
         ("head of a part", samples::part()),
         ("last datagram of a sender", samples::farewell()),
+        ("answer and request in one report", samples::both()),
     ] {
         assert_eq!(example(name), bytes, "{name}: {bytes:02X?}");
     }
@@ -40,9 +41,12 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
 #[test]
 fn the_lengths_that_the_book_states_hold() {
     // RFC 3550, Sec. 6.4.1: the length field counts words less one; Waki 2013 gives 64 and 72 with 28 of IPv4 and UDP.
-    for (datagram, length, field) in
-        [(samples::request(), 64 - 28, [0, 8]), (samples::answer(), 72 - 28, [0, 10]), (samples::media(), 28, [0, 3])]
-    {
+    for (datagram, length, field) in [
+        (samples::request(), 64 - 28, [0, 8]),
+        (samples::answer(), 72 - 28, [0, 10]),
+        (samples::media(), 28, [0, 3]),
+        (samples::both(), 100 - 28, [0, 17]),
+    ] {
         assert_eq!(datagram.len(), length);
         let at = if length == 28 { 14 } else { 2 };
         assert_eq!(datagram[at..at + 2], field);

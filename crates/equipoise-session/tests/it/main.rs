@@ -2,6 +2,7 @@
 
 mod book;
 mod corpora;
+mod duplex;
 mod feedback;
 mod oracle;
 mod prefixes;

@@ -84,6 +84,14 @@ pub(crate) fn request() -> Vec<u8> {
     written(|out| info().encode(&[], &ReportRequest { interval_start: BEFORE.middle(), receipt: None }.to_bytes(), out))
 }
 
+/// What an end says that sends and receives: its block is on the media of [`RECEIVER`].
+pub(crate) fn both() -> Vec<u8> {
+    let block =
+        ReportBlock { ssrc: RECEIVER, fraction_lost: 0, cumulative_lost: 0, last_sr: BEFORE.middle(), ..block() };
+    let request = ReportRequest { interval_start: BEFORE.middle(), receipt: None };
+    written(|out| info().encode(&[block], &[delay_report().to_bytes(), request.to_bytes()].concat(), out))
+}
+
 pub(crate) fn answer() -> Vec<u8> {
     written(|out| rtcp::encode_receiver_report(RECEIVER, &[block()], &delay_report().to_bytes(), out))
 }

@@ -1,0 +1,551 @@
+//! Two ends that both send and receive, over a path in virtual time.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::wire::rtcp::{self, RtcpPacket};
+use crate::wire::{DelayReport, JointExtension, ReportRequest, is_rtcp};
+use crate::{DropReason, Ecn, Endpoint, Event, Half, Input, Output, PathId, Transmit};
+use equipoise::control::{BoxedController, Cbr, find};
+use equipoise::measure::ClockMap;
+use equipoise::units::{Instant, Rate, ReceiverClock, SenderClock, Size, Span};
+
+const EPOCH: u64 = 1_795_000_000_000_000_000;
+const MILLI: u64 = 1_000_000;
+const SSRCS: [u32; 2] = [0xAAAA, 0xBBBB];
+
+/// A datagram that an end sent.
+#[derive(Clone, Debug)]
+struct Said {
+    /// Since the beginning, in ms.
+    at_ms: u64,
+    from: usize,
+    bytes: Vec<u8>,
+}
+
+impl Said {
+    /// Its packets in short: `SR` or `RR` with its number of blocks, and `report` and `request` for parts of its extension.
+    fn words(&self) -> String {
+        let word = |packet| match packet {
+            RtcpPacket::SenderReport(report) => format!("SR{}{}", report.blocks().count(), parts(report.extension)),
+            RtcpPacket::ReceiverReport(report) => format!("RR{}{}", report.blocks().count(), parts(report.extension)),
+            RtcpPacket::SourceDescription(_) => "SDES".into(),
+            RtcpPacket::Goodbye(_) => "BYE".into(),
+            other => format!("{other:?}"),
+        };
+        rtcp::parse_compound(&self.bytes).expect("RTCP").map(word).collect::<Vec<_>>().join(" + ")
+    }
+}
+
+fn parts(extension: &[u8]) -> &'static str {
+    let joint = JointExtension::parse(extension).expect("ours");
+    match (joint.report.is_empty(), joint.request.is_empty()) {
+        (true, true) => "",
+        (false, true) => " report",
+        (true, false) => " request",
+        (false, false) => " report request",
+    }
+}
+
+/// What happens to a datagram: from which end, when in ms, its bytes; the ways of its copies in ms.
+type Way = Box<dyn FnMut(usize, u64, &[u8]) -> Vec<u64>>;
+
+struct Ends {
+    now: u64,
+    near: Duplex<SenderClock>,
+    far: Duplex<ReceiverClock>,
+    way: Way,
+    /// When it arrives, its order, at which end, its bytes.
+    in_flight: Vec<(u64, usize, usize, Vec<u8>)>,
+    order: usize,
+    reports: Vec<Said>,
+    events: Vec<(u64, usize, Event)>,
+    given: [Vec<u8>; 2],
+}
+
+/// One turn of an end; returns when it wants to be woken.
+fn turn<C>(end: &mut Duplex<C>, now: u64, input: Option<Input<'_>>, take: &mut impl FnMut(Output<'_>)) -> Option<u64> {
+    if let Some(input) = input {
+        end.handle(Instant::from_nanos(now), input);
+    }
+    while let Some(output) = end.poll() {
+        take(output);
+    }
+    end.wake().map(|wake| wake.at.as_nanos())
+}
+
+fn cbr(bps: u64) -> BoxedController {
+    Box::new(Cbr::new(Rate::from_bps(bps)))
+}
+
+/// What an end sends: 1000-byte packets, a request each second.
+fn sending(end: usize) -> SenderConfig {
+    let stream = StreamConfig::new(SSRCS[end], 96, Size::from_bytes(1000), ["near@test", "far@test"][end]);
+    SenderConfig::new(stream, Span::from_secs(1), Instant::from_nanos(EPOCH), end as u64 + 1)
+}
+
+fn config(end: usize) -> DuplexConfig {
+    DuplexConfig::new(sending(end), SSRCS[1 - end], Clocks::Known(ClockMap::SYNCHRONISED))
+}
+
+impl Ends {
+    fn new(configs: [DuplexConfig; 2], controllers: [BoxedController; 2], way: Way) -> Self {
+        let ([near, far], [there, back]) = (configs, controllers);
+        Self {
+            now: EPOCH,
+            near: Duplex::new(near, there).expect("a valid configuration"),
+            far: Duplex::new(far, back).expect("a valid configuration"),
+            way,
+            in_flight: Vec::new(),
+            order: 0,
+            reports: Vec::new(),
+            events: Vec::new(),
+            given: [Vec::new(), Vec::new()],
+        }
+    }
+
+    /// Both ends send 100 packets a second over a way of 10 ms.
+    fn plain() -> Self {
+        Self::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]))
+    }
+
+    fn tell(&mut self, end: usize, input: Option<Input<'_>>) {
+        let Self { near, far, now, way, in_flight, order, reports, events, given } = self;
+        let at_ms = (*now - EPOCH) / MILLI;
+        let mut take = |output: Output<'_>| match output {
+            Output::Event { event, .. } => events.push((at_ms, end, event)),
+            Output::Payload { payload, .. } => given[end].extend_from_slice(payload),
+            Output::Transmit { transmit, .. } => {
+                let mut bytes = transmit.head.to_vec();
+                bytes.resize(transmit.len(), 0);
+                for way in way(end, at_ms, &bytes) {
+                    *order += 1;
+                    in_flight.push((*now + way * MILLI, *order, 1 - end, bytes.clone()));
+                }
+                if is_rtcp(&bytes) {
+                    assert!(bytes.len() <= Transmit::MAX_HEAD, "{} bytes", bytes.len());
+                    reports.push(Said { at_ms, from: end, bytes });
+                }
+            }
+        };
+        let was_handled = input.is_some();
+        let wake = if end == 0 { turn(near, *now, input, &mut take) } else { turn(far, *now, input, &mut take) };
+        assert!(!was_handled || wake.is_none_or(|at| at > *now), "a wake-up in the past");
+    }
+
+    fn run(&mut self, until_ms: u64) {
+        let until = EPOCH + until_ms * MILLI;
+        (0..2).for_each(|end| self.tell(end, None));
+        loop {
+            let wakes =
+                [self.near.wake().map(|wake| wake.at.as_nanos()), self.far.wake().map(|wake| wake.at.as_nanos())];
+            let timers = wakes.into_iter().zip(0..).filter_map(|(at, end)| Some((at?, usize::MAX, end)));
+            let arrivals = self.in_flight.iter().map(|(at, order, end, _)| (*at, *order, *end));
+            let Some((at, order, end)) = arrivals.chain(timers).min().filter(|(at, ..)| *at <= until) else { break };
+            self.now = at;
+            let Some(place) = self.in_flight.iter().position(|(_, found, ..)| *found == order) else {
+                self.tell(end, Some(Input::Timer));
+                continue;
+            };
+            let (.., datagram) = self.in_flight.remove(place);
+            self.tell(end, Some(Input::Datagram { path: PathId(0), datagram: &datagram, ecn: Ecn::NotCapable }));
+        }
+        self.now = until;
+    }
+
+    /// What the ends said in RTCP after this moment.
+    fn lines(&self, after_ms: u64) -> Vec<String> {
+        let said = self.reports.iter().filter(|said| said.at_ms >= after_ms);
+        said.map(|said| format!("{} {} {}", said.at_ms, ["near", "far"][said.from], said.words())).collect()
+    }
+
+    /// The same without regular compounds.
+    fn exchange(&self, after_ms: u64) -> Vec<String> {
+        self.lines(after_ms).into_iter().filter(|line| !line.contains("SDES")).collect()
+    }
+
+    fn count(&self, end: usize, is: impl Fn(&Event) -> bool) -> usize {
+        self.events.iter().filter(|(_, from, event)| *from == end && is(event)).count()
+    }
+
+    fn ignored(&self) -> Vec<(usize, DropReason)> {
+        let reason = |(_, end, event): &(u64, usize, Event)| match event {
+            Event::Ignored(reason) => Some((*end, *reason)),
+            _ => None,
+        };
+        self.events.iter().filter_map(reason).collect()
+    }
+}
+
+/// The reports of an interval: samples and loss, as one end has applied them.
+fn applied(ends: &Ends, end: usize) -> Vec<(u64, f64)> {
+    let report = |(_, from, event): &(u64, usize, Event)| match event {
+        Event::ReportApplied { delay, fraction_lost, .. } if *from == end => {
+            Some((delay.map_or(0, |delay| delay.samples), *fraction_lost))
+        }
+        _ => None,
+    };
+    ends.events.iter().filter_map(report).collect()
+}
+
+#[test]
+fn both_ends_ask_and_answer_as_senders_with_a_block_on_the_other() {
+    let mut ends = Ends::plain();
+    ends.run(2500);
+    // Both are asked at the same moment, and each answers when the other's request arrives.
+    let second = ["0 near SR1 request", "0 far SR1 request", "10 far SR1 report", "10 near SR1 report"];
+    let expected: Vec<_> = [1000, 2000]
+        .into_iter()
+        .flat_map(|base| {
+            second.map(|line| {
+                let (at, rest) = line.split_once(' ').expect("a time");
+                format!("{} {rest}", base + at.parse::<u64>().expect("a number"))
+            })
+        })
+        .collect();
+    assert_eq!(ends.exchange(0), expected);
+    // As in a session one way: those that left after 20 ms, up to the request.
+    assert_eq!([applied(&ends, 0), applied(&ends, 1)], [vec![(97, 0.0), (97, 0.0)], vec![(97, 0.0), (97, 0.0)]]);
+    assert_eq!(ends.ignored(), []);
+}
+
+/// What an end asks and answers at one moment is one datagram: here the far end's turn comes as the near end's request does.
+#[test]
+fn a_request_that_is_due_stands_in_the_answer() {
+    let mut far = config(1);
+    far.sending.start = far.sending.start + Span::from_millis(10);
+    let mut ends = Ends::new([config(0), far], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]));
+    ends.run(1100);
+    assert_eq!(
+        ends.exchange(0),
+        ["1000 near SR1 request", "1010 far SR1 report request", "1020 near SR1 report"],
+        "{:?}",
+        ends.lines(0)
+    );
+    assert_eq!((ends.ignored(), applied(&ends, 0).len(), applied(&ends, 1).len()), (vec![], 1, 1));
+}
+
+/// RFC 3550, Sec. 6.4: who has not sent since its last report but one is no sender.
+#[test]
+fn a_silent_end_reports_as_a_receiver_and_asks_for_nothing() {
+    let mut far = config(1);
+    // It sends for 2.5 s and pauses for 4.
+    let at = |millis| far.sending.start + Span::from_millis(millis);
+    far.sending.pauses = vec![Pause { from: at(2500), until: Some(at(6500)) }];
+    let mut ends = Ends::new([config(0), far], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]));
+    ends.run(9500);
+    let of_far: Vec<_> = ends.exchange(0).into_iter().filter(|line| line.contains("far")).collect();
+    assert_eq!(
+        of_far,
+        [
+            "1000 far SR1 request",
+            "1010 far SR1 report",
+            "2000 far SR1 request",
+            "2010 far SR1 report",
+            "3000 far SR1 request",
+            "3010 far SR1 report",
+            // At 4 s some media had left since the report before the last; behind that one, at 3 s, none did.
+            "4000 far SR1 request",
+            "4010 far RR1 report",
+            "5010 far RR1 report",
+            "6010 far RR1 report",
+            "7000 far SR1 request",
+            "7010 far SR1 report",
+            "8000 far SR1 request",
+            "8010 far SR1 report",
+            "9000 far SR1 request",
+            "9010 far SR1 report",
+        ]
+    );
+    // The near end has nothing to report on while nothing comes, and its own media goes on.
+    let of_near = |at: &str| ends.exchange(0).into_iter().find(|line| line.starts_with(at)).expect("a request");
+    assert_eq!([of_near("5000 near"), of_near("8000 near")], ["5000 near SR0 request", "8000 near SR1 request"]);
+    assert_eq!(applied(&ends, 0).len(), 9);
+    assert_eq!((ends.count(1, |event| matches!(event, Event::CircuitBroken(_))), ends.ignored()), (0, vec![]));
+}
+
+/// A quiet participant is no dead one: its circuit breaker must not count the time in which it asked for nothing.
+#[test]
+fn after_a_minute_of_silence_media_goes_on_at_once() {
+    let mut far = config(1);
+    let at = |secs| far.sending.start + Span::from_secs(secs);
+    far.sending.pauses = vec![Pause { from: at(3), until: Some(at(63)) }];
+    let mut ends = Ends::new([config(0), far], [cbr(800_000), cbr(800_000)], Box::new(|_, _, _| vec![10]));
+    ends.run(70_000);
+    let stops = |event: &Event| matches!(event, Event::CircuitBroken(_) | Event::ReportsMissing);
+    assert_eq!([ends.count(0, stops), ends.count(1, stops)], [0, 0]);
+    let sent = ends
+        .events
+        .iter()
+        .filter(|(at_ms, end, event)| *end == 1 && *at_ms >= 63_000 && matches!(event, Event::MediaSent { .. }));
+    assert!((690..=702).contains(&sent.count()), "7 s of 100 packets");
+}
+
+#[test]
+fn a_goodbye_of_one_end_ends_both_directions() {
+    let mut ends = Ends::plain();
+    ends.run(1500);
+    ends.tell(0, Some(Input::Stop));
+    ends.run(3000);
+    let lines = ends.lines(1500);
+    assert_eq!(lines.first().map(String::as_str), Some("1500 near SR1 + SDES + BYE"));
+    assert_eq!(ends.exchange(1500), [] as [String; 0], "nobody asks any more");
+    let ended = |end| {
+        let is = |event: &Event| matches!(event, Event::Ended { .. });
+        ends.events
+            .iter()
+            .filter(|(_, from, event)| *from == end && is(event))
+            .map(|(at, _, event)| (*at, *event))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ended(0), [(1500, Event::Ended { by_peer: false })]);
+    assert_eq!(ended(1), [(1510, Event::Ended { by_peer: true })]);
+    // What was under way to the end that left is counted.
+    let [sent, received] = [
+        ends.count(1, |event| matches!(event, Event::MediaSent { .. })),
+        ends.count(0, |event| matches!(event, Event::MediaReceived { .. })),
+    ];
+    assert_eq!(sent, received);
+    assert_eq!((ends.far.wake(), ends.ignored()), (None, vec![]));
+}
+
+#[test]
+fn goodbyes_that_cross_end_each_end_once() {
+    let mut ends = Ends::plain();
+    ends.run(1500);
+    ends.tell(0, Some(Input::Stop));
+    ends.tell(1, Some(Input::Stop));
+    ends.run(3000);
+    for end in [0, 1] {
+        assert_eq!(ends.count(end, |event| matches!(event, Event::Ended { by_peer: false })), 1);
+        assert_eq!(ends.count(end, |event| matches!(event, Event::Ended { by_peer: true })), 0);
+    }
+    assert_eq!((ends.near.wake(), ends.far.wake()), (None, None));
+    assert_eq!(ends.lines(1500), ["1500 near SR1 + SDES + BYE", "1500 far SR1 + SDES + BYE"]);
+}
+
+/// The guards of either half: whoever is not the peer changes nothing, whatever it sends.
+#[test]
+fn strangers_and_echoes_are_only_counted() {
+    let mut ends = Ends::plain();
+    ends.run(1005);
+    let (at_rates, request) = ((ends.near.rate(), ends.far.rate()), ends.reports.last().expect("a request").clone());
+    ends.events.clear();
+    // A request and a report of a stranger, its goodbye, and what this end said itself.
+    let mut stranger = Vec::new();
+    let info = crate::wire::rtcp::SenderInfo {
+        ssrc: 0xDEAD,
+        ntp: crate::wire::NtpTime::from_instant(Instant::<SenderClock>::from_nanos(ends.now)),
+        rtp_timestamp: 0,
+        packet_count: 1,
+        octet_count: 1,
+    };
+    let asked = ReportRequest { interval_start: 0, receipt: None }.to_bytes();
+    info.encode(&[], &asked, &mut stranger);
+    let mut report = Vec::new();
+    let block = crate::wire::rtcp::ReportBlock { ssrc: SSRCS[0], ..Default::default() };
+    rtcp::encode_receiver_report(0xDEAD, &[block], &DelayReport::agreed(None).to_bytes(), &mut report);
+    let mut goodbye = Vec::new();
+    rtcp::encode_receiver_report(0xDEAD, &[], &[], &mut goodbye);
+    rtcp::encode_goodbye(0xDEAD, &mut goodbye);
+    let mut asks_as_receiver = Vec::new();
+    rtcp::encode_receiver_report(SSRCS[1], &[], &asked, &mut asks_as_receiver);
+    let count = ends.reports.len();
+    for datagram in [&stranger, &report, &goodbye, &asks_as_receiver, &vec![0x80, 200, 0]] {
+        ends.tell(0, Some(Input::datagram(datagram)));
+    }
+    assert_eq!(request.from, 1);
+    ends.tell(1, Some(Input::datagram(&request.bytes)));
+    let foreign = DropReason::Foreign;
+    assert_eq!(
+        ends.ignored(),
+        [
+            (0, foreign),
+            (0, foreign),
+            (0, foreign),
+            (0, DropReason::Malformed),
+            (0, DropReason::Malformed),
+            (1, foreign)
+        ]
+    );
+    assert_eq!((ends.reports.len(), (ends.near.rate(), ends.far.rate())), (count, at_rates), "no answer, no decision");
+    ends.run(5000);
+    assert_eq!(applied(&ends, 0).len() + applied(&ends, 1).len(), 8);
+}
+
+#[test]
+fn what_comes_twice_or_late_is_taken_once() {
+    // Each report comes again 300 ms later.
+    let way = |_: usize, _: u64, bytes: &[u8]| if is_rtcp(bytes) { vec![10, 310] } else { vec![10] };
+    let mut ends = Ends::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(way));
+    ends.run(5500);
+    assert_eq!([applied(&ends, 0), applied(&ends, 1)].map(|all| all.len()), [5, 5]);
+    let answers = ends.exchange(0).iter().filter(|line| line.ends_with("report")).count();
+    assert_eq!(answers, 10, "one for each request");
+    assert!(ends.ignored().iter().all(|(_, why)| matches!(why, DropReason::Duplicate | DropReason::Late)));
+}
+
+/// If it fails, loss of one direction slows the other one down, or stops it.
+#[test]
+fn a_direction_that_breaks_leaves_the_other_alone() {
+    // The far end's media is lost from 3 s on; reports pass.
+    let way = |from: usize, at_ms: u64, bytes: &[u8]| {
+        if from == 1 && at_ms >= 3000 && !is_rtcp(bytes) { vec![] } else { vec![10] }
+    };
+    let mut ends = Ends::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(way));
+    ends.run(30_000);
+    // No media arrives (RFC 8083, Sec. 4.2).
+    let broken = |event: &Event| matches!(event, Event::CircuitBroken(Breaker::Media));
+    let first = ends.events.iter().find(|(.., event)| broken(event)).map(|(at, end, _)| (*at, *end));
+    assert_eq!((first, ends.count(0, broken)), (Some((8020, 1)), 0));
+    assert!(applied(&ends, 0).iter().all(|(samples, lost)| *samples >= 97 && *lost == 0.0));
+    assert_eq!(applied(&ends, 0).len(), 29);
+    // Requests go on while media is stopped, so that it can begin again: as a sender.
+    assert!(ends.exchange(0).contains(&"10000 far SR1 request".into()), "{:?}", ends.exchange(8000));
+}
+
+#[test]
+fn where_no_reports_pass_both_circuit_breakers_trip() {
+    let way = |_: usize, _: u64, bytes: &[u8]| if is_rtcp(bytes) { vec![] } else { vec![10] };
+    let mut ends = Ends::new([config(0), config(1)], [cbr(800_000), cbr(800_000)], Box::new(way));
+    ends.run(20_000);
+    assert!(ends.near.is_circuit_broken() && ends.far.is_circuit_broken());
+}
+
+#[test]
+fn payload_goes_both_ways_and_comes_out_in_order() {
+    let [near, far] = [config(0), config(1)].map(|config| DuplexConfig {
+        sending: SenderConfig { payload: Payload::Stream, ..config.sending.clone() },
+        receives: Payload::Stream,
+        ..config
+    });
+    // Every tenth packet is overtaken.
+    let mut count = 0u64;
+    let way = move |_: usize, _: u64, bytes: &[u8]| {
+        count += u64::from(!is_rtcp(bytes));
+        if count.is_multiple_of(10) { vec![25] } else { vec![10] }
+    };
+    let mut ends = Ends::new([near, far], [cbr(4_000_000), cbr(4_000_000)], Box::new(way));
+    let texts = [vec![b'n'; 20_000], vec![b'f'; 20_000]];
+    for end in [0, 1] {
+        ends.tell(end, None);
+        ends.tell(end, Some(Input::payload(&texts[end])));
+    }
+    ends.run(1000);
+    assert_eq!(ends.given[1], texts[0]);
+    assert_eq!(ends.given[0], texts[1]);
+}
+
+#[test]
+fn one_source_number_for_two_ends_is_refused_and_a_playout_buffer_is_not_promised() {
+    let same = DuplexConfig { peer: SSRCS[0], ..config(0) };
+    assert_eq!(Duplex::<SenderClock>::new(same, cbr(1)).err(), Some(SessionError::Source { found: SSRCS[0] }));
+    let mut tq = config(0);
+    tq.sending.reports_playout = true;
+    let entry = find("tq").expect("in the catalogue");
+    let law = entry.build(&entry.parse(&[]).expect("defaults"), Size::from_bytes(1000)).expect("right");
+    assert!(matches!(Duplex::<SenderClock>::new(tq, law).err(), Some(SessionError::Needs(_))));
+}
+
+/// Receipts, clocks that are apart and marks make the longest reports: each datagram stays within what a world keeps of its head,
+/// which [`Ends::tell`] asserts, and every one of them is answered.
+#[test]
+fn the_longest_reports_fit_in_a_datagram_or_in_two() {
+    let long = |end| DuplexConfig {
+        sending: SenderConfig {
+            delays: Delays::Queueing,
+            ecn: Ecn::Ect0,
+            stream: StreamConfig { cname: "n".repeat(StreamConfig::MAX_CNAME), ..sending(end).stream },
+            ..sending(end)
+        },
+        clocks: Clocks::Apart,
+        ..config(end)
+    };
+    let mut far = long(1);
+    far.sending.start = far.sending.start + Span::from_millis(10);
+    let mut ends = Ends::new([long(0), far], [ap(), ap()], Box::new(|_, _, _| vec![10]));
+    ends.run(20_000);
+    ends.tell(0, Some(Input::Stop));
+    ends.run(21_000);
+    assert!(ends.exchange(0).iter().filter(|line| line.ends_with("report request")).count() > 15);
+    assert_eq!([applied(&ends, 0).len(), applied(&ends, 1).len()], [19, 19]);
+    assert_eq!(ends.ignored(), []);
+    // Without marks the joint report has 28 + 24 + 12 + 16 + 20 + 8 + 12 = 120 bytes; with them it is more than 128.
+    let longest = ends.reports.iter().map(|said| said.bytes.len()).max();
+    assert_eq!(longest, Some(120));
+}
+
+fn ap() -> BoxedController {
+    let entry = find("ap").expect("in the catalogue");
+    let parameters = entry.parse(&[("target", "40 ms")]).expect("right");
+    entry.build(&parameters, Size::from_bytes(1000)).expect("right")
+}
+
+/// The rates that an end's controller decided on, and when.
+fn rates(ends: &Ends, end: usize) -> Vec<(u64, u64)> {
+    let rate = |(at, from, event): &(u64, usize, Event)| match event {
+        Event::RateDecided { rate, .. } if *from == end => Some((*at, rate.as_bps())),
+        _ => None,
+    };
+    ends.events.iter().filter_map(rate).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever happens to the media of one direction, the controller of the other one decides the same: the directions share
+    /// datagrams of reports and nothing else.
+    #[test]
+    fn the_controllers_of_the_two_directions_do_not_mix(
+        ways in proptest::collection::vec(5u64..60, 1..20), lost in 2u64..20, constant in 5u64..40,
+    ) {
+        // Delay and loss of the far end's media as drawn, of the near end's constant; reports take the same time always.
+        let run = |disturbed: bool| {
+            let ways = ways.clone();
+            let mut number = 0;
+            let way = move |from: usize, _: u64, bytes: &[u8]| {
+                if is_rtcp(bytes) {
+                    return vec![constant];
+                }
+                if from == 0 || !disturbed {
+                    return vec![constant];
+                }
+                number += 1;
+                if number % lost == 0 { vec![] } else { vec![ways[number as usize % ways.len()]] }
+            };
+            let mut ends = Ends::new([config(0), config(1)], [ap(), ap()], Box::new(way));
+            ends.run(8000);
+            ends
+        };
+        let (plain, disturbed) = (run(false), run(true));
+        prop_assert_eq!(rates(&plain, 0), rates(&disturbed, 0));
+        prop_assert_ne!(applied(&plain, 1), applied(&disturbed, 1), "the other one is disturbed");
+        // Each half's events are of its own direction.
+        for (_, _, event) in &disturbed.events {
+            let receives = matches!(event, Event::MediaReceived { .. } | Event::ReportSent { .. } | Event::Ignored(_));
+            prop_assert_eq!(event.half() == Half::Receiving, receives);
+        }
+    }
+
+    /// Any bytes at all, behind any number of good ones, leave both ends running.
+    #[test]
+    fn any_bytes_do_no_harm(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..20), kind in 200u8..206) {
+        let mut ends = Ends::plain();
+        ends.run(1500);
+        for mut datagram in datagrams {
+            if let [first, second, ..] = &mut datagram[..] {
+                *first = 0x80 | (*first & 0x1F);
+                *second = kind;
+            }
+            ends.tell(0, Some(Input::datagram(&datagram)));
+        }
+        ends.run(4500);
+        prop_assert_eq!([applied(&ends, 0).len(), applied(&ends, 1).len()], [4, 4]);
+    }
+}
