@@ -1,7 +1,8 @@
 use std::any::Any;
 
 use equipoise::units::{ReceiverClock, SenderClock, Span};
-use equipoise_session::{Endpoint, Input, Output, PathChange, PathId};
+use equipoise_session::wire::is_rtcp;
+use equipoise_session::{Endpoint, Half, Input, Output, PathChange, PathId};
 
 use super::FlowError;
 use super::{EventKind, FlowId, Observer, Side, Time, World};
@@ -65,6 +66,8 @@ pub(super) struct FlowState {
     pub(super) timers: [usize; 2],
     /// When each side is going to be woken.
     pub(super) wakes: [Option<Time>; 2],
+    /// The number of the flow that its far end's media are; `None` if only the near end sends.
+    pub(super) back: Option<usize>,
     /// Its load oracle's number, if it has one.
     pub(super) oracle: Option<usize>,
     /// Its bandwidth oracle's number, if it has one.
@@ -104,9 +107,26 @@ impl World {
                 self.events.set(event, Some(*at));
             }
         }
-        self.flows.push(Some(FlowState { near, far, routes, timers, wakes: [None; 2], oracle: None, bandwidth: None }));
+        let (wakes, back, oracle, bandwidth) = ([None; 2], None, None, None);
+        self.flows.push(Some(FlowState { near, far, routes, timers, wakes, back, oracle, bandwidth }));
         self.arrange()?;
         Ok(FlowId(flow))
+    }
+
+    /// Adds a session whose ends both send media and receive them, such as
+    /// [`Duplex`](equipoise_session::rtp::Duplex): two flows, that of the near end's media and that of the far end's, with two
+    /// numbers. Of the second one the far end of the session is the near side, which sends.
+    ///
+    /// # Errors
+    /// As [`World::add_flow`].
+    pub fn add_duplex(&mut self, flow: Flow) -> Result<[FlowId; 2], FlowError> {
+        let there = self.add_flow(flow)?;
+        let back = self.flows.len();
+        if let Some(Some(state)) = self.flows.get_mut(there.0) {
+            state.back = Some(back);
+        }
+        self.flows.push(None);
+        Ok([there, FlowId(back)])
     }
 
     /// Lays the route of one direction of a path, at whose end is `side`.
@@ -146,7 +166,11 @@ impl World {
     ) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let datagram = self.packets.remove(packet.number as PacketId, &mut scratch);
-        observer.on_arrival(self.now, FlowId(flow), side, Arrival { size: packet.size, waited: packet.waited });
+        let back = self.flows.get(flow).and_then(Option::as_ref).and_then(|state| state.back);
+        // What is no media comes back to who sends media.
+        let half = if back.is_some() && is_rtcp(datagram) { Half::Sending } else { Half::Receiving };
+        let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, half));
+        observer.on_arrival(self.now, FlowId(of), seen, Arrival { size: packet.size, waited: packet.waited });
         self.turn(flow, side, Some(Input::Datagram { path: path_id(path), datagram, ecn: packet.ecn }), observer);
         self.scratch = scratch;
     }
@@ -156,14 +180,16 @@ impl World {
         let now = self.now;
         let Self { flows, packets, outgoing, .. } = self;
         let Some(Some(state)) = flows.get_mut(flow) else { return };
+        let back = state.back;
         let mut requested = false;
         let take = |output: Output<'_>| match output {
             Output::Transmit { path, transmit } => outgoing.push((path, packets.insert(&transmit))),
             Output::Event { path, event } => {
                 requested |= matches!(event, equipoise_session::Event::ReportRequested { .. });
+                let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, event.half()));
                 match path {
-                    None => observer.on_event(now, FlowId(flow), side, &event),
-                    Some(path) => observer.on_path_event(now, FlowId(flow), side, path, &event),
+                    None => observer.on_event(now, FlowId(of), seen, &event),
+                    Some(path) => observer.on_path_event(now, FlowId(of), seen, path, &event),
                 }
             }
             // Nobody is there to want it; generated media has none.
@@ -229,6 +255,16 @@ impl World {
             self.events.set(state.timers[side as usize], None);
         }
         self.turn(flow, side, Some(Input::Timer), observer);
+    }
+}
+
+/// Which of two directions of media a half of the end at `side` of their session has to do with, and its side there.
+fn direction([there, back]: [usize; 2], side: Side, half: Half) -> (usize, Side) {
+    match (side, half) {
+        (Side::Near, Half::Sending) => (there, Side::Near),
+        (Side::Far, Half::Receiving) => (there, Side::Far),
+        (Side::Far, Half::Sending) => (back, Side::Near),
+        (Side::Near, Half::Receiving) => (back, Side::Far),
     }
 }
 

@@ -82,7 +82,7 @@ pub struct World {
     /// How far behind what is known of the sessions' packets no unknown one can arrive.
     look_ahead: Option<Span>,
     network: Network,
-    /// `None` for a stream.
+    /// `None` for a stream, and for the media back of the session before it.
     flows: Vec<Option<FlowState>>,
     oracles: Vec<Oracle>,
     events: EventQueue,
@@ -231,13 +231,17 @@ impl World {
         network.advance(to, &mut Outside { events, packets, observer });
     }
 
-    /// Tells every sending end to end its session now; what they still send is under way, so let some time pass after.
+    /// Tells every sending end to end its session now, both ends of a session with media both ways; what they still send is under way, so let some time pass after.
     pub fn stop(&mut self, observer: &mut impl Observer) {
         for flow in self.network.stop_streams() {
             observer.on_event(self.now, flow, Side::Near, &Event::Ended { by_peer: false });
         }
         for flow in 0..self.flows.len() {
+            let sends_back = self.flows[flow].as_ref().is_some_and(|state| state.back.is_some());
             self.turn(flow, Side::Near, Some(Input::Stop), observer);
+            if sends_back {
+                self.turn(flow, Side::Far, Some(Input::Stop), observer);
+            }
         }
     }
 }
