@@ -4,14 +4,15 @@ use equipoise::control::window::WindowContext;
 use equipoise::control::{ConfigError, PathLoad, RateContext};
 use equipoise::measure::{ClockMap, InlineConfig};
 use equipoise::random::stream_seed;
-use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
+use equipoise::units::{Instant, Rate, ReceiverClock, Schedule, SenderClock, Size, Span};
 use equipoise_pair::PairError;
 use equipoise_path::source::{Source, WebConfig};
 use equipoise_session::multipath;
 #[cfg(feature = "live")]
 use equipoise_session::rtp::Background;
 use equipoise_session::rtp::{
-    Pause, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig, Supply,
+    Clocks, Duplex, DuplexConfig, Pause, Receiver, ReceiverConfig, Sender, SenderConfig, SessionError, StreamConfig,
+    Supply,
 };
 use equipoise_sim::pair::{PairFar, PairNear, PairParts};
 use equipoise_sim::tcp::{self, KnownBandwidth, TcpError};
@@ -21,7 +22,8 @@ use thiserror::Error;
 
 use crate::playout::SharedPlayout;
 use crate::scenario::{
-    BandwidthSource, Choice, Flow, LawChoice, LiveMediaError, MultipathFlow, Outage, PairFlow, TcpFlow, TrafficChoice,
+    BandwidthSource, Choice, Flow, FlowKind, LawChoice, LiveMediaError, MultipathFlow, Outage, PairFlow, Scenario,
+    TcpFlow, TrafficChoice,
 };
 use crate::video::TraceError;
 
@@ -42,6 +44,14 @@ pub enum EndsError {
     KernelOnly {
         /// The congestion control that it names.
         name: String,
+    },
+    /// Only the end that sends there is told of its path's load.
+    #[error(
+        "the controller of {flow} goes by the load that it is told; media that come back in a session are told of none"
+    )]
+    LoadBack {
+        /// The name of the media back.
+        flow: String,
     },
     /// There is no such content.
     #[error(transparent)]
@@ -71,6 +81,67 @@ const FIRST_NOISE_STREAM: u64 = 3 << 32;
 /// And from here on those of web traffic, behind those of videos and of links.
 const FIRST_WEB_STREAM: u64 = 6 << 32;
 
+/// A direction of a session with media both ways: its flow, and the flow's number.
+#[derive(Clone, Copy)]
+pub(crate) struct OneWay<'a> {
+    pub(crate) flow: &'a Flow,
+    pub(crate) index: usize,
+    pub(crate) controller: &'a Choice,
+    pub(crate) report_interval: Span,
+    pub(crate) load: &'a PathLoad,
+}
+
+/// Both directions of the session whose media there are flow number `index`; `None` if those back do not stand behind it.
+pub(crate) fn both_ways<'a>(scenario: &'a Scenario, index: usize, loads: &'a [PathLoad; 2]) -> Option<[OneWay<'a>; 2]> {
+    let way = |index: usize, load: &'a PathLoad| {
+        let flow = scenario.flows.get(index)?;
+        let FlowKind::Session { controller, report_interval, .. } = &flow.kind else { return None };
+        Some(OneWay { flow, index, controller, report_interval: *report_interval, load })
+    };
+    let [there, back] = loads;
+    Some([way(index, there)?, way(index + 1, back)?])
+}
+
+/// Both ends of a session with media there and back, in a run that begins at `origin`.
+pub(crate) fn duplex(
+    ways: [OneWay<'_>; 2],
+    seed: u64,
+    origin: Instant<SenderClock>,
+) -> Result<(Duplex<SenderClock>, Duplex<ReceiverClock>), EndsError> {
+    let [there, back] = ways;
+    let sending = |way: OneWay<'_>| sending(way.flow, way.report_interval, (way.index, seed), origin);
+    let (near, far) = (sending(there)?, sending(back)?);
+    let controller =
+        |way: OneWay<'_>| way.controller.build(RateContext { packet: way.flow.packet_size, load: way.load.clone() });
+    let clocks = Clocks::Known(ClockMap::SYNCHRONISED);
+    let peers = [near.stream.ssrc, far.stream.ssrc];
+    let near = Duplex::new(DuplexConfig::new(near, peers[1], clocks), controller(there)?)?;
+    let far = Duplex::new(DuplexConfig::new(far, peers[0], clocks), controller(back)?)?;
+    if back.load.is_shared() {
+        return Err(EndsError::LoadBack { flow: back.flow.name.clone() });
+    }
+    Ok((near, far))
+}
+
+/// What an end of flow number `index`, which is a session, sends.
+fn sending(
+    flow: &Flow,
+    report_interval: Span,
+    (index, seed): (usize, u64),
+    origin: Instant<SenderClock>,
+) -> Result<SenderConfig, EndsError> {
+    let (stream, flow_seed) = stream(flow, index, seed);
+    let pause = |outage: &Outage| Pause { from: origin + outage.at, until: outage.until.map(|until| origin + until) };
+    Ok(SenderConfig {
+        supply: supply(flow, index, seed)?,
+        pauses: flow.pauses.iter().map(pause).collect(),
+        reports_playout: flow.playout().is_some(),
+        circuit_breakers: flow.circuit_breakers,
+        ecn: flow.ecn,
+        ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
+    })
+}
+
 /// Both ends of flow number `index`, which is a session, in a run that begins at `origin`.
 pub(crate) fn session(
     flow: &Flow,
@@ -79,18 +150,9 @@ pub(crate) fn session(
     playout: Option<SharedPlayout>,
     origin: Instant<SenderClock>,
 ) -> Result<(Sender, Receiver), EndsError> {
-    let (stream, flow_seed) = stream(flow, index, seed);
-    let far = receiver(flow, index, stream.ssrc, flow_seed)?;
+    let config = sending(flow, report_interval, (index, seed), origin)?;
+    let far = receiver(flow, index, config.stream.ssrc, config.seed)?;
     let far = if let Some(playout) = playout { far.with_playout_buffer(Box::new(playout)) } else { far };
-    let pause = |outage: &Outage| Pause { from: origin + outage.at, until: outage.until.map(|until| origin + until) };
-    let config = SenderConfig {
-        supply: supply(flow, index, seed)?,
-        pauses: flow.pauses.iter().map(pause).collect(),
-        reports_playout: flow.playout().is_some(),
-        circuit_breakers: flow.circuit_breakers,
-        ecn: flow.ecn,
-        ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
-    };
     let context = RateContext { packet: flow.packet_size, load: load.clone() };
     Ok((Sender::new(config, controller.build(context)?)?, far))
 }

@@ -19,7 +19,7 @@ use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
 use crate::record::{LinkRecord, Recorder};
 use crate::result::{self, Run};
-use crate::scenario::{Choice, Flow, FlowKind, MultipathFlow, OverBudget, Scenario, TcpFlow};
+use crate::scenario::{Choice, DuplexPart, Flow, FlowKind, MultipathFlow, OverBudget, Scenario, TcpFlow};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Error)]
@@ -335,11 +335,17 @@ impl Stage {
             .collect::<Result<Vec<_>, _>>()?;
         let mut stage = Self { world, links, flows: Vec::new(), playouts };
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let added = stage.add(&Place { scenario, flow, index, seed });
-            stage.flows.push(added.map_err(|error| match error {
+            let place = Place { scenario, flow, index, seed };
+            let added = match flow.part {
+                None => stage.add(&place).map(|id| stage.flows.push(id)),
+                Some(DuplexPart::There) => stage.add_duplex(&place).map(|ids| stage.flows.extend(ids)),
+                // It was added with the media there.
+                Some(DuplexPart::Back) => Ok(()),
+            };
+            added.map_err(|error| match error {
                 Refused::Ends(source) => SimError::Ends { flow: flow.name.clone(), source },
                 Refused::Flow(error) => SimError::Flow(error),
-            })?);
+            })?;
         }
         Ok(stage)
     }
@@ -394,6 +400,20 @@ impl Stage {
             self.world.share_load(id, load)?;
         }
         Ok(id)
+    }
+
+    /// Adds a session with media both ways, the second direction of which is the flow behind it.
+    fn add_duplex(&mut self, place: &Place<'_>) -> Result<Vec<FlowId>, Refused> {
+        let loads = [PathLoad::default(), PathLoad::default()];
+        let Some(ways) = ends::both_ways(place.scenario, place.index, &loads) else { return Ok(Vec::new()) };
+        let (near, far) = ends::duplex(ways, place.seed, Instant::ZERO)?;
+        let Ways { forward, backward } = self.ways(place);
+        let ids = self.world.add_duplex(equipoise_sim::Flow::new(near, far, forward, backward))?;
+        let [load, _] = loads;
+        if load.is_shared() {
+            self.world.share_load(ids[0], load)?;
+        }
+        Ok(ids.to_vec())
     }
 
     fn add_multipath(&mut self, place: &Place<'_>, multipath: &MultipathFlow) -> Result<FlowId, Refused> {

@@ -17,7 +17,7 @@ use super::{DRAIN, LiveError, pair, tcp};
 use crate::ends;
 use crate::playout::SharedPlayout;
 use crate::result::PairHost;
-use crate::scenario::{Direction, Flow, FlowKind, Scenario, TcpFlow};
+use crate::scenario::{Direction, DuplexPart, Flow, FlowKind, Scenario, TcpFlow};
 
 /// The sockets of a flow, before anything runs.
 enum Sockets {
@@ -51,6 +51,9 @@ impl Ground<'_> {
                 )?)));
             }
             FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Background { .. } => {}
+        }
+        if flow.part == Some(DuplexPart::Back) {
+            return Ok(Sockets::Datagrams(Vec::new()));
         }
         let bind = |place, address| match self.bed {
             Some(bed) => bed.inside(place, || Socket::bind((address, 0).into(), self.clock)),
@@ -162,13 +165,15 @@ impl Bench {
                 (Sockets::Stream(ends), FlowKind::Tcp(tcp)) => {
                     let supply = tcp::supply(flow, tcp, (index, ground.seed))
                         .map_err(|source| LiveError::Ends { flow: flow.name.clone(), source })?;
-                    let poster = Poster { flow: index, post: post.clone(), load: None };
+                    let poster = Poster { flow: index, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run(scenario, (flow, tcp, supply), ground, ends, poster)?);
                 }
                 (Sockets::Web(ends), FlowKind::Tcp(TcpFlow { web: Some(web), stop, .. })) => {
-                    let poster = Poster { flow: index, post: post.clone(), load: None };
+                    let poster = Poster { flow: index, receives: None, post: post.clone(), load: None };
                     bench.streams.push(tcp::run_web(scenario, (flow, *web, *stop), ground, *ends, poster)?);
                 }
+                // Its hosts are those of the flow before it.
+                (Sockets::Datagrams(_), _) if flow.part == Some(DuplexPart::Back) => {}
                 (Sockets::Datagrams(pairs), _) => {
                     let hosts = bench.hosts(first[index], pairs);
                     bench.add(scenario, ground, hosts, (index, post))?;
@@ -203,7 +208,7 @@ impl Bench {
     ) -> Result<(), LiveError> {
         let flow = &scenario.flows[index];
         let failed = |source| LiveError::Ends { flow: flow.name.clone(), source };
-        let poster = |load| Poster { flow: index, post: post.clone(), load };
+        let poster = |load| Poster { flow: index, receives: None, post: post.clone(), load };
         let [near_name, far_name] = [format!("near-{index}"), format!("far-{index}")];
         let (origin, seed) = (ground.origin.assume_clock(), ground.seed);
         let probe = self.emulator.load_probe(hosts.first, flow.direction == Direction::Back);
@@ -218,6 +223,18 @@ impl Bench {
             let near = Outages::new(near, scenario.paths_of(flow), origin);
             self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
             self.near.push(Box::new(run_endpoint(near, near_host, poster(None))?));
+            return Ok(());
+        }
+        if flow.part.is_some() {
+            let loads = [PathLoad::default(), PathLoad::default()];
+            // The media back are of the same hosts; they were started with those there.
+            let Some(ways) = ends::both_ways(scenario, index, &loads) else { return Ok(()) };
+            let (near, far) = ends::duplex(ways, seed, origin).map_err(failed)?;
+            let poster = |flow, receives, load| Poster { flow, receives: Some(receives), post: post.clone(), load };
+            let [there, _] = loads;
+            let told = probe.filter(|_| there.is_shared()).map(|probe| (probe, there));
+            self.far.push(Box::new(run_endpoint(far, far_host, poster(index + 1, index, None))?));
+            self.near.push(Box::new(run_endpoint(near, near_host, poster(index, index + 1, told))?));
             return Ok(());
         }
         match &flow.kind {

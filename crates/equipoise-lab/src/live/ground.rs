@@ -6,7 +6,7 @@ use equipoise::control::PathLoad;
 use equipoise::units::Size;
 use equipoise_net::flow_pair::WindowControl;
 use equipoise_net::{Clock, LoadProbe, Observer, TestBed, Time, WebFetched};
-use equipoise_session::{Event, PathId};
+use equipoise_session::{Event, Half, PathId};
 
 use crate::record::{TcpReading, WebReading};
 
@@ -42,6 +42,8 @@ pub(super) enum Said {
 /// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.
 pub(super) struct Poster {
     pub(super) flow: usize,
+    /// The flow whose media the end receives, if that is another one than the flow whose media it sends.
+    pub(super) receives: Option<usize>,
     pub(super) post: Post<Note>,
     pub(super) load: Option<(LoadProbe, PathLoad)>,
 }
@@ -58,7 +60,8 @@ impl Observer for Poster {
         if let (Event::ReportRequested { .. }, Some((probe, cell))) = (event, &mut self.load) {
             probe.load(now).into_iter().for_each(|load| cell.set(load));
         }
-        self.tell(Note { at: now, flow: self.flow, said: Said::Event(None, *event) });
+        let flow = self.receives.filter(|_| event.half() == Half::Receiving).unwrap_or(self.flow);
+        self.tell(Note { at: now, flow, said: Said::Event(None, *event) });
     }
 
     fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {

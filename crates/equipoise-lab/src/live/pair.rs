@@ -34,7 +34,7 @@ pub(super) fn run(
 ) -> Result<RunningPair, LiveError> {
     let (near, far) = ends::pair_ends(flow, pair, (index, ground.seed), ground.origin.assume_clock());
     let plan = PairPlan { start: ground.origin + flow.start, adu: pair.adu, near, far };
-    let poster = || Poster { flow: index, post: post.clone(), load: None };
+    let poster = || Poster { flow: index, post: post.clone(), receives: None, load: None };
     ends.run(plan, poster(), poster()).map_err(|error| match error {
         NetError::Pair(source) => LiveError::Ends { flow: flow.name.clone(), source: source.into() },
         error => error.into(),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_an_end_sees_is_posted_with_its_time_and_flow() {
         let (post, notes) = mpsc::channel();
-        let mut poster = Poster { flow: 2, post, load: None };
+        let mut poster = Poster { flow: 2, post, receives: None, load: None };
         let (number, size) = (7, Size::from_bytes(5120));
         let event = Event::AduReceived { number, missing: 0, over: Transport::Tcp, size };
         poster.on_event(Time::from_nanos(5), &event);

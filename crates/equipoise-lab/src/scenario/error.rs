@@ -200,6 +200,11 @@ pub enum Problem {
     /// A flow in the other direction takes one path, all of it.
     #[error("only a flow over one `path` and without a `playout` can go back")]
     WhatGoesBack,
+    /// Media come back in another kind of flow's session.
+    #[error(
+        "media come back in the session of a flow with a `controller` and one `path`, without `back` and `playout`"
+    )]
+    WhatMediaBack,
     /// The periods of the flow pair cannot be like that.
     #[error(transparent)]
     Tpba(#[from] TpbaError),

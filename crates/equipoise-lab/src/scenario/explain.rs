@@ -11,8 +11,8 @@ use equipoise_session::Ecn;
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
 use super::{
-    AudioChoice, BandwidthSource, ContentKind, Direction, Flow, FlowKind, Frames, Link, LiveChoice, MultipathFlow,
-    Outage, PairFlow, Path, RunningLaw, Scenario, TcpFlow, VideoChoice,
+    AudioChoice, BandwidthSource, ContentKind, Direction, DuplexPart, Flow, FlowKind, Frames, Link, LiveChoice,
+    MultipathFlow, Outage, PairFlow, Path, RunningLaw, Scenario, TcpFlow, VideoChoice,
 };
 
 /// The scenario in words.
@@ -145,6 +145,9 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     writeln!(out, "  {}: packets of {} from {} on, over {over}", flow.name, flow.packet_size, flow.start)?;
     if flow.direction == Direction::Back {
         writeln!(out, "    in the other direction of its links")?;
+    }
+    if flow.part == Some(DuplexPart::Back) {
+        writeln!(out, "    in the session of the flow before it, whose ends send and receive")?;
     }
     match flow.ecn {
         Ecn::NotCapable => {}

@@ -107,6 +107,9 @@ pub struct Flow {
     pub pauses: Vec<Outage>,
     /// What RTCP goes by, of a flow over RTP.
     pub rtcp: Rtcp,
+    /// Which of the two directions its media are in a session with media both ways; `None` in a session of its own. The flow of
+    /// the media back stands behind that of the media there.
+    pub part: Option<DuplexPart>,
     /// What it sends.
     pub kind: FlowKind,
 }
@@ -120,6 +123,15 @@ pub struct Rtcp {
     pub receiver: Option<String>,
     /// Seed of the flow's source number and of the times of its compound packets (RFC 3550, Sec. 6.2).
     pub seed: Option<u64>,
+}
+
+/// A direction of a session with media both ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DuplexPart {
+    /// That of the flow as it is written.
+    There,
+    /// That of what comes back in its session.
+    Back,
 }
 
 /// What a flow sends.

@@ -9,6 +9,9 @@ use toml::{Spanned, Value};
 use super::raw_link::RawLink;
 use super::raw_source::{RawSource, RawSources};
 
+/// What the name of the media back has behind that of its flow.
+const MEDIA_BACK: &str = " (back)";
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawScenario {
@@ -75,6 +78,23 @@ pub(super) struct RawFlow {
     pub(super) web: Option<RawWeb>,
     pub(super) pair: Option<RawPair>,
     pub(super) rtcp: Option<RawRtcp>,
+    pub(super) media_back: Option<RawMediaBack>,
+}
+
+/// The media that come back in a flow's own session: what is not given is as that of the flow.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawMediaBack {
+    pub(super) packet_size: Option<Spanned<Value>>,
+    pub(super) start: Option<Spanned<Value>>,
+    pub(super) report_interval: Option<Spanned<Value>>,
+    pub(super) controller: Option<BTreeMap<String, Spanned<Value>>>,
+    pub(super) source: Option<RawSources>,
+    pub(super) pacing: Option<Spanned<f64>>,
+    pub(super) skip_after: Option<Spanned<Value>>,
+    pub(super) deadline: Option<Spanned<Value>>,
+    #[serde(default)]
+    pub(super) pause: Vec<RawOutage>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -164,6 +184,48 @@ pub(super) struct RawNoiseStep {
 }
 
 impl RawFlow {
+    /// The flow of the media that come back in the session of this one.
+    pub(super) fn with_media_back(&self, back: RawMediaBack) -> Self {
+        let span = self.name.span();
+        let goes_back = self.direction.as_ref().is_some_and(|direction| direction.get_ref() == "back");
+        let direction = if goes_back { "forward" } else { "back" };
+        let name = format!("{}{MEDIA_BACK}", self.name.get_ref());
+        Self {
+            name: Spanned::new(span.clone(), name),
+            path: self.path.clone(),
+            back: None,
+            paths: None,
+            direction: Some(Spanned::new(span, direction.to_owned())),
+            ecn: self.ecn.clone(),
+            scheduler: None,
+            period: None,
+            packet_size: back.packet_size.unwrap_or_else(|| self.packet_size.clone()),
+            start: back.start.or_else(|| self.start.clone()),
+            report_interval: back.report_interval.or_else(|| self.report_interval.clone()),
+            circuit_breakers: self.circuit_breakers,
+            controller: back.controller.or_else(|| self.controller.clone()),
+            source: back.source,
+            pacing: back.pacing,
+            skip_after: back.skip_after,
+            deadline: back.deadline,
+            pause: back.pause,
+            playout: None,
+            stop: None,
+            window: None,
+            kernel: None,
+            bandwidth: None,
+            tcp: None,
+            web: None,
+            pair: None,
+            rtcp: self.rtcp.as_ref().map(|rtcp| RawRtcp {
+                sender: rtcp.receiver.clone(),
+                receiver: rtcp.sender.clone(),
+                seed: None,
+            }),
+            media_back: None,
+        }
+    }
+
     /// Whether it is to be a TCP connection, or to have one as a half.
     pub(super) const fn is_tcp(&self) -> bool {
         self.window.is_some() || self.kernel.is_some()

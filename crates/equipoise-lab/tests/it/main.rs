@@ -1,5 +1,6 @@
 //! Scenario to results: bad input, metrics by hand, determinism, the two worlds side by side.
 
+mod both_ways;
 mod directions;
 mod idle;
 mod links;

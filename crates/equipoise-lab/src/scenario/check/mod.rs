@@ -14,7 +14,7 @@ use super::excerpt::{self, Place};
 use super::raw::{RawFlow, RawRtcp, RawScenario};
 use super::raw_source::RawSource;
 use super::raw_source::RawStep;
-use super::{Catalogue, Choice, Direction, Flow, FlowKind, Link, MediaProblem, Rtcp, Scenario, Table};
+use super::{Catalogue, Choice, Direction, DuplexPart, Flow, FlowKind, Link, MediaProblem, Rtcp, Scenario, Table};
 
 mod content;
 mod link;
@@ -61,6 +61,8 @@ pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, Sc
     check.unique("link", raw.link.iter().map(|link| &link.name))?;
     check.unique("path", raw.path.iter().map(|path| &path.name))?;
     check.unique("flow", raw.flow.iter().map(|flow| &flow.name))?;
+    let flows = check.both_ways(raw.flow)?;
+    check.distinct("flow", flows.iter().map(|(flow, _)| &flow.name))?;
     let links = raw.link.iter().map(|link| check.link(link, duration)).collect::<Result<Vec<_>, _>>()?;
     let paths = raw.path.iter().map(|path| check.named_path(path, &links, duration)).collect::<Result<_, _>>()?;
     let mut scenario = Scenario {
@@ -84,7 +86,11 @@ pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, Sc
         paths,
         flows: Vec::new(),
     };
-    scenario.flows = raw.flow.iter().map(|flow| check.flow(flow, &scenario)).collect::<Result<_, _>>()?;
+    let flow = |(raw, part): &(RawFlow, Option<DuplexPart>)| {
+        let part = *part;
+        check.flow(raw, &scenario).map(|flow| Flow { part, ..flow })
+    };
+    scenario.flows = flows.iter().map(flow).collect::<Result<_, _>>()?;
     Ok(scenario)
 }
 
@@ -102,6 +108,25 @@ struct Check<'t> {
 }
 
 impl Check<'_> {
+    /// The flows, and behind each that has media back in its session those media.
+    fn both_ways(&self, written: Vec<RawFlow>) -> Result<Vec<(RawFlow, Option<DuplexPart>)>, ScenarioError> {
+        let mut flows = Vec::with_capacity(written.len());
+        for mut there in written {
+            let Some(back) = there.media_back.take() else {
+                flows.push((there, None));
+                continue;
+            };
+            let plain = there.controller.is_some()
+                && !there.is_tcp()
+                && [there.paths.is_some(), there.back.is_some(), there.playout.is_some(), there.pair.is_some()]
+                    == [false; 4];
+            self.that(plain, "media_back", &there.name, || Problem::WhatMediaBack)?;
+            let back = there.with_media_back(back);
+            flows.extend([(there, Some(DuplexPart::There)), (back, Some(DuplexPart::Back))]);
+        }
+        Ok(flows)
+    }
+
     fn wrong(&self, key: &str, span: Range<usize>, problem: Problem) -> ScenarioError {
         let Place { line, column } = Place::of(self.text, span.start);
         ScenarioError::Wrong {
@@ -166,11 +191,19 @@ impl Check<'_> {
     fn unique<'a>(
         &self,
         what: &'static str,
+        names: impl Iterator<Item = &'a Spanned<String>> + Clone,
+    ) -> Result<(), ScenarioError> {
+        names.clone().try_for_each(|name| self.name(name))?;
+        self.distinct(what, names)
+    }
+
+    fn distinct<'a>(
+        &self,
+        what: &'static str,
         names: impl Iterator<Item = &'a Spanned<String>>,
     ) -> Result<(), ScenarioError> {
         let mut seen = std::collections::BTreeSet::new();
         for name in names {
-            self.name(name)?;
             self.that(seen.insert(name.get_ref().clone()), "name", name, || Problem::NameTaken { what })?;
         }
         Ok(())
@@ -252,7 +285,8 @@ impl Check<'_> {
             return Err(self.wrong(key, span, MediaProblem::OnlyLive.into()));
         }
         let name = raw.name.get_ref().clone();
-        Ok(Flow { name, path, back, direction, ecn, packet_size, circuit_breakers, start, pauses, rtcp, kind })
+        let part = None;
+        Ok(Flow { name, path, back, direction, ecn, packet_size, circuit_breakers, start, pauses, rtcp, part, kind })
     }
 
     /// Whether queues may mark a flow's media.
