@@ -1,6 +1,7 @@
 //! The simulated world against theory: conservation, M/D/1, determinism, the RTP loop, TCP.
 
 mod controller;
+mod duplex;
 mod md1;
 mod multipath;
 mod networks;
