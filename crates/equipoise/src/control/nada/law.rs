@@ -28,7 +28,7 @@ pub struct NadaLaw {
     pub mark_penalty_s: f64,
 }
 
-/// GAMMA_MAX, the largest step up in a ramp-up (RFC 8698, Table 2).
+/// `GAMMA_MAX`, the largest step up in a ramp-up (RFC 8698, Table 2).
 const GAMMA_MAX: f64 = 0.5;
 /// DELTA, the interval between updates that is aimed at, in s (RFC 8698, Table 2).
 pub(super) const DELTA_S: f64 = 0.1;
@@ -41,7 +41,7 @@ const REFERENCE_RATIO: f64 = 0.01;
 /// The largest congestion signal, in s. RFC 8698 has none; ours, as its authors' simulator has it: a single total loss would otherwise
 /// weigh on the difference of many updates.
 const LARGEST_SIGNAL_S: f64 = 0.5;
-/// BETA_V and BETA_S, share of what would empty the shaping buffer within a frame (RFC 8698, Table 2).
+/// `BETA_V` and `BETA_S`, share of what would empty the shaping buffer within a frame (RFC 8698, Table 2).
 const BETA: f64 = 0.1;
 /// FPS, frames per second (RFC 8698, Table 2).
 const FRAMES_PER_SECOND: f64 = 30.0;
