@@ -3,7 +3,7 @@
 //! It shows what a session owes a law of this kind: each departure, and each report with departure, arrival and size of every packet.
 #![expect(clippy::print_stdout, reason = "a program that is read by a person")]
 
-use equipoise::control::{Controller, Ecn, Fate, Feedback, PacketFeedback, PacketReport, Reason, SentPacket, find};
+use equipoise::control::{Ecn, Fate, Feedback, PacketFeedback, PacketReport, Reason, SentPacket, find};
 use equipoise::units::{Instant, Size, Span};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
