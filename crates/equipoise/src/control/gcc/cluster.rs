@@ -40,11 +40,11 @@ struct Cluster {
     last: u64,
     sent_packets: u32,
     sent_size: Size,
-    arrived: Option<Arrived>,
+    arrived: Option<Proof>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Arrived {
+struct Proof {
     packets: u32,
     size: Size,
     first_departed: Instant<SenderClock>,
@@ -80,7 +80,7 @@ impl Clusters {
             .iter_mut()
             .flatten()
             .find(|cluster| (cluster.first..=cluster.last).contains(&packet.number))?;
-        let arrived = cluster.arrived.map_or_else(|| Arrived::new(packet), |arrived| arrived.with(packet));
+        let arrived = cluster.arrived.map_or_else(|| Proof::new(packet), |arrived| arrived.with(packet));
         cluster.arrived = Some(arrived);
         let enough_packets = f64::from(arrived.packets) >= libm::floor(ENOUGH * f64::from(cluster.probe.packets));
         let enough_bytes = arrived.size.as_bytes() as f64 >= ENOUGH * cluster.probe.size.as_bytes() as f64;
@@ -94,7 +94,7 @@ impl Cluster {
     }
 }
 
-impl Arrived {
+impl Proof {
     const fn new(packet: &Arrival) -> Self {
         Self {
             packets: 1,

@@ -78,6 +78,7 @@ pub struct Gcc {
 
 /// The parts that the forms have each of its own.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one for each controller, which lives on the heap")]
 enum Form {
     Libwebrtc { throughput: Throughput, losses: LossBased, app_limit: AppLimit, probing: Option<Probing> },
     Draft { recent: Recent, rule: LossRule, rule_bps: f64 },
@@ -149,7 +150,9 @@ impl Gcc {
                 if allowed < self.aimd.bps() { (allowed, Reason::Other("losses")) } else { (self.aimd.bps(), reason) }
             }
             Form::Draft { recent, rule, rule_bps } => {
-                arrivals.iter().for_each(|packet| recent.push(*packet));
+                for packet in &arrivals {
+                    recent.push(*packet);
+                }
                 let reason = told.step(&mut self.aimd, recent.bps(), None);
                 if let Some(factor) = rule.update(now, feedback.packets) {
                     *rule_bps = self.bps * factor;

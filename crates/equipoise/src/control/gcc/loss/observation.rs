@@ -82,7 +82,9 @@ impl Observations {
     pub(super) fn push(&mut self, packets: &[PacketReport]) -> bool {
         let Some(first) = packets.iter().map(|packet| packet.departed).min() else { return false };
         let Some(last) = packets.iter().map(|packet| packet.departed).max() else { return false };
-        packets.iter().for_each(|packet| self.count_packet(packet));
+        for packet in packets {
+            self.count_packet(packet);
+        }
         let begin = *self.last.get_or_insert(first);
         let length = last - begin;
         if length < LENGTH {
