@@ -4,8 +4,67 @@ use alloc::boxed::Box;
 
 use super::super::nada::{Nada, NadaLaw};
 use super::super::scream::{Form, Marking, Scream, ScreamConfig, ScreamLaw};
-use super::rates::{FLOOR, MAX_RATE, MIN_RATE, START_RATE};
-use super::{Entry, Kind, Parameter};
+use super::super::{Gcc, GccConfig, GccForm, GccProbing, RateLimits};
+use super::rates::{DECREASE, FLOOR, INITIAL_RATE, MAX_RATE, MIN_RATE, START_RATE};
+use super::{ConfigError, Entry, Kind, Parameter, Parameters};
+
+impl Parameters {
+    fn gcc(&self) -> Result<GccConfig, ConfigError> {
+        let limits = RateLimits::new(self.rate(&GCC_MIN_RATE)?, self.rate(&MAX_RATE)?)?;
+        let form = if self.choice(&GCC_FORM)? == "draft" { GccForm::Draft } else { GccForm::Libwebrtc };
+        let probing = match self.choice(&GCC_PROBING)? {
+            "off" => GccProbing::Off,
+            "periodic" => GccProbing::Periodic,
+            _ => GccProbing::On,
+        };
+        let limits = limits.starting_at(self.rate(&GCC_INITIAL_RATE)?);
+        Ok(GccConfig { limits, form, probing, decrease: self.number(&GCC_DECREASE)? })
+    }
+}
+
+const GCC_FORM: Parameter = Parameter {
+    name: "form",
+    kind: Kind::Choice(&["libwebrtc", "draft"]),
+    default: Some("libwebrtc"),
+    range: None,
+    meaning: "what libwebrtc does today, or what the draft prints: a Kalman filter, and a rule on losses",
+    source: "libwebrtc, goog_cc; draft-ietf-rmcat-gcc-02",
+};
+const GCC_PROBING: Parameter = Parameter {
+    name: "probing",
+    kind: Kind::Choice(&["off", "on", "periodic"]),
+    default: Some("on"),
+    range: None,
+    meaning: "whether probes are wanted: none; at the beginning and after drops; or also each 5 s while the application limits the rate. The draft has none",
+    source: "libwebrtc, probe_controller",
+};
+const GCC_DECREASE: Parameter = Parameter {
+    default: Some("0.85"),
+    range: Some(("0.5", "0.99")),
+    meaning: "β, by which what arrives is multiplied after overuse; less empties the queue sooner, and loses more",
+    source: "draft-ietf-rmcat-gcc-02, Sec. 5.5",
+    ..DECREASE
+};
+const GCC_MIN_RATE: Parameter = Parameter {
+    default: Some("30 kbit/s"),
+    meaning: "lowest rate",
+    source: "libwebrtc: the lowest of a video stream",
+    ..MIN_RATE
+};
+const GCC_INITIAL_RATE: Parameter = Parameter {
+    default: Some("300 kbit/s"),
+    meaning: "rate at which the session starts, brought between the limits; the first probes are 3 and 6 times as much",
+    source: "libwebrtc, the start of a call",
+    ..INITIAL_RATE
+};
+
+pub(super) const GCC: Entry = Entry {
+    name: "gcc",
+    summary: "Google congestion control: below the rate at which the delay begins to rise, by feedback on single packets",
+    source: "draft-ietf-rmcat-gcc-02; Carlucci 2016; libwebrtc, goog_cc",
+    parameters: &[GCC_FORM, GCC_PROBING, GCC_DECREASE, GCC_INITIAL_RATE, GCC_MIN_RATE, MAX_RATE],
+    make: |given, _| Ok(Box::new(Gcc::new(given.gcc()?))),
+};
 
 const PRIORITY: Parameter = Parameter {
     name: "priority",

@@ -3,10 +3,7 @@
 use alloc::boxed::Box;
 
 use super::super::ap::{Ap, ApConfig, Learning, Printed, PrintedConfig, Response};
-use super::super::{
-    Aimd, BoxedController, Cbr, Gcc, GccConfig, GccForm, GccProbing, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc,
-    Tq, TqConfig, TqLaw,
-};
+use super::super::{Aimd, BoxedController, Cbr, Increase, Lda, LdaConfig, Rap, RateLimits, Tfrc, Tq, TqConfig, TqLaw};
 use super::{ConfigError, Context, Entry, Kind, Parameter, Parameters, packets, parameters};
 use crate::control::PathLoad;
 use crate::measure::TrafficAccumulation;
@@ -62,18 +59,6 @@ impl Parameters {
 
     fn aimd(&self, limits: RateLimits) -> Result<Aimd, ConfigError> {
         Ok(Aimd::new(self.span(&TARGET)?, limits, self.rate(&INCREASE)?, self.number(&DECREASE)?))
-    }
-
-    fn gcc(&self) -> Result<GccConfig, ConfigError> {
-        let limits = RateLimits::new(self.rate(&GCC_MIN_RATE)?, self.rate(&MAX_RATE)?)?;
-        let form = if self.choice(&FORM)? == "draft" { GccForm::Draft } else { GccForm::Libwebrtc };
-        let probing = match self.choice(&PROBING)? {
-            "off" => GccProbing::Off,
-            "periodic" => GccProbing::Periodic,
-            _ => GccProbing::On,
-        };
-        let limits = limits.starting_at(self.rate(&GCC_INITIAL_RATE)?);
-        Ok(GccConfig { limits, form, probing, decrease: self.number(&GCC_DECREASE)? })
     }
 
     fn printed(&self, response: Response, packet: Size) -> Result<BoxedController, ConfigError> {
@@ -146,7 +131,7 @@ const INCREASE: Parameter = Parameter {
     meaning: "A, added in every interval whose mean delay is below the target",
     source: "Waki 2013, Sec. 6.1.2",
 };
-const DECREASE: Parameter = Parameter {
+pub(super) const DECREASE: Parameter = Parameter {
     name: "decrease",
     kind: Kind::Number { unit: "" },
     default: Some("0.5"),
@@ -192,7 +177,7 @@ const LOW_MIN_RATE: Parameter = Parameter {
     source: "ours: the rate that Tobe 1999, Sec. 6.2 begins with",
     ..MIN_RATE
 };
-const INITIAL_RATE: Parameter = Parameter {
+pub(super) const INITIAL_RATE: Parameter = Parameter {
     name: "initial_rate",
     kind: Kind::Rate,
     default: Some("10 kbit/s"),
@@ -229,41 +214,6 @@ const ADAPT: Parameter = Parameter {
     range: Some(("1 ms", "60 s")),
     meaning: "T_adapt, from one adaptation point to the next; longer is steadier, and slower",
     source: "Tobe 1999, Sec. 3",
-};
-const FORM: Parameter = Parameter {
-    name: "form",
-    kind: Kind::Choice(&["libwebrtc", "draft"]),
-    default: Some("libwebrtc"),
-    range: None,
-    meaning: "what libwebrtc does today, or what the draft prints: a Kalman filter, and a rule on losses",
-    source: "libwebrtc, goog_cc; draft-ietf-rmcat-gcc-02",
-};
-const PROBING: Parameter = Parameter {
-    name: "probing",
-    kind: Kind::Choice(&["off", "on", "periodic"]),
-    default: Some("on"),
-    range: None,
-    meaning: "whether probes are wanted: none; at the beginning and after drops; or also each 5 s while the application limits the rate. The draft has none",
-    source: "libwebrtc, probe_controller",
-};
-const GCC_DECREASE: Parameter = Parameter {
-    default: Some("0.85"),
-    range: Some(("0.5", "0.99")),
-    meaning: "β, by which what arrives is multiplied after overuse; less empties the queue sooner, and loses more",
-    source: "draft-ietf-rmcat-gcc-02, Sec. 5.5",
-    ..DECREASE
-};
-const GCC_MIN_RATE: Parameter = Parameter {
-    default: Some("30 kbit/s"),
-    meaning: "lowest rate",
-    source: "libwebrtc: the lowest of a video stream",
-    ..MIN_RATE
-};
-const GCC_INITIAL_RATE: Parameter = Parameter {
-    default: Some("300 kbit/s"),
-    meaning: "rate at which the session starts, brought between the limits; the first probes are 3 and 6 times as much",
-    source: "libwebrtc, the start of a call",
-    ..INITIAL_RATE
 };
 const LDA: &[Parameter] = &[INITIAL_RATE, INITIAL_INCREASE, REDUCTION_FACTOR, ADAPT, LOW_MIN_RATE, MAX_RATE];
 
@@ -348,13 +298,7 @@ pub(super) static ENTRIES: &[Entry] = &[
             Ok(Box::new(Tfrc::new(limits, context.packet)))
         },
     },
-    Entry {
-        name: "gcc",
-        summary: "Google congestion control: below the rate at which the delay begins to rise, by feedback on single packets",
-        source: "draft-ietf-rmcat-gcc-02; Carlucci 2016; libwebrtc, goog_cc",
-        parameters: &[FORM, PROBING, GCC_DECREASE, GCC_INITIAL_RATE, GCC_MIN_RATE, MAX_RATE],
-        make: |given, _| Ok(Box::new(Gcc::new(given.gcc()?))),
-    },
+    packets::GCC,
     Entry {
         name: "cbr",
         summary: "constant bit rate, whatever the path does",
