@@ -8,8 +8,9 @@ use equipoise_lab::sim::{RunObserver, simulate_each_observed, simulate_many};
 
 use crate::scenario::refusal;
 
+/// Its queue holds more than any law here fills it with: nothing is lost.
 const LINK: &str = "name = \"both ways\"\nduration = \"60 s\"\nwarm_up = \"10 s\"\n[[link]]\nname = \"way\"\nrate = \"4 Mbit/s\"\n\
-                    delay = \"20 ms\"\nqueue = \"60 packets\"\n";
+                    delay = \"20 ms\"\nqueue = \"600 packets\"\n";
 const OTHERS: &str = "[[flow]]\nname = \"others\"\npath = [\"way\"]\npacket_size = \"1000 B\"\n\
                       source = { kind = \"poisson\", rate = \"1 Mbit/s\" }\n\
                       [[flow]]\nname = \"others back\"\npath = [\"way\"]\ndirection = \"back\"\npacket_size = \"1000 B\"\n\
@@ -26,7 +27,7 @@ fn parse(text: &str) -> Scenario {
     Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Means over eight runs of rate (Mbit/s) and delay (ms) of the first two flows.
+/// Means over 24 runs of rate (Mbit/s) and delay (ms) of the first two flows.
 fn means(text: &str) -> [[f64; 2]; 2] {
     let scenario = parse(&format!("{LINK}{text}{OTHERS}"));
     let keep = |run: Run| {
@@ -36,11 +37,11 @@ fn means(text: &str) -> [[f64; 2]; 2] {
             [flow.delivered_rate_bps.expect("media came") / 1e6, delay]
         })
     };
-    let runs = simulate_many(&scenario, (1, 8), None, keep, &|_| {}).expect("it can be simulated");
+    let runs = simulate_many(&scenario, (1, 24), None, keep, &|_| {}).expect("it can be simulated");
     [0, 1].map(|flow| [0, 1].map(|what| runs.iter().map(|run| run[flow][what]).sum::<f64>() / runs.len() as f64))
 }
 
-/// If it fails, a session with media both ways is another session than two with media one way.
+/// If it fails, a session with media both ways is another session than two with media one way. A single run's rate has a deviation of 6 %.
 #[test]
 fn both_directions_fare_as_two_sessions_one_way_do() {
     let one_way = means(&(media("media", "") + &media("media back", "direction = \"back\"")));
@@ -48,8 +49,8 @@ fn both_directions_fare_as_two_sessions_one_way_do() {
     for (flow, (one_way, both)) in one_way.into_iter().zip(both).enumerate() {
         let [[rate, delay], [joint_rate, joint_delay]] = [one_way, both];
         assert!((1.0..3.0).contains(&rate), "{rate} Mbit/s");
-        assert!((joint_rate / rate - 1.0).abs() < 0.03, "flow {flow}: {joint_rate} and {rate} Mbit/s");
-        assert!((joint_delay / delay - 1.0).abs() < 0.03, "flow {flow}: {joint_delay} and {delay} ms");
+        assert!((joint_rate / rate - 1.0).abs() < 0.05, "flow {flow}: {joint_rate} and {rate} Mbit/s");
+        assert!((joint_delay / delay - 1.0).abs() < 0.05, "flow {flow}: {joint_delay} and {delay} ms");
     }
 }
 
