@@ -79,9 +79,8 @@ fn every_controller_runs_in_every_kind_of_session_or_is_refused_by_what_it_lacks
     for entry in entries() {
         let lacks = match entry.name {
             "lda" | "ldaf" => [None, None, Some("packet pairs")],
-            "gcc" => [Some("feedback on single packets"); 3],
             "tq" => [Some("the receiver's playout buffer"), None, Some("the receiver's playout buffer")],
-            "nada" | "scream" => [Some("feedback on single packets"); 3],
+            "gcc" | "nada" | "scream" => [Some("feedback on single packets"); 3],
             _ => [None; 3],
         };
         for (what, lacks) in [ONE_PATH, PLAYOUT, TWO_PATHS].into_iter().zip(lacks) {

@@ -86,7 +86,9 @@ mod tests {
     #[test]
     fn a_twentieth_of_a_new_rate_counts() {
         let mut link = LinkCapacity::new();
-        [500e3, 600e3].into_iter().for_each(|bps| link.push(bps));
+        for bps in [500e3, 600e3] {
+            link.push(bps);
+        }
         assert!(link.bps().is_some_and(|bps| (bps - 505e3).abs() < 1e-6));
         // 0.95 · 0.4 + 0.05 · 95²/505
         assert!((link.spread_kbps - (0.38 + 0.05 * 95.0 * 95.0 / 505.0)).abs() < 1e-12);
@@ -97,7 +99,9 @@ mod tests {
     #[test]
     fn what_is_no_number_does_not_count() {
         let mut link = LinkCapacity::new();
-        [f64::NAN, f64::INFINITY].into_iter().for_each(|bps| link.push(bps));
+        for bps in [f64::NAN, f64::INFINITY] {
+            link.push(bps);
+        }
         assert_eq!(link.bps(), None);
     }
 }

@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(run(20, 80), Usage::Normal);
     }
 
-    /// Closed form: without a clamp a step of Δt leaves (1 - k Δt) of the difference; 2 ms of k_d leave 0.922.
+    /// Closed form: without a clamp a step of Δt leaves (1 - k Δt) of the difference; 2 ms of `k_d` leave 0.922.
     #[test]
     fn the_threshold_follows_by_its_gains() {
         let mut detector = Detector::new(Gains::LIBWEBRTC);

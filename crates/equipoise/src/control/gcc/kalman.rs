@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn the_gain_tends_to_that_of_the_steady_state() {
         let (kalman, _) = run(0.0, 2000);
-        let steady = (-1e-3 + (1e-6f64 + 4e-3).sqrt()) / 2.0;
+        let steady = f64::midpoint(-1e-3, (1e-6f64 + 4e-3).sqrt());
         assert!((kalman.error_ms2 - steady).abs() < 1e-9, "{} for {steady}", kalman.error_ms2);
     }
 
