@@ -1,4 +1,5 @@
 mod order;
+mod stream;
 
 use std::collections::VecDeque;
 
@@ -8,6 +9,7 @@ use equipoise_path::link::{Capacity, Ecn, LinkStats, PipeConfig, PipeError, Queu
 use equipoise_path::source::Source;
 use equipoise_session::Event;
 
+use self::stream::StreamState;
 use crate::carrier::Carrier;
 use crate::event_queue::EventQueue;
 use crate::observer::{Arrival, FlowId, Observer, Side, SimClock, Time};
@@ -84,43 +86,13 @@ struct Route {
     arrivals: Option<ReplayWindow>,
 }
 
+/// A link on a route.
 struct Hop {
     link: usize,
     /// By which feeder one enters it.
     feeder: usize,
     /// The route's own bytes that came to it so far, where somebody wants to know.
     own: Option<Size>,
-}
-
-struct StreamState {
-    source: Source<SimClock>,
-    route: usize,
-    sent: u64,
-    stopped: bool,
-}
-
-impl StreamState {
-    /// When the next packet leaves.
-    #[inline]
-    fn next_departure(&self) -> Option<Time> {
-        self.source.next_departure().filter(|_| !self.stopped)
-    }
-
-    /// The stream's next packets, those that leave before `until`, as long as the lot is not full.
-    fn send_before(&mut self, until: Time, flow: FlowId, lot: &mut Vec<Packet>, observer: &mut impl Observer) {
-        let (size, route) = (self.source.packet_size(), self.route as u32);
-        while lot.len() < LOT
-            && let Some(at) = self.next_departure()
-            && at < until
-        {
-            self.source.advance();
-            let number = self.sent;
-            self.sent += 1;
-            let sent = Event::MediaSent { sequence: number, size, waited: Span::ZERO, fragment: None };
-            observer.on_event(at, flow, Side::Near, &sent);
-            lot.push(Packet { at, sent: at, number, size, route, hop: 0, ecn: Ecn::NotCapable, waited: Span::ZERO });
-        }
-    }
 }
 
 /// A packet under way.
@@ -199,7 +171,7 @@ impl Network {
         let stream = self.streams.len();
         let next = source.next_departure();
         let route = self.lay(path, flow, From::Stream(stream), None);
-        self.streams.push(StreamState { source, route, sent: 0, stopped: false });
+        self.streams.push(StreamState::new(source, route));
         if let Some(&Hop { link, feeder, .. }) = self.routes[route].hops.first() {
             self.links[link].heads.set(feeder, next);
         }

@@ -253,12 +253,18 @@ impl History {
         self.changes.clear();
         let begin = report.packets.clone().next().and_then(|status| self.unwrap(status.sequence));
         if let Some(begin) = begin {
-            self.leap_to(begin);
+            // Who says of nothing that it came proves nothing: what it passes over stays under way, or nothing would bound what is sent.
+            let proves = report.packets.clone().any(|status| status.arrival.is_some());
+            if proves {
+                self.leap_to(begin);
+            }
             for (number, status) in (begin..self.next()).zip(report.packets.clone()) {
                 self.apply(number, status.arrival);
             }
             let end = begin.saturating_add(report.packets.clone().count() as u64);
-            self.covered = self.covered.max(end.min(self.next()));
+            if proves {
+                self.covered = self.covered.max(end.min(self.next()));
+            }
         }
         let round_trip = self.round_trip(now, report.made);
         Ok(Joined {

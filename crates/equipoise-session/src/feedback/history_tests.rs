@@ -95,6 +95,15 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
+/// A lying receiver could otherwise empty the window again and again without anything having arrived.
+#[test]
+fn a_report_that_nothing_came_frees_nothing_that_it_passes_over() {
+    let mut history = history(0..10);
+    assert_eq!(told(&mut history, 9, "-"), ([(9, false)].to_vec(), 0));
+    assert_eq!((history.outcome(3), history.in_flight()), (Some(Outcome::UnderWay), Size::from_bytes(9000)));
+    assert_eq!(told(&mut history, 8, "+").1, 8, "a report with an arrival does");
+}
+
 #[test]
 fn a_report_that_another_has_overtaken_takes_nothing_back() {
     let mut history = history(0..4);
