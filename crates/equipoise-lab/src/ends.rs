@@ -138,6 +138,7 @@ fn sending(
         reports_playout: flow.playout().is_some(),
         circuit_breakers: flow.circuit_breakers,
         ecn: flow.ecn,
+        reporting: flow.reporting(),
         ..SenderConfig::new(stream, report_interval, origin + flow.start, flow_seed)
     })
 }
@@ -366,7 +367,8 @@ fn receiver_config(flow: &Flow, index: usize, sender_ssrc: u32, seed: u64) -> Re
     // Another source number than the sender's, whatever that is.
     let ssrc = sender_ssrc ^ 1;
     let name = flow.rtcp.receiver.clone().unwrap_or_else(|| cname("receiver", index));
-    ReceiverConfig::new(ssrc, name, sender_ssrc, ClockMap::SYNCHRONISED, seed)
+    let reporting = flow.reporting();
+    ReceiverConfig { reporting, ..ReceiverConfig::new(ssrc, name, sender_ssrc, ClockMap::SYNCHRONISED, seed) }
 }
 
 fn cname(side: &str, index: usize) -> String {

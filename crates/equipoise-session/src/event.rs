@@ -90,6 +90,17 @@ pub enum Event {
         /// Packets that were sent and have not arrived, since the session began.
         lost: u64,
     },
+    /// The sender has taken a report by packet.
+    PacketsReported {
+        /// Packets that are newly known to have arrived.
+        arrived: u64,
+        /// Packets that are newly taken to be lost.
+        lost: u64,
+        /// Packets of which nothing will be known, unless a later report tells: the report on them was lost.
+        unknown: u64,
+        /// Round trip of the newest of those that arrived, without the time that the receiver is known to have waited.
+        round_trip: Option<Span>,
+    },
     /// ECN fails on the path: of so many packets that queues were allowed to mark none came that still said so. From now on media on
     /// it says that it must not be marked (RFC 6679, Sec. 7.4.1).
     EcnFailed {
@@ -185,6 +196,7 @@ impl Event {
             | Self::ContentKnown { .. }
             | Self::ReportRequested { .. }
             | Self::ReportApplied { .. }
+            | Self::PacketsReported { .. }
             | Self::EcnFailed { .. }
             | Self::ReportsMissing
             | Self::RateDecided { .. }

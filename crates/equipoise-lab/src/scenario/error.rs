@@ -328,6 +328,17 @@ pub enum Problem {
     /// A controlled session does not say how often it reports.
     #[error("a flow with a `controller` needs a `report_interval`, such as \"1 s\"")]
     NoReportInterval,
+    /// Only media under a controller is reported on by packet.
+    #[error("only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet")]
+    FeedbackOfWhat,
+    /// Feedback by packet would come too rarely for any law, or too often for its headers.
+    #[error("must be {min} to {max}")]
+    FeedbackInterval {
+        /// The shortest interval.
+        min: Span,
+        /// The longest interval.
+        max: Span,
+    },
     /// Reports would come too often to mean anything.
     #[error("must be {min} or more")]
     ReportInterval {

@@ -8,6 +8,7 @@ use equipoise_path::link::{Capacity, Discipline, Jitter, Loss, PipeConfig, Reord
 use equipoise_path::source::WebConfig;
 use equipoise_path::video::VideoModel;
 use equipoise_session::Ecn;
+use equipoise_session::feedback::{Format, Reporting};
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
 use super::{
@@ -175,10 +176,17 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
         writeln!(out, "    leaves the network in front of {}, whose queue is its playout buffer", link.name)?;
     }
     match &flow.kind {
-        FlowKind::Session { controller, report_interval, .. } => {
+        FlowKind::Session { controller, report_interval, reporting, .. } => {
             let intervals = ((scenario.duration - flow.start) / *report_interval).unwrap_or(0);
             writeln!(out, "    RTP session under `{}`: {}", controller.entry.name, controller.entry.summary)?;
             writeln!(out, "    reports every {report_interval}: {intervals} control intervals")?;
+            if let Some(Reporting { format, interval }) = reporting {
+                let name = match format {
+                    Format::CongestionFeedback => "RFC 8888",
+                    Format::TransportWide => "transport-wide numbers",
+                };
+                writeln!(out, "    feedback by packet every {interval}: {name}")?;
+            }
             if !flow.circuit_breakers {
                 writeln!(out, "    no circuit breaker acts on it")?;
             }

@@ -32,6 +32,7 @@ use std::path;
 
 use equipoise::units::{Rate, Schedule, Size, Span};
 use equipoise_session::Ecn;
+use equipoise_session::feedback::Reporting;
 
 pub(crate) use budget::MOST_INTERVALS;
 pub use budget::OverBudget;
@@ -144,6 +145,8 @@ pub enum FlowKind {
         controller: Choice,
         /// Time between two requests for a report.
         report_interval: Span,
+        /// How its receiver reports on single packets; `None` if it does not.
+        reporting: Option<Reporting>,
         /// What it has to send.
         media: MediaChoice,
         /// The link, by its place in [`Scenario::links`], whose queue is the receiver's playout buffer: the receiver stands in
@@ -209,6 +212,14 @@ impl Flow {
     pub const fn live(&self) -> Option<&LiveChoice> {
         match &self.kind {
             FlowKind::Session { media: MediaChoice::Live(live), .. } => Some(live),
+            _ => None,
+        }
+    }
+
+    /// How the receiver of a session reports on single packets.
+    pub const fn reporting(&self) -> Option<Reporting> {
+        match &self.kind {
+            FlowKind::Session { reporting, .. } => *reporting,
             _ => None,
         }
     }

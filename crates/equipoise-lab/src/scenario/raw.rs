@@ -61,6 +61,7 @@ pub(super) struct RawFlow {
     pub(super) packet_size: Spanned<Value>,
     pub(super) start: Option<Spanned<Value>>,
     pub(super) report_interval: Option<Spanned<Value>>,
+    pub(super) feedback: Option<Spanned<RawFeedback>>,
     pub(super) circuit_breakers: Option<bool>,
     pub(super) controller: Option<BTreeMap<String, Spanned<Value>>>,
     pub(super) source: Option<RawSources>,
@@ -95,6 +96,13 @@ pub(super) struct RawMediaBack {
     pub(super) deadline: Option<Spanned<Value>>,
     #[serde(default)]
     pub(super) pause: Vec<RawOutage>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFeedback {
+    pub(super) format: Option<Spanned<String>>,
+    pub(super) interval: Option<Spanned<Value>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -202,6 +210,7 @@ impl RawFlow {
             packet_size: back.packet_size.unwrap_or_else(|| self.packet_size.clone()),
             start: back.start.or_else(|| self.start.clone()),
             report_interval: back.report_interval.or_else(|| self.report_interval.clone()),
+            feedback: None,
             circuit_breakers: self.circuit_breakers,
             controller: back.controller.or_else(|| self.controller.clone()),
             source: back.source,

@@ -235,6 +235,24 @@ impl History {
         self.heard.unwrap_or(now.assume_clock())
     }
 
+    /// What left before `departed` has arrived or has not by now, and reports ought to have told: nothing is known of what of it seems
+    /// to be under way still.
+    pub fn give_up_before(&mut self, departed: Instant<SenderClock>) {
+        let from = self.covered.max(self.base);
+        let older =
+            self.packets.iter().skip((from - self.base) as usize).take_while(|packet| packet.departed < departed);
+        let end = from + older.count() as u64;
+        self.leap_to(end);
+        self.covered = self.covered.max(end);
+    }
+
+    /// Nothing has been heard of the receiver for so long that nothing is known of what was under way.
+    pub fn on_silence(&mut self) {
+        let next = self.next();
+        self.leap_to(next);
+        self.covered = next;
+    }
+
     /// A report arrived at `now`.
     ///
     /// # Errors

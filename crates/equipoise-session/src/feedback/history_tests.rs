@@ -95,6 +95,18 @@ fn packets_between_two_reports_are_unknown_until_the_missing_report_comes() {
     assert_eq!((history.outcome(10), history.in_flight()), (None, Size::from_bytes(2000)));
 }
 
+/// If they fail, a window stays full for ever where nothing arrives, as nothing is reported then.
+#[test]
+fn what_is_given_up_is_under_way_no_more_and_may_still_be_reported_on() {
+    let mut waiting = history(0..10);
+    waiting.give_up_before(departure(4));
+    assert_eq!((waiting.outcome(3), waiting.outcome(4)), (Some(Outcome::Unknown), Some(Outcome::UnderWay)));
+    assert_eq!((waiting.in_flight(), waiting.counts().unknown), (Size::from_bytes(6000), 4));
+    assert_eq!(told(&mut waiting, 2, "++"), ([(2, true), (3, true)].to_vec(), 0));
+    waiting.on_silence();
+    assert_eq!((waiting.in_flight(), waiting.outcome(9)), (Size::ZERO, Some(Outcome::Unknown)));
+}
+
 /// A lying receiver could otherwise empty the window again and again without anything having arrived.
 #[test]
 fn a_report_that_nothing_came_frees_nothing_that_it_passes_over() {

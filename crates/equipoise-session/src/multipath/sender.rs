@@ -10,7 +10,7 @@ use crate::rtp::governor::Governor;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
 use crate::rtp::proof::Proof;
-use crate::rtp::stream::{Packetiser, Plain};
+use crate::rtp::stream::{Numbers, Packetiser, Plain};
 use crate::rtp::{Payload, SenderConfig, SessionError};
 use crate::wire::is_rtcp;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket, SenderInfo};
@@ -83,9 +83,13 @@ impl Sender {
         if period < config.report_interval {
             return Err(SessionError::Period { found: period, min: config.report_interval });
         }
+        if config.reporting.is_some() {
+            return Err(SessionError::ByPacket);
+        }
         let like = Some(Subflow::default());
         let mut compound = CompoundTimer::new(config.seed);
-        let packetiser = Packetiser::new(config.stream.clone(), like, compound.random())?;
+        let numbers = Numbers { subflow: like, transport: None };
+        let packetiser = Packetiser::new(config.stream.clone(), numbers, compound.random())?;
         compound.restart(config.start);
         Ok(Self {
             packetiser,
@@ -299,7 +303,7 @@ impl Sender {
             path.recycle(copy.plain);
             sent
         } else if self.config.payload == Payload::Generated {
-            packetiser.send(now, packetiser.full(now), subflow, outbox)
+            packetiser.send(now, packetiser.full(now), Numbers { subflow, transport: None }, outbox)
         } else {
             let waited = queue.waited(now);
             let Some(sequence) = packetiser.number(now, self.config.payload, queue, plain) else { return };

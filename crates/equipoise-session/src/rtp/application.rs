@@ -5,8 +5,9 @@ use equipoise::units::{Instant, SenderClock, Span};
 pub(crate) struct Application {
     /// From when on the pacer waits for the application; may lie ahead.
     waits_since: Option<Instant<SenderClock>>,
-    /// How long it has waited in this interval.
+    /// How long it has waited so far, and how long it had at the end of the last interval.
     waited: Span,
+    ended: Span,
 }
 
 impl Application {
@@ -28,15 +29,26 @@ impl Application {
         since.is_some()
     }
 
-    /// Whether the interval of this length, which ends at `now`, was limited by the application. The pacer lets packets go at
-    /// `pacing` times the rate that the application may use.
-    pub(crate) fn ends(&mut self, now: Instant<SenderClock>, interval: Span, pacing: f64) -> bool {
+    /// How long the pacer has waited for it by `now`, since the session began.
+    pub(crate) fn waited_by(&mut self, now: Instant<SenderClock>) -> Span {
         if let Some(since) = self.waits_since {
             self.goes_on(now);
             self.waits(since.max(now));
         }
-        let waited = core::mem::take(&mut self.waited);
-        (interval - waited).as_secs_f64() * pacing < interval.as_secs_f64() * Self::LIMITED
+        self.waited
+    }
+
+    /// Whether the interval of this length, which ends at `now`, was limited by the application. The pacer lets packets go at
+    /// `pacing` times the rate that the application may use.
+    pub(crate) fn ends(&mut self, now: Instant<SenderClock>, interval: Span, pacing: f64) -> bool {
+        let waited = self.waited_by(now);
+        let before = core::mem::replace(&mut self.ended, waited);
+        Self::limits(interval, waited - before, pacing)
+    }
+
+    /// Whether a time was limited by the application in which the pacer waited so long for it.
+    pub(crate) fn limits(time: Span, waited: Span, pacing: f64) -> bool {
+        (time - waited).as_secs_f64() * pacing < time.as_secs_f64() * Self::LIMITED
     }
 }
 

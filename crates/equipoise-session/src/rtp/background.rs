@@ -2,7 +2,7 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
 use super::outbox::Outbox;
-use super::stream::{Packetiser, SessionError, StreamConfig};
+use super::stream::{Numbers, Packetiser, SessionError, StreamConfig};
 use crate::{Endpoint, Event, Input, Output, Wake, WakeReason};
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_path::source::Source;
@@ -30,7 +30,7 @@ impl Background {
     pub fn new(stream: StreamConfig, source: Source<SenderClock>) -> Result<Self, SessionError> {
         let mut random = Pcg64Mcg::seed_from_u64(u64::from(stream.ssrc));
         let stream = StreamConfig { packet_size: source.packet_size(), ..stream };
-        let packetiser = Packetiser::new(stream, None, &mut random)?;
+        let packetiser = Packetiser::new(stream, Numbers::default(), &mut random)?;
         Ok(Self { packetiser, source, ended: false, outbox: Outbox::default() })
     }
 }
@@ -57,7 +57,7 @@ impl Endpoint for Background {
                 self.outbox.event(Event::PacingReset { late });
             }
             let content = self.packetiser.full(now);
-            self.packetiser.send(now, content, None, &mut self.outbox);
+            self.packetiser.send(now, content, Numbers::default(), &mut self.outbox);
             self.source.advance();
         }
     }

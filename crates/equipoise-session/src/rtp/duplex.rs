@@ -48,6 +48,7 @@ impl DuplexConfig {
             reorder: self.reorder,
             overhead,
             seed: stream_seed(self.sending.seed, RECEIVING_STREAM),
+            reporting: None,
         }
     }
 }
@@ -106,6 +107,9 @@ impl<C> Duplex<C> {
         }
         let receiver = Receiver::new(config.receiving())?;
         let (peer, start) = (config.peer, config.sending.start);
+        if config.sending.reporting.is_some() {
+            return Err(SessionError::ByPacket);
+        }
         let sending = SenderConfig { reports_playout: false, ..config.sending };
         let (sender, compound) = Sender::new(sending, controller)?.into_half();
         Ok(Self {

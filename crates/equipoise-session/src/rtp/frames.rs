@@ -1,6 +1,7 @@
 use alloc::collections::VecDeque;
 
 use crate::{Event, Fragment, Medium};
+use equipoise::control::QueuedFrame;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 use equipoise_path::video::Encoder;
 
@@ -93,20 +94,34 @@ impl FrameQueue {
         encoders.filter_map(Encoder::next_frame).min().map(|at| self.start + at)
     }
 
-    /// Captures what is due by `now`.
-    pub(super) fn capture(&mut self, now: Instant<SenderClock>, room: Room, outbox: &mut Outbox) {
+    /// Captures what is due by `now`, and tells of each frame of video, or of audio where there is no video, as it joins what waits.
+    pub(super) fn capture(
+        &mut self,
+        now: Instant<SenderClock>,
+        room: Room,
+        tell: &mut dyn FnMut(QueuedFrame),
+        outbox: &mut Outbox,
+    ) {
         let target = self.video_target(room);
         let patience = self.media.skip_after.unwrap_or(Span::MAX);
         let is_stuck = |waiting: u64| Size::from_bytes(waiting).over(patience).is_some_and(|rate| rate > room.rate);
         while let Some((encoder, at)) = due(&mut self.media.audio, self.start, now) {
-            self.audio.take(encoder.encode(room.rate), at, outbox);
+            let size = encoder.encode(room.rate);
+            if let (Some(size), None) = (size, &self.media.video) {
+                tell(self.audio.before(size, at));
+            }
+            self.audio.take(size, at, outbox);
         }
         while let Some((encoder, at)) = due(&mut self.media.video, self.start, now) {
             if is_stuck(self.audio.bytes + self.video.bytes) || self.video.frames.len() >= MOST_FRAMES {
                 encoder.skip();
                 self.video.take(None, at, outbox);
             } else {
-                self.video.take(encoder.encode(target), at, outbox);
+                let size = encoder.encode(target);
+                if let Some(size) = size {
+                    tell(self.video.before(size, at));
+                }
+                self.video.take(size, at, outbox);
             }
         }
     }
@@ -143,6 +158,12 @@ impl FrameQueue {
 }
 
 impl Waiting {
+    /// A frame of this size that was captured at `at`, and what waits before it.
+    fn before(&self, size: Size, at: Instant<SenderClock>) -> QueuedFrame {
+        let waited = self.frames.front().map_or(Span::ZERO, |oldest| at - oldest.captured);
+        QueuedFrame::new(size, Size::from_bytes(self.bytes), waited)
+    }
+
     fn take(&mut self, size: Option<Size>, at: Instant<SenderClock>, outbox: &mut Outbox) {
         let (medium, number) = (self.medium, self.captured);
         self.captured += 1;

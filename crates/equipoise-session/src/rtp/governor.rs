@@ -1,9 +1,12 @@
 use alloc::collections::VecDeque;
 
-use equipoise::control::{BoxedController, Feedback, IntervalSummary, Needs, Reason, Snapshot};
-use equipoise::units::{Instant, Rate, SenderClock, Span};
+use equipoise::control::{
+    BoxedController, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame, Reason, SentPacket, Snapshot,
+};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 use super::SessionError;
+use super::probe_budget::ProbeBudget;
 use super::proof::Proof;
 
 /// A session's controller, and the limit to what it may decide.
@@ -24,10 +27,13 @@ pub(crate) struct Governor {
     is_proved: bool,
     /// A circuit breaker made the cap.
     is_broken: bool,
+    probes: ProbeBudget,
 }
 
 /// Proofs count together until they cover so much time: a single short interval is as noisy as the way back of its report.
 const PROVED_OVER: Span = Span::from_millis(900);
+/// Over so much time, if that is more, for laws by packet.
+const PROVED_BY_PACKETS: Span = Span::from_millis(200);
 /// From this share of losses on, and so many packets, no more is sent than what arrived.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
@@ -45,7 +51,15 @@ impl Governor {
         controller.needs().met_by(provided)?;
         let rate = controller.allowance().rate.ok_or(SessionError::NoRate)?;
         let cap = controller.is_held_to_proof().then_some(rate);
-        Ok(Self { controller, rate, cap, proofs: VecDeque::new(), is_proved: false, is_broken: false })
+        Ok(Self {
+            controller,
+            rate,
+            cap,
+            proofs: VecDeque::new(),
+            is_proved: false,
+            is_broken: false,
+            probes: ProbeBudget::default(),
+        })
     }
 
     /// The rate from now on.
@@ -55,9 +69,58 @@ impl Governor {
 
     /// The rate at which single packets may follow each other, where as many as [`rate`](Self::rate) allows come in bursts: that
     /// rate times `pacing`, within what was proved.
+    ///
+    /// A controller that says at which rate they may is followed in that, as far as it is followed in the rate.
     pub(crate) fn pace(&self, pacing: f64) -> Rate {
-        let pace = Rate::from_bps_f64(self.rate.as_bps_f64() * pacing).unwrap_or(self.rate);
+        let pace = self.controller.allowance().pace.or(Rate::from_bps_f64(self.rate.as_bps_f64() * pacing));
+        let pace = pace.unwrap_or(self.rate);
         self.cap.map_or(pace, |cap| pace.min(cap)).max(self.rate)
+    }
+
+    /// The most data that may be under way.
+    pub(crate) fn window(&self) -> Option<Size> {
+        self.controller.allowance().window
+    }
+
+    /// The probe that is to be sent now, if one is: none behind a broken circuit, and no more in a second than may be.
+    pub(crate) fn probe(&self) -> Option<Probe> {
+        self.controller.wanted_probe().filter(|_| !self.is_broken && self.probes.allows(self.rate))
+    }
+
+    /// A packet left at `now`, as part of the probe that is wanted, if one is. Returns whether the rate changes.
+    pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, packet: SentPacket) -> bool {
+        let packet = match self.probe() {
+            Some(probe) => {
+                self.probes.take(now, packet.size);
+                packet.of_probe(probe.number)
+            }
+            None => packet,
+        };
+        let before = self.rate;
+        self.controller.on_sent(now, &packet);
+        self.decide();
+        self.rate != before
+    }
+
+    /// A frame joins what waits at the sender.
+    pub(crate) fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {
+        self.controller.on_frame(now, frame);
+    }
+
+    /// When the controller wants to be woken.
+    pub(crate) fn next_timer(&self) -> Option<Instant<SenderClock>> {
+        self.controller.next_timer()
+    }
+
+    /// Time has come to `now`. Returns whether the controller was woken.
+    pub(crate) fn on_timer(&mut self, now: Instant<SenderClock>) -> bool {
+        let is_due = self.controller.next_timer().is_some_and(|at| at <= now);
+        if is_due {
+            self.probes.come_to(now);
+            self.controller.on_timer(now);
+            self.decide();
+        }
+        is_due
     }
 
     /// Whether the controller has all that it allows.
@@ -85,7 +148,16 @@ impl Governor {
         let was_held = self.allowed().as_bps() / 10 * 9 > self.rate.as_bps();
         self.prove(proof, summary.app_limited);
         summary.app_limited |= was_held;
-        self.controller.on_feedback(now, &Feedback::Interval(summary));
+        if !self.controller.needs().contains(Needs::PACKETS) {
+            self.controller.on_feedback(now, &Feedback::Interval(summary));
+        }
+        self.decide();
+    }
+
+    /// A report told of single packets. What it proves stands in the next answer to a request.
+    pub(crate) fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
+        self.probes.come_to(now);
+        self.controller.on_feedback(now, &Feedback::Packets(feedback));
         self.decide();
     }
 
@@ -183,12 +255,27 @@ impl Governor {
         }
         let Some(cap) = self.cap else { return };
         let whole = self.proofs.iter().fold(Proof::default(), |whole, it| whole.and(*it));
-        let delivered = whole.delivered().unwrap_or(Rate::ZERO);
+        let delivered = whole.delivered().unwrap_or(Rate::ZERO).max(self.lately());
         let is_lossy = whole.lost() >= LOSSES && whole.fraction_lost() >= LOSSY;
         let twice = Rate::from_bps(delivered.as_bps().saturating_mul(2));
         let proved = if is_lossy { delivered } else { twice };
         let proved = if app_limited && !is_lossy { proved.max(cap) } else { proved };
         self.cap = Some(proved.max(self.controller.lowest_rate()));
+    }
+
+    /// What arrived lately, which laws by packet may go by: theirs is the proof of many packets, and they double within round trips.
+    fn lately(&self) -> Rate {
+        if !self.controller.needs().contains(Needs::PACKETS) {
+            return Rate::ZERO;
+        }
+        let mut newest = Proof::default();
+        for proof in self.proofs.iter().rev() {
+            newest = newest.and(*proof);
+            if newest.arriving >= PROVED_BY_PACKETS {
+                return newest.delivered().unwrap_or(Rate::ZERO);
+            }
+        }
+        Rate::ZERO
     }
 
     fn decide(&mut self) {

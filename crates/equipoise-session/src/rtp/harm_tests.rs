@@ -5,20 +5,29 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::two_ends::{EPOCH, Passing, TwoEnds};
-use super::{Breaker, Delays, Payload, Sender, SenderConfig, StreamConfig};
+use super::{Breaker, Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use crate::feedback::{Format, Reporting};
 use crate::harm::{Datagram, GRACE, Harm, INTERVAL, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
 use crate::wire::rtcp::{ReportBlock, RtcpPacket, encode_receiver_report, parse_compound};
 use crate::wire::{DelayOrigin, DelayReport, Receipt, ReportRequest, is_rtcp};
 use crate::{Endpoint as _, Event, Input, Output};
-use equipoise::control::{BoxedController, Entry, entries};
-use equipoise::measure::DelaySummary;
+use equipoise::control::{BoxedController, Entry, Needs, entries};
+use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, Rate, Span};
 
+/// What a session provides where its receiver reports on single packets.
+const PROVIDED: Needs = Sender::PROVIDES.and(Needs::PACKETS);
+
 fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
-    let mut ends = TwoEnds::between(Delays::Queueing, Payload::Generated, build(entry, start), path(harm));
+    let mut ends = TwoEnds::cbr(Payload::Generated, path(harm));
     let stream = StreamConfig::new(0x0102_0304, 96, PACKET, "sender@test");
     let base = SenderConfig::new(stream, INTERVAL, Instant::from_nanos(EPOCH), 1);
-    ends.sender = Sender::new(SenderConfig { delays: Delays::Queueing, ..base }, build(entry, start)).expect("valid");
+    let controller = build(entry, start);
+    let by_packet = Reporting { format: Format::TransportWide, interval: Reporting::INTERVAL };
+    let reporting = controller.needs().contains(Needs::PACKETS).then_some(by_packet);
+    ends.sender = Sender::new(SenderConfig { delays: Delays::Queueing, reporting, ..base }, controller).expect("valid");
+    let receiver = ReceiverConfig::new(9, "receiver@test", 0x0102_0304, ClockMap::SYNCHRONISED, 2);
+    ends.receiver = Receiver::new(ReceiverConfig { clocks: Clocks::Apart, reporting, ..receiver }).expect("valid");
     ends.run_until(40_000);
     Told::by(entry.name, 40, ends.events.iter().map(|(at, event)| (*at, event)))
 }
@@ -32,9 +41,10 @@ fn path(harm: Harm) -> impl FnMut(&Passing) -> Vec<u64> {
 
 #[test]
 fn every_adaptive_controller_leaves_its_start_and_stays_within_twice_what_arrives() {
-    let names: Vec<_> = adaptive(Sender::PROVIDES).map(|entry| entry.name).collect();
-    assert_eq!(names, ["ap", "aimd", "lda", "ldaf", "rap", "tfrc"], "a new one has to be looked at");
-    for entry in adaptive(Sender::PROVIDES) {
+    let names: Vec<_> = adaptive(PROVIDED).map(|entry| entry.name).collect();
+    let known = ["ap", "aimd", "lda", "ldaf", "rap", "tfrc", "gcc", "nada", "scream"];
+    assert_eq!(names, known, "a new one has to be looked at");
+    for entry in adaptive(PROVIDED) {
         for (start, harm, leaves) in [
             ("100 kbit/s", Harm::Link(4.0, Span::from_millis(100)), true),
             ("100 kbit/s", Harm::Link(0.5, Span::from_millis(50)), false),
@@ -55,7 +65,7 @@ fn every_adaptive_controller_leaves_its_start_and_stays_within_twice_what_arrive
 
 #[test]
 fn every_adaptive_controller_yields_to_losses_and_comes_back() {
-    for entry in adaptive(Sender::PROVIDES) {
+    for entry in adaptive(PROVIDED) {
         let before = run(entry, "100 kbit/s", Harm::Loss(0.0)).rate(6, 8);
         for harm in [Harm::BlackHole, Harm::Outage, Harm::Loss(0.3)] {
             let told = run(entry, "100 kbit/s", harm);

@@ -18,6 +18,8 @@ pub(super) mod application;
 mod background;
 pub(super) mod breaker;
 #[cfg(test)]
+mod by_packet_tests;
+#[cfg(test)]
 mod clock_tests;
 pub(super) mod compound;
 mod delays;
@@ -43,6 +45,7 @@ mod payload_tests;
 mod playout;
 #[cfg(test)]
 mod playout_tests;
+mod probe_budget;
 pub(super) mod proof;
 pub(super) mod receipts;
 mod receiver;

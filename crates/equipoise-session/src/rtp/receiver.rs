@@ -9,11 +9,12 @@ use super::payload::Payload;
 use super::playout::{PlayoutBuffer, PlayoutMeter};
 use super::reception::{Answer, Clocks, Cut, Reception, Timed, Timeline};
 use super::reorder::{Came, ReorderBuffer, ReorderConfig};
-use super::stream::{SessionError, check_cname};
+use super::stream::{SessionError, check_cname, check_reporting};
+use crate::feedback::{Reporter, Reporting};
 use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
-use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Wake, WakeReason};
+use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Transmit, Wake, WakeReason};
 use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
 
@@ -36,6 +37,8 @@ pub struct ReceiverConfig {
     pub overhead: Size,
     /// Seed of the spread of compound packets (RFC 3550, Sec. 6.3.1).
     pub seed: u64,
+    /// How it reports on single packets beside its answers; `None` if it does not.
+    pub reporting: Option<Reporting>,
 }
 
 impl ReceiverConfig {
@@ -43,7 +46,7 @@ impl ReceiverConfig {
     pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
         let clocks = Clocks::Known(clocks);
         let (payload, reorder, overhead) = (Payload::Generated, ReorderConfig::default(), Size::ZERO);
-        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, reorder, overhead, seed }
+        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, reorder, overhead, seed, reporting: None }
     }
 }
 
@@ -59,6 +62,7 @@ pub struct Receiver {
     compound: CompoundTimer<ReceiverClock>,
     reorder: ReorderBuffer,
     playout: Option<PlayoutMeter>,
+    reporter: Option<Reporter>,
     /// Packets in the playout buffer that carry payload: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
     /// When the sender said goodbye: packets that it overtook are still waited for.
@@ -81,13 +85,15 @@ impl Receiver {
     /// A receiver that waits for its sender.
     ///
     /// # Errors
-    /// [`SessionError::Cname`] where the canonical name is too long.
+    /// [`SessionError::Cname`] where the canonical name is too long, and [`SessionError::FeedbackInterval`].
     pub fn new(config: ReceiverConfig) -> Result<Self, SessionError> {
         check_cname(&config.cname)?;
+        check_reporting(config.reporting)?;
         Ok(Self {
             compound: CompoundTimer::new(config.seed),
             reorder: ReorderBuffer::new(config.reorder),
             playout: None,
+            reporter: config.reporting.map(Reporter::new),
             held: VecDeque::new(),
             goodbye: None,
             timeline: Timeline::new(config.clocks),
@@ -136,6 +142,10 @@ impl Receiver {
         let (sequence, follows) = self.reception.count(header.sequence, sent)?;
         if !follows {
             self.reorder.begin_anew();
+            self.reporter.iter_mut().for_each(Reporter::begin_anew);
+        }
+        if let Some(reporter) = &mut self.reporter {
+            reporter.on_arrival(now, (sequence, header.transport_sequence), ecn);
         }
         self.reception.measure(header.sequence, ntp, (sent, delay));
         self.reception.count_mark(ecn);
@@ -158,6 +168,14 @@ impl Receiver {
             return Ok(());
         }
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
+    }
+
+    /// Sends the report on single packets that is due by `now`, if one is.
+    fn report_packets(&mut self, now: Instant<ReceiverClock>) {
+        let Self { reporter: Some(reporter), config, outbox, .. } = self else { return };
+        let sources = (config.ssrc, config.sender_ssrc);
+        let written = reporter.report(now, sources, Transmit::MAX_HEAD, |write| outbox.whole(write));
+        debug_assert!(written.is_ok(), "a report has room for many packets");
     }
 
     /// Plays out what the playout buffer has served by `now`.
@@ -320,6 +338,9 @@ impl Endpoint for Receiver {
             Input::Payload { payload: _, .. } => self.outbox.ignore(DropReason::Stray),
         }
         self.tend(now);
+        if !self.ended {
+            self.report_packets(self.handled);
+        }
         if !self.ended && self.compound.fires(self.handled) {
             self.send_compound(self.handled, false);
         }
@@ -335,7 +356,8 @@ impl Endpoint for Receiver {
     fn wake(&self) -> Option<Wake<ReceiverClock>> {
         let goodbye = self.goodbye.map(|said| said + self.linger());
         let served = self.held.front().map(|(at, ..)| *at);
-        let at = [self.compound.due(), self.reorder.due(), goodbye, served].into_iter().flatten().min();
+        let report = self.reporter.as_ref().and_then(Reporter::due);
+        let at = [self.compound.due(), report, self.reorder.due(), goodbye, served].into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

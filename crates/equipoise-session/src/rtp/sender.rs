@@ -1,4 +1,6 @@
+mod by_packet;
 mod half;
+mod reports;
 
 use alloc::vec::Vec;
 
@@ -6,22 +8,21 @@ use super::application::Application;
 use super::breaker::{Breakers, Trip};
 use super::compound::CompoundTimer;
 use super::delays::Delays;
-use super::exchange::{Exchange, Told};
+use super::exchange::Exchange;
 use super::frames::Room;
 use super::governor::Governor;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
-use super::proof::Proof;
-use super::stream::{Packetiser, Plain, SessionError, StreamConfig};
+use super::stream::{Numbers, Packetiser, Plain, SessionError, StreamConfig};
 use super::supply::{Pause, Stock, Supply};
-use crate::wire::is_rtcp;
-use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
+use crate::feedback::Reporting;
 use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Wake};
-use equipoise::control::{BoxedController, IntervalSummary, Needs};
+use equipoise::control::{BoxedController, Needs};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::random::stream_seed;
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
+use by_packet::ByPacket;
 pub(super) use half::Draft;
 
 /// What a sender is made of, beside its controller.
@@ -54,6 +55,9 @@ pub struct SenderConfig {
     pub ecn: Ecn,
     /// When generated media pauses, in the order of the times.
     pub pauses: Vec<Pause>,
+    /// How the receiver reports on single packets; `None` if it does not. The controller goes by these reports then, and the answers to
+    /// requests prove what arrives.
+    pub reporting: Option<Reporting>,
 }
 
 impl SenderConfig {
@@ -73,6 +77,7 @@ impl SenderConfig {
             reports_playout: false,
             ecn: Ecn::NotCapable,
             pauses: Vec::new(),
+            reporting: None,
         }
     }
 
@@ -81,7 +86,9 @@ impl SenderConfig {
 
     /// What such a session provides to its controller.
     pub const fn provides(&self) -> Needs {
-        if self.reports_playout { Sender::PROVIDES.and(Needs::PLAYOUT) } else { Sender::PROVIDES }
+        let playout = if self.reports_playout { Needs::PLAYOUT } else { Needs::NOTHING };
+        let packets = if self.reporting.is_some() { Needs::PACKETS } else { Needs::NOTHING };
+        Sender::PROVIDES.and(playout).and(packets)
     }
 
     /// Refuses a report interval that no report could keep to.
@@ -114,6 +121,8 @@ pub struct Sender {
     application: Application,
     governor: Governor,
     provided: Needs,
+    /// `None` where the receiver does not report on single packets.
+    by_packet: Option<ByPacket>,
     pacer: Pacer<SenderClock>,
     report_interval: Span,
     start: Instant<SenderClock>,
@@ -150,11 +159,14 @@ impl Sender {
     pub fn new(config: SenderConfig, controller: BoxedController) -> Result<Self, SessionError> {
         config.check()?;
         let provided = config.provides();
+        let by_packet = ByPacket::new(&config)?;
+        let controller = adapted(by_packet.as_ref(), controller);
         let governor = Governor::new(controller, provided)?;
         let exchange = Exchange::new(&config, config.start, stream_seed(config.seed, 1));
         let mut compound = CompoundTimer::new(config.seed);
         let packet = config.stream.packet_size;
-        let packetiser = Packetiser::new(config.stream, None, compound.random())?;
+        let numbers = Numbers { subflow: None, transport: by_packet.as_ref().and_then(ByPacket::like) };
+        let packetiser = Packetiser::new(config.stream, numbers, compound.random())?;
         compound.restart(config.start);
         let mut sender = Self {
             stock: Stock::new(config.supply, config.pauses, config.start),
@@ -166,6 +178,7 @@ impl Sender {
             pacer: Pacer::new(governor.rate()),
             governor,
             provided,
+            by_packet,
             report_interval: config.report_interval,
             start: config.start,
             exchange,
@@ -192,7 +205,7 @@ impl Sender {
     /// # Errors
     /// [`SessionError::Needs`] and [`SessionError::NoRate`]; then the present one goes on.
     pub fn set_controller(&mut self, controller: BoxedController) -> Result<(), SessionError> {
-        self.governor = Governor::new(controller, self.provided)?;
+        self.governor = Governor::new(adapted(self.by_packet.as_ref(), controller), self.provided)?;
         self.first_media = None;
         self.decided();
         Ok(())
@@ -211,8 +224,14 @@ impl Sender {
     /// The controller's rate holds from now on.
     fn decided(&mut self) {
         let rate = self.governor.rate();
-        self.pacer.set_rate(self.governor.pace(self.stock.pacing()));
+        self.keep_pace();
         self.outbox.event(Event::RateDecided { rate, snapshot: self.governor.snapshot() });
+    }
+
+    /// Packets follow each other as the controller allows, or as fast as it wants a probe to be.
+    fn keep_pace(&mut self) {
+        let pace = self.governor.pace(self.stock.pacing());
+        self.pacer.set_rate(self.governor.probe().map_or(pace, |probe| probe.rate.max(pace)));
     }
 
     /// Does what is due at `now`.
@@ -235,9 +254,12 @@ impl Sender {
         self.queue.expire(now, self.payload);
         self.outbox.expired(self.queue.take_expired());
         self.refill(now);
+        if self.governor.on_timer(now) {
+            self.decided();
+        }
         // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 {
-            if self.breakers.has_stopped() || self.pacer.poll(now) != Readiness::Now {
+            if self.breakers.has_stopped() || self.is_window_full() || self.pacer.poll(now) != Readiness::Now {
                 break;
             }
             let Some(size) = self.send(now) else {
@@ -259,16 +281,40 @@ impl Sender {
         let Self { packetiser, queue, stock, plain, exchange, outbox, .. } = self;
         outbox.media_says(exchange.ecn());
         let sent = if self.payload == Payload::Generated {
-            let content = stock.take(now, packetiser)?;
-            packetiser.send(now, content, None, outbox)
+            // What there is of media goes into a probe first.
+            let padding = self.governor.probe().map(|_| packetiser.full(now));
+            let content = stock.take(now, packetiser).or(padding)?;
+            let transport = self.by_packet.as_mut().and_then(ByPacket::number);
+            packetiser.send(now, content, Numbers { subflow: None, transport }, outbox)
         } else {
             let waited = queue.waited(now);
             let sequence = packetiser.number(now, self.payload, queue, plain)?;
             packetiser.stamp(now, Plain { sequence, bytes: plain, waited }, None, outbox)
         };
         self.first_media.get_or_insert(now);
-        self.exchange.on_media(now, sent.size, packetiser.next_sequence());
+        let next = packetiser.next_sequence();
+        self.exchange.on_media(now, sent.size, next);
+        self.on_sent(now, next.wrapping_sub(1), sent.size);
         Some(sent.size)
+    }
+
+    /// The packet with this number left: the controller may want to know.
+    fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) {
+        let Some(by_packet) = &mut self.by_packet else { return };
+        let packet = by_packet.on_sent(now, sequence, size);
+        if self.governor.on_sent(now, packet) {
+            self.decided();
+        } else {
+            self.keep_pace();
+        }
+    }
+
+    /// Whether as much is under way as may be.
+    fn is_window_full(&self) -> bool {
+        let window = self.governor.window();
+        let in_flight = self.by_packet.as_ref().map_or(Size::ZERO, ByPacket::in_flight);
+        // One packet may always be: nothing would ever be heard without.
+        window.is_some_and(|window| in_flight >= window.max(Size::from_bytes(1)))
     }
 
     /// Sends the second packet of a pair behind one that was just sent, where that is due. Gives its size.
@@ -322,7 +368,9 @@ impl Sender {
     fn refill(&mut self, now: Instant<SenderClock>) {
         if self.payload == Payload::Generated {
             let (packet, media) = (self.packetiser.config().packet_size, self.packetiser.media());
-            self.stock.advance(now, Room { rate: self.governor.rate(), packet, media }, &mut self.outbox);
+            let room = Room { rate: self.governor.rate(), packet, media };
+            let Self { stock, governor, outbox, .. } = self;
+            stock.advance(now, room, &mut |queued| governor.on_frame(now, &queued), outbox);
             if self.stock.has(now) {
                 self.on_supply(now);
             }
@@ -331,120 +379,10 @@ impl Sender {
 
     fn has_payload(&self) -> bool {
         let there = match self.payload {
-            Payload::Generated => self.stock.has(self.handled),
+            Payload::Generated => self.stock.has(self.handled) || self.governor.probe().is_some(),
             Payload::Stream | Payload::Rtp => self.queue.waiting() > 0,
         };
         !self.breakers.has_stopped() && there
-    }
-
-    /// The next request is due: a half of an end that has sent nothing for two turns lets it be, and is no sender in what its end
-    /// reports (RFC 3550, Sec. 6.4).
-    fn take_turn(&mut self, now: Instant<SenderClock>) {
-        let rests = self.shared.is_some() && !self.is_active();
-        self.turns = [self.turns[1], self.packetiser.next_sequence()];
-        if rests {
-            self.exchange.rest(now);
-            // Without media there is nothing that a report could say.
-            self.breakers.on_heard(now);
-        } else {
-            self.request_or_skip(now);
-        }
-    }
-
-    /// Asks for a report, or, where three are missing, tells the controller and lets this one be.
-    fn request_or_skip(&mut self, now: Instant<SenderClock>) {
-        let has_stopped = self.breakers.has_stopped();
-        let is_silent = self.exchange.is_silent(now) && !has_stopped;
-        if self.exchange.is_unanswered(now) && self.governor.on_unanswered() {
-            self.decided();
-        }
-        let (application, interval) = (&mut self.application, self.report_interval);
-        let pacing = self.pacer.rate().as_bps_f64() / self.governor.rate().as_bps_f64().max(1.0);
-        let asked = self.exchange.turn(now, has_stopped, || application.ends(now, interval, pacing));
-        let Some((number, extension)) = asked else {
-            self.governor.on_silence(now, Exchange::MISSING);
-            self.outbox.event(Event::ReportsMissing);
-            return self.decided();
-        };
-        if is_silent {
-            self.governor.on_further_silence();
-            self.decided();
-        }
-        let info = self.packetiser.sender_info(now);
-        match &mut self.shared {
-            Some(draft) => draft.request = Some((info, extension)),
-            None => self.outbox.whole(|out| info.encode(&[], &extension, out)),
-        }
-        self.outbox.event(Event::ReportRequested { number });
-    }
-
-    fn on_datagram(&mut self, now: Instant<SenderClock>, datagram: &[u8]) {
-        if !is_rtcp(datagram) {
-            return self.outbox.ignore(DropReason::Foreign);
-        }
-        let Ok(packets) = rtcp::parse_compound(datagram) else {
-            return self.outbox.ignore(DropReason::Malformed);
-        };
-        for packet in packets {
-            let taken = match packet {
-                RtcpPacket::ReceiverReport(report) => self.on_report(now, &report),
-                RtcpPacket::Goodbye(goodbye) => {
-                    if goodbye.ssrcs().any(|ssrc| Some(ssrc) == self.exchange.receiver_ssrc()) {
-                        self.end(true);
-                    }
-                    Ok(())
-                }
-                // Descriptions and whatever else a compound may hold is none of the control loop's business.
-                _ => Ok(()),
-            };
-            if let Err(reason) = taken {
-                self.outbox.ignore(reason);
-            }
-        }
-    }
-
-    /// A report came, or the part of a sender report that is one.
-    pub(super) fn on_report(
-        &mut self,
-        now: Instant<SenderClock>,
-        report: &ReceiverReport<'_>,
-    ) -> Result<(), DropReason> {
-        let our_ssrc = self.packetiser.config().ssrc;
-        let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
-        let is_guess = self.exchange.is_guessed_at();
-        let told = if is_guess { Told::Contradiction } else { told? };
-        self.stock.on_lost(self.exchange.take_lost());
-        match told {
-            Told::Nothing => {}
-            Told::Alive => self.breakers.on_heard(now),
-            Told::Contradiction => {
-                let trip = self.breakers.on_contradiction(now);
-                self.trips(trip);
-            }
-            Told::Interval { summary, proof, round_trip, .. } => {
-                let trip = self.breakers.on_report(now, proof, round_trip);
-                // Where a clock was set, the rate stays: what the clocks did says nothing of the path.
-                if let Some(summary) = summary {
-                    self.on_interval(now, summary, proof);
-                }
-                self.trips(trip);
-                self.begin_again_if_due(now);
-            }
-        }
-        if is_guess { Err(DropReason::Stray) } else { Ok(()) }
-    }
-
-    /// A report has told of an interval.
-    fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary, proof: Proof) {
-        if !self.exchange.receiver_cuts() {
-            // From here on packets are those of the present rate; no way has to be guessed.
-            self.exchange.begin(now);
-        }
-        self.governor.on_interval(now, summary, proof);
-        if self.governor.is_whole() {
-            self.breakers.on_whole();
-        }
-        self.decided();
     }
 
     fn end(&mut self, by_peer: bool) {
@@ -455,6 +393,14 @@ impl Sender {
     /// Sends nothing from now on.
     pub(super) const fn fall_silent(&mut self) {
         self.ended = true;
+    }
+}
+
+/// `controller` as the session feeds it.
+fn adapted(by_packet: Option<&ByPacket>, controller: BoxedController) -> BoxedController {
+    match by_packet {
+        Some(by_packet) => by_packet.adapt(controller),
+        None => controller,
     }
 }
 
@@ -508,11 +454,14 @@ impl Endpoint for Sender {
         let is_stocked = self.payload == Payload::Generated && !self.breakers.has_stopped();
         let refill = self.stock.next_at(self.handled).filter(|_| is_stocked);
         let media = match self.pacer.poll(self.handled) {
+            _ if self.is_window_full() => Instant::MAX,
             _ if !self.has_payload() => refill.map_or(Instant::MAX, |at| at.max(self.handled + Span::from_nanos(1))),
             Readiness::At(due) => due.max(self.start),
             Readiness::Now => self.start.max(self.handled + Span::from_nanos(1)),
             Readiness::Never => Instant::MAX,
         };
+        let media =
+            self.governor.next_timer().map_or(media, |at| media.min(at.max(self.handled + Span::from_nanos(1))));
         Some(Wake::first(media, report))
     }
 }

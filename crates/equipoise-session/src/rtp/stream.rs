@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use rand_core::Rng;
 use thiserror::Error;
 
+use crate::feedback::Reporting;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::{Payload, PayloadQueue};
 use crate::wire::relay::Stamp;
@@ -72,6 +73,22 @@ pub enum SessionError {
         /// What was asked for.
         found: u32,
     },
+    /// Feedback by packet would come too rarely for any law, or too often for its packets' headers.
+    #[error("the interval of feedback by packet is {found}; it must be {min} to {max}")]
+    FeedbackInterval {
+        /// What was asked for.
+        found: Span,
+        /// The shortest interval.
+        min: Span,
+        /// The longest interval.
+        max: Span,
+    },
+    /// A session over several paths or with media both ways has interval reports alone.
+    #[error("feedback by packet is for sessions over one path with media one way; this one has interval reports")]
+    ByPacket,
+    /// Packets that carry what an application gave have no transport-wide number.
+    #[error("transport-wide numbers are for generated payload; feedback of RFC 8888 speaks of any")]
+    TransportWide,
     /// The controller needs what the session does not provide.
     #[error(transparent)]
     Needs(#[from] UnmetNeeds),
@@ -118,6 +135,15 @@ pub(crate) struct Counts {
     pub(crate) octets: u32,
 }
 
+/// The numbers that a packet has beside that of its stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// In the sub-flow of one path of several.
+    pub(crate) subflow: Option<Subflow>,
+    /// Among all packets of the transport.
+    pub(crate) transport: Option<u16>,
+}
+
 /// A packet that has its number in the session, and neither its sending time nor its place in a sub-flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain<'a> {
@@ -160,14 +186,12 @@ impl Counts {
 impl Packetiser {
     const LARGEST: Size = Size::from_bytes(65_535);
 
-    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1), and whose packets
-    /// carry a `subflow` like this.
-    pub(crate) fn new(
-        config: StreamConfig,
-        subflow: Option<Subflow>,
-        random: &mut impl Rng,
-    ) -> Result<Self, SessionError> {
-        let header = RtpHeader { send_time: Some(NtpTime::from_bits(0)), subflow, ..RtpHeader::default() };
+    /// A stream whose first sequence number and timestamp are drawn from `random` (RFC 3550, Sec. 5.1), and whose packets have further
+    /// numbers like these.
+    pub(crate) fn new(config: StreamConfig, like: Numbers, random: &mut impl Rng) -> Result<Self, SessionError> {
+        let Numbers { subflow, transport } = like;
+        let send_time = Some(NtpTime::from_bits(0));
+        let header = RtpHeader { send_time, subflow, transport_sequence: transport, ..RtpHeader::default() };
         let min = Size::IPV4_UDP + config.overhead + Size::from_bytes(header.encoded_len() as u64);
         let found = config.packet_size;
         if found < min || found > Self::LARGEST {
@@ -261,7 +285,7 @@ impl Packetiser {
         &mut self,
         now: Instant<SenderClock>,
         content: Generated,
-        subflow: Option<Subflow>,
+        numbers: Numbers,
         outbox: &mut Outbox,
     ) -> Sent {
         let Generated { media, captured, fragment } = content;
@@ -272,7 +296,8 @@ impl Packetiser {
             // The neighbouring one, which no stream of RTCP has either.
             payload_type: self.config.payload_type ^ u8::from(is_audio),
             send_time: Some(NtpTime::from_instant(now)),
-            subflow,
+            subflow: numbers.subflow,
+            transport_sequence: numbers.transport,
             ..self.header(captured)
         };
         outbox.media(header, octets);
@@ -337,4 +362,15 @@ impl Packetiser {
 pub(crate) fn check_cname(cname: &str) -> Result<(), SessionError> {
     let (found, max) = (cname.len(), StreamConfig::MAX_CNAME);
     if found > max { Err(SessionError::Cname { found, max }) } else { Ok(()) }
+}
+
+/// Refuses an interval of feedback by packet that is out of its limits.
+pub(crate) fn check_reporting(reporting: Option<Reporting>) -> Result<(), SessionError> {
+    let (min, max) = (Reporting::SHORTEST, Reporting::LONGEST);
+    match reporting {
+        Some(Reporting { interval: found, .. }) if found < min || found > max => {
+            Err(SessionError::FeedbackInterval { found, min, max })
+        }
+        _ => Ok(()),
+    }
 }

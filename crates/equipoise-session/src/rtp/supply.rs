@@ -1,6 +1,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use equipoise::control::QueuedFrame;
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_path::source::Content;
 
@@ -68,14 +69,20 @@ impl Stock {
         if let Kind::Live(queue) = &self.kind { queue.pacing() } else { 1.0 }
     }
 
-    /// Time has come to `now`; encoders may fill `room`.
-    pub(super) fn advance(&mut self, now: Instant<SenderClock>, room: Room, outbox: &mut Outbox) {
+    /// Time has come to `now`; encoders may fill `room`, and `tell` is told of frames as they join what waits.
+    pub(super) fn advance(
+        &mut self,
+        now: Instant<SenderClock>,
+        room: Room,
+        tell: &mut dyn FnMut(QueuedFrame),
+        outbox: &mut Outbox,
+    ) {
         let Kind::Live(queue) = &mut self.kind else { return };
         for pause in self.pauses.iter().filter(|pause| pause.from <= now) {
             let last = pause.until.map_or(now, |until| until - Span::from_nanos(1));
             queue.pass_over(last.min(now));
         }
-        queue.capture(now, room, outbox);
+        queue.capture(now, room, tell, outbox);
     }
 
     /// Whether a packet can be sent at `now`. Frames that were captured before a pause are sent in it.

@@ -30,6 +30,9 @@ pub trait Controller: Send + Sync + fmt::Debug {
     /// A packet has left.
     fn on_sent(&mut self, _now: Instant<SenderClock>, _packet: &SentPacket) {}
 
+    /// A frame of live media joins what waits at the sender.
+    fn on_frame(&mut self, _now: Instant<SenderClock>, _frame: &QueuedFrame) {}
+
     /// The time of [`next_timer`](Self::next_timer) has come.
     fn on_timer(&mut self, _now: Instant<SenderClock>) {}
 
@@ -70,6 +73,56 @@ pub trait Controller: Send + Sync + fmt::Debug {
 
 /// A controller on the heap, as a session holds it.
 pub type BoxedController = Box<dyn Controller>;
+
+impl<C: Controller + ?Sized> Controller for Box<C> {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        (**self).on_feedback(now, feedback);
+    }
+
+    fn allowance(&self) -> Allowance {
+        (**self).allowance()
+    }
+
+    fn needs(&self) -> Needs {
+        (**self).needs()
+    }
+
+    fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
+        (**self).on_sent(now, packet);
+    }
+
+    fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {
+        (**self).on_frame(now, frame);
+    }
+
+    fn on_timer(&mut self, now: Instant<SenderClock>) {
+        (**self).on_timer(now);
+    }
+
+    fn next_timer(&self) -> Option<Instant<SenderClock>> {
+        (**self).next_timer()
+    }
+
+    fn wanted_probe(&self) -> Option<Probe> {
+        (**self).wanted_probe()
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        (**self).lowest_rate()
+    }
+
+    fn is_held_to_proof(&self) -> bool {
+        (**self).is_held_to_proof()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        (**self).snapshot()
+    }
+
+    fn target_delay(&self) -> Option<Span> {
+        (**self).target_delay()
+    }
+}
 
 /// A controller that can be copied, as some transports ask for; every controller that is `Clone` is one.
 pub trait CloneController: Controller {
@@ -254,6 +307,25 @@ impl SentPacket {
     }
 }
 
+/// A frame of live media, and what waits to be sent before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueuedFrame {
+    /// Its size, without headers of packets.
+    pub size: Size,
+    /// What of earlier frames has not been sent yet.
+    pub waiting: Size,
+    /// How long the oldest of that has waited; zero if nothing waits.
+    pub waited: Span,
+}
+
+impl QueuedFrame {
+    /// A frame before which `waiting` waits, the oldest of it for `waited`.
+    pub const fn new(size: Size, waiting: Size, waited: Span) -> Self {
+        Self { size, waiting, waited }
+    }
+}
+
 /// A burst of packets at a rate above the one that is allowed, by which an algorithm learns whether the path takes as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -283,22 +355,30 @@ pub struct Allowance {
     pub rate: Option<Rate>,
     /// Data that may be under way.
     pub window: Option<Size>,
+    /// Rate at which single packets may follow each other, where what `rate` allows comes in bursts, as frames do.
+    pub pace: Option<Rate>,
 }
 
 impl Allowance {
     /// A rate, with any amount under way.
     pub const fn rate(rate: Rate) -> Self {
-        Self { rate: Some(rate), window: None }
+        Self { rate: Some(rate), window: None, pace: None }
     }
 
     /// A window, with no other pace than that of its feedback.
     pub const fn window(window: Size) -> Self {
-        Self { rate: None, window: Some(window) }
+        Self { rate: None, window: Some(window), pace: None }
     }
 
     /// Both.
     pub const fn paced_window(rate: Rate, window: Size) -> Self {
-        Self { rate: Some(rate), window: Some(window) }
+        Self { rate: Some(rate), window: Some(window), pace: None }
+    }
+
+    /// The same, with packets that may follow each other at this rate.
+    #[must_use]
+    pub const fn with_pace(self, pace: Rate) -> Self {
+        Self { pace: Some(pace), ..self }
     }
 }
 

@@ -36,7 +36,7 @@ pub use cbr::Cbr;
 pub use ceiling::Ceiling;
 pub use feedback::{
     Allowance, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs,
-    PacketFeedback, PacketReport, Probe, Reason, SentPacket, Snapshot, UnmetNeeds,
+    PacketFeedback, PacketReport, Probe, QueuedFrame, Reason, SentPacket, Snapshot, UnmetNeeds,
 };
 pub use gcc::{Gcc, GccConfig, GccForm, GccProbing};
 pub use lda::{Increase, Lda, LdaConfig};

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use equipoise::control::{Context, Entry, Needs, Parameters};
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
+use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::{Ecn, multipath, rtp};
 use toml::{Spanned, Value};
 
@@ -328,6 +329,9 @@ impl Check<'_> {
         (start, path): (Span, &[usize]),
         scenario: &Scenario,
     ) -> Result<FlowKind, ScenarioError> {
+        if let (Some(feedback), true) = (&raw.feedback, raw.controller.is_none()) {
+            return Err(self.wrong("feedback", feedback.span(), Problem::FeedbackOfWhat));
+        }
         if let Some(stray) = raw.multipath_only() {
             return Err(self.wrong(stray, raw.name.span(), Problem::OnlyWithPaths));
         }
@@ -348,7 +352,8 @@ impl Check<'_> {
                 let playout = self.playout(raw, path, scenario)?;
                 let (controller, report_interval, target) =
                     self.session(raw, controller, interval, scenario.propagation_delay(path, self.direction_of(raw)?))?;
-                FlowKind::Session { controller, report_interval, media, playout, target }
+                let reporting = self.reporting(raw, &controller)?;
+                FlowKind::Session { controller, report_interval, reporting, media, playout, target }
             }
             (Some(_), _, false, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
             (None, [source], false, None) => self.background(source, scenario.duration - start)?,
@@ -396,6 +401,40 @@ impl Check<'_> {
             self.that(found > propagation, "target", given, || Problem::TargetBelowPropagation { propagation })?;
         }
         Ok((controller, report_interval, target))
+    }
+
+    /// How a session's receiver reports on single packets: as it is written, or where its controller cannot do without.
+    fn reporting(&self, raw: &RawFlow, controller: &Choice) -> Result<Option<Reporting>, ScenarioError> {
+        let built = controller.build(LARGEST_PACKET);
+        let needs = built.map_or(Needs::NOTHING, |built| built.needs());
+        let given = match &raw.feedback {
+            None if needs.contains(Needs::PACKETS) => None,
+            None => return Ok(None),
+            Some(given) => {
+                self.that(raw.media_back.is_none(), "feedback", given, || Problem::FeedbackOfWhat)?;
+                Some(given.get_ref())
+            }
+        };
+        // The one tells finer times, the other marks.
+        let format = match self.word("format", given.and_then(|given| given.format.as_ref()), &["rfc8888", "twcc"])? {
+            Some("rfc8888") => Format::CongestionFeedback,
+            Some(_) => Format::TransportWide,
+            None if self.ecn(raw)? == Ecn::NotCapable => Format::TransportWide,
+            None => Format::CongestionFeedback,
+        };
+        let interval = match given.and_then(|given| given.interval.as_ref()) {
+            None => Reporting::INTERVAL,
+            Some(value) => {
+                let interval = self.quantity("interval", value)?;
+                let (min, max) = (Reporting::SHORTEST, Reporting::LONGEST);
+                self.that((min..=max).contains(&interval), "interval", value, || Problem::FeedbackInterval {
+                    min,
+                    max,
+                })?;
+                interval
+            }
+        };
+        Ok(Some(Reporting { format, interval }))
     }
 
     /// The link that a session leaves the network at.
@@ -473,8 +512,10 @@ const fn provided(raw: &RawFlow) -> Needs {
     if raw.paths.is_some() {
         multipath::Sender::PROVIDES
     } else if raw.playout.is_some() {
-        rtp::Sender::PROVIDES.and(Needs::PLAYOUT)
-    } else {
+        rtp::Sender::PROVIDES.and(Needs::PLAYOUT).and(Needs::PACKETS)
+    } else if raw.media_back.is_some() {
         rtp::Sender::PROVIDES
+    } else {
+        rtp::Sender::PROVIDES.and(Needs::PACKETS)
     }
 }

@@ -45,6 +45,9 @@ impl Check<'_> {
         if let Some(source) = raw.sources().first() {
             return Err(self.wrong("kind", source.kind.span(), Problem::ContentOverPaths));
         }
+        if let Some(feedback) = &raw.feedback {
+            return Err(self.wrong("feedback", feedback.span(), Problem::FeedbackOfWhat));
+        }
         if let Some(playout) = &raw.playout {
             return Err(self.wrong("playout", playout.span(), Problem::PlayoutOverPaths));
         }

@@ -1,8 +1,9 @@
 use crate::control::{
-    Allowance, Controller, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, SentPacket, Snapshot,
+    Allowance, Controller, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame, SentPacket,
+    Snapshot,
 };
 use crate::measure::{ClockMap, DelayMeter, DelaySummary, Notice, PacketPairs, PathClock};
-use crate::units::{Instant, SenderClock, Size, Span};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// How [`Intervals`] sums up packets.
 #[derive(Clone, Copy, Debug)]
@@ -197,6 +198,10 @@ impl<C: Controller> Controller for Intervals<C> {
         self.controller.allowance()
     }
 
+    fn lowest_rate(&self) -> Rate {
+        self.controller.lowest_rate()
+    }
+
     fn is_held_to_proof(&self) -> bool {
         self.controller.is_held_to_proof()
     }
@@ -207,6 +212,10 @@ impl<C: Controller> Controller for Intervals<C> {
 
     fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
         self.controller.on_sent(now, packet);
+    }
+
+    fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {
+        self.controller.on_frame(now, frame);
     }
 
     fn on_timer(&mut self, now: Instant<SenderClock>) {
@@ -236,7 +245,6 @@ mod tests {
 
     use super::*;
     use crate::control::{Ecn, PacketReport};
-    use crate::units::{Rate, Size};
 
     /// Keeps what it is told.
     #[derive(Debug, Default)]

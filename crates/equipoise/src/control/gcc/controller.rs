@@ -10,10 +10,10 @@ use super::loss_rule::LossRule;
 use super::probing::{ProbeLimit, Probing};
 use super::throughput::{Arrival, Recent, Throughput};
 use crate::control::{
-    Allowance, Controller, Fate, Feedback, Needs, PacketFeedback, PacketReport, Probe, RateLimits, Reason, SentPacket,
-    Snapshot,
+    Allowance, Controller, Fate, Feedback, Needs, PacketFeedback, PacketReport, Probe, QueuedFrame, RateLimits, Reason,
+    SentPacket, Snapshot,
 };
-use crate::units::{Instant, Rate, SenderClock};
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Which of its forms the law has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,6 +71,8 @@ pub struct Gcc {
     aimd: Aimd,
     backoff: RoundTripBackoff,
     form: Form,
+    /// What waited at the sender when the last frame came.
+    waiting: Size,
     /// The packets of one feedback that arrived, in the order of their arrival.
     arrivals: Vec<Arrival>,
     snapshot: Snapshot,
@@ -86,6 +88,10 @@ enum Form {
 
 /// The least rate that a long round trip brings it to, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
 const BACKOFF_FLOOR: f64 = 5000.0;
+/// How much faster than the rate packets follow each other, and what waits at the sender leaves within so long (libwebrtc,
+/// `goog_cc_network_control` and `pacing_controller`).
+const PACING: f64 = 1.1;
+const LONGEST_QUEUE: Span = Span::from_secs(2);
 /// Share of what arrives that the result of a probe lowers the rate to at most (libwebrtc, `goog_cc_network_control`).
 const PROBE_DROP: f64 = 0.85;
 
@@ -114,6 +120,7 @@ impl Gcc {
                     Form::Draft { recent: Recent::new(), rule: LossRule::default(), rule_bps }
                 }
             },
+            waiting: Size::ZERO,
             arrivals: Vec::new(),
             snapshot: Snapshot::default(),
         }
@@ -282,9 +289,18 @@ impl Controller for Gcc {
         }
     }
 
+    fn on_frame(&mut self, _now: Instant<SenderClock>, frame: &QueuedFrame) {
+        self.waiting = frame.waiting;
+    }
+
     fn allowance(&self) -> Allowance {
         let (rate, _) = self.limits.clamp(self.bps);
-        Allowance::rate(rate)
+        let draining = self.waiting.over(LONGEST_QUEUE).unwrap_or(Rate::ZERO);
+        let pace = match self.form {
+            Form::Libwebrtc { .. } => Rate::from_bps_f64(rate.as_bps_f64() * PACING).map(|pace| pace.max(draining)),
+            Form::Draft { .. } => None,
+        };
+        Allowance { pace, ..Allowance::rate(rate) }
     }
 
     fn needs(&self) -> Needs {

@@ -11,7 +11,7 @@ pub use law::{NadaLaw, ShapedRates, Signal};
 use law::DELTA_S;
 use receiver::{Receiver, Report};
 
-use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, RateLimits, Reason, Snapshot};
+use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, Snapshot};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Network-assisted dynamic adaptation: one congestion signal out of queueing delay, marks and losses.
@@ -67,7 +67,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - `loss_int` is the mean of closed intervals; with the open one, as RFC 5348, Sec. 5.4 has it for a rate, no loss would ever expire.
 ///   Before the second loss event there is none, and no warping. A packet found to be late counts as lost too (Sec. 5.1.2).
 /// - `x_curr` is at most 500 ms, as in the authors' simulator.
-/// - The session's rate is `r_ref`; who knows what waits in a shaping buffer asks [`Nada::shaped`].
+/// - The session's rate is `r_vin`, and its packets follow each other at `r_send`: both are `r_ref` where nothing waits in the shaping
+///   buffer. Its length is taken as each frame comes, before the frame joins it.
 /// - RMIN and RMAX are the limits; the rate starts at RMIN, or where it is told to.
 ///
 /// Degenerate cases: before a delay or a loss is known the rate is kept. Silence and timeouts, on which the text has nothing,
@@ -84,6 +85,8 @@ pub struct Nada {
     /// `t_last`.
     updated: Option<Instant<SenderClock>>,
     last_feedback: Option<Instant<SenderClock>>,
+    /// `buffer_len`.
+    buffer: Size,
     snapshot: Snapshot,
 }
 
@@ -101,6 +104,7 @@ impl Nada {
             signal_s: 0.0,
             updated: None,
             last_feedback: None,
+            buffer: Size::ZERO,
             snapshot: Snapshot::default(),
         }
     }
@@ -110,9 +114,9 @@ impl Nada {
         Span::from_secs_f64(self.signal_s).unwrap_or(Span::ZERO)
     }
 
-    /// The rates of encoder and sender where `buffer` waits to be sent (RFC 8698, Eq. 11 to 14).
-    pub fn shaped(&self, buffer: Size) -> ShapedRates {
-        self.law.shaped(self.rate, self.limits.min(), buffer)
+    /// `r_ref`, before it is shaped.
+    pub const fn reference_rate(&self) -> Rate {
+        self.rate
     }
 
     fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
@@ -168,8 +172,13 @@ impl Controller for Nada {
         }
     }
 
+    fn on_frame(&mut self, _now: Instant<SenderClock>, frame: &QueuedFrame) {
+        self.buffer = frame.waiting;
+    }
+
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.rate)
+        let ShapedRates { encoder, sending } = self.law.shaped(self.rate, self.limits.min(), self.buffer);
+        Allowance::rate(encoder).with_pace(sending)
     }
 
     fn needs(&self) -> Needs {

@@ -82,14 +82,17 @@ fn losses_and_marks_count_as_the_square_of_their_share() {
 /// RFC 8698, Sec. 5.2.2 has the 48 kbit/s; more than 5 % it never is.
 #[test]
 fn a_shaping_buffer_slows_the_encoder_and_hastens_the_sender() {
-    let shaped = nada_at(1_000_000).shaped(Size::from_bytes(2000));
-    assert_eq!(shaped, ShapedRates { encoder: Rate::from_bps(952_000), sending: Rate::from_bps(1_048_000) });
-    let shaped = nada_at(1_000_000).shaped(Size::from_bytes(u64::MAX));
-    assert_eq!(shaped, ShapedRates { encoder: Rate::from_bps(950_000), sending: Rate::from_bps(1_050_000) });
-    let shaped = nada_at(1_500_000).shaped(Size::from_bytes(2000));
-    assert_eq!(shaped, ShapedRates { encoder: Rate::from_bps(1_452_000), sending: Rate::from_bps(1_500_000) });
-    let shaped = nada_at(150_000).shaped(Size::from_bytes(2000));
-    assert_eq!(shaped, ShapedRates { encoder: Rate::from_bps(150_000), sending: Rate::from_bps(157_500) });
+    let shaped = |bps, waiting| {
+        let mut nada = nada_at(bps);
+        nada.on_frame(at(0), &QueuedFrame::new(Size::from_bytes(5000), Size::from_bytes(waiting), Span::ZERO));
+        let Allowance { rate, pace, .. } = nada.allowance();
+        [rate, pace].map(|rate| rate.map(Rate::as_bps))
+    };
+    assert_eq!(shaped(1_000_000, 0), [Some(1_000_000); 2]);
+    assert_eq!(shaped(1_000_000, 2000), [Some(952_000), Some(1_048_000)]);
+    assert_eq!(shaped(1_000_000, u64::MAX), [Some(950_000), Some(1_050_000)]);
+    assert_eq!(shaped(1_500_000, 2000), [Some(1_452_000), Some(1_500_000)]);
+    assert_eq!(shaped(150_000, 2000), [Some(150_000), Some(157_500)]);
 }
 
 /// Losses a hundred packets apart: warped for seven hundred packets, and not at all after eight hundred.
@@ -201,10 +204,10 @@ fn silence_and_timeouts_halve_the_rate_and_other_feedback_leaves_it() {
     assert_eq!((nada.rate, nada.snapshot().reason), (Rate::from_bps(500_000), Some(Reason::ReportsMissing)));
     nada.on_feedback(at(1), &Feedback::TimedOut { in_flight: PACKET });
     nada.on_feedback(at(2), &Feedback::TimedOut { in_flight: PACKET });
-    assert_eq!(nada.allowance(), Allowance::rate(limits().min()));
+    assert_eq!(nada.reference_rate(), limits().min());
     nada.on_feedback(at(3), &Feedback::Interval(IntervalSummary::unmeasured()));
     nada.on_feedback(at(4), &Feedback::Packets(&PacketFeedback::new(&[], Size::ZERO)));
-    assert_eq!(nada.allowance(), Allowance::rate(limits().min()));
+    assert_eq!(nada.reference_rate(), limits().min());
 }
 
 /// An update a tenth of a second, however often feedback comes.

@@ -10,7 +10,9 @@ pub use law::{Growth, MediaQueue, ScreamLaw};
 use law::{CAREFUL_ROUND_TRIPS, VIRTUAL_ROUND_TRIP_S};
 use path::{LOSSY, Path, is_due};
 
-use super::{Allowance, Controller, Feedback, Needs, PacketFeedback, RateLimits, Reason, SentPacket, Snapshot};
+use super::{
+    Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, SentPacket, Snapshot,
+};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Self-clocked rate adaptation for multimedia, version 2: a window, and the target bitrate that it is good for.
@@ -54,7 +56,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// - By codepoint, packets that arrive as ECT(1) make marks those of L4S; the draft leaves it to the configuration.
 /// - The rates of this crate are those of IP packets; `MSS` is the largest of them, and the draft's 20 bytes stay taken off.
 /// - The window begins where its target is the rate to start with, and not below `MIN_REF_WND`.
-/// - The session's rate is the target, what may be in flight its window; a pacer of its own asks [`Scream::pacing_rate`].
+/// - The session's rate is the target, what may be in flight its window; packets follow each other at `pace_bitrate`.
 /// - Maxima of bytes in flight and the acknowledged rate are taken over a round trip, and over 40 ms at least.
 /// - Without arrival times, round trips stand for delays, until an arrival time comes.
 ///
@@ -169,21 +171,6 @@ impl Scream {
     /// `l4s_alpha`, the smoothed fraction of marked packets, 0 to 1.
     pub const fn marked(&self) -> f64 {
         self.path.alpha()
-    }
-
-    /// `pace_bitrate`, at which packets may leave (Sec. 4.3.2).
-    pub fn pacing_rate(&self) -> Rate {
-        self.config.law.pacing_rate(self.target, self.config.limits.max())
-    }
-
-    /// A frame of this size joins the media's queue, whose oldest packet has waited so long (Sec. 4.4).
-    pub fn on_frame(&mut self, waited: Span, frame: Size) {
-        let error = (waited.as_secs_f64() - FRAME_S / 4.0) / FRAME_S;
-        self.media.waiting = (self.media.waiting + error * WAITING_GAIN).clamp(0.0, MOST_WAITING);
-        let nominal = self.target.as_bps_f64() * FRAME_S;
-        let excess = ((frame.as_bits() as f64 - nominal) / nominal).max(0.0);
-        let average = (1.0 - EXCESS_GAIN) * self.media.excess + EXCESS_GAIN * excess;
-        self.media.excess = average.min(MOST_EXCESS);
     }
 
     fn on_packets(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) {
@@ -345,7 +332,18 @@ impl Controller for Scream {
 
     fn allowance(&self) -> Allowance {
         let window = Size::from_bytes((self.window * ScreamLaw::overhead(self.calm())) as u64);
-        Allowance::paced_window(self.target, window)
+        let pace = self.config.law.pacing_rate(self.target, self.config.limits.max());
+        Allowance::paced_window(self.target, window).with_pace(pace)
+    }
+
+    /// Sec. 4.4.
+    fn on_frame(&mut self, _now: Instant<SenderClock>, frame: &QueuedFrame) {
+        let error = (frame.waited.as_secs_f64() - FRAME_S / 4.0) / FRAME_S;
+        self.media.waiting = (self.media.waiting + error * WAITING_GAIN).clamp(0.0, MOST_WAITING);
+        let nominal = self.target.as_bps_f64() * FRAME_S;
+        let excess = ((frame.size.as_bits() as f64 - nominal) / nominal).max(0.0);
+        let average = (1.0 - EXCESS_GAIN) * self.media.excess + EXCESS_GAIN * excess;
+        self.media.excess = average.min(MOST_EXCESS);
     }
 
     fn needs(&self) -> Needs {

@@ -1,0 +1,266 @@
+use equipoise::units::{Instant, ReceiverClock, Span};
+
+use super::recorder::Recorder;
+use crate::Ecn;
+use crate::wire::feedback::{FeedbackError, TransportHead, encode_congestion_feedback, encode_transport_feedback};
+
+/// How a receiver reports on single packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reporting {
+    /// In which format.
+    pub format: Format,
+    /// The least time from one report to the next, [`SHORTEST`](Self::SHORTEST) to [`LONGEST`](Self::LONGEST).
+    pub interval: Span,
+}
+
+impl Reporting {
+    /// The shortest interval.
+    pub const SHORTEST: Span = Span::from_millis(5);
+    /// The longest interval: laws by packet are slow beyond half of it.
+    pub const LONGEST: Span = Span::from_millis(500);
+    /// The usual interval. Ours, between the 40 ms of `SCReAM` and the 100 ms of NADA (RFC 8698, Table 2).
+    pub const INTERVAL: Span = Span::from_millis(50);
+}
+
+/// A format of feedback by packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// RFC 8888: by the numbers of each stream, with marks of congestion, times in 1/1024 s, and packets told of more than once.
+    CongestionFeedback,
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01: by numbers of all packets of the transport, without marks, times in
+    /// 250 µs, and each packet told of once.
+    TransportWide,
+}
+
+impl Format {
+    /// Resolution of its arrival times (RFC 8888, Sec. 3.1; draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+    pub const fn quantum(self) -> Span {
+        match self {
+            Self::CongestionFeedback => Span::from_nanos(976_563),
+            Self::TransportWide => Span::from_micros(250),
+        }
+    }
+}
+
+/// Reports on the packets of one stream: when a report is due, and what it says.
+///
+/// The first packet is reported on at once; behind a report an interval passes before the next, if anything has arrived by then. Where
+/// the format allows it a report tells of the last packets of the one before again, so that a single lost one does no harm.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    reporting: Reporting,
+    recorder: Recorder,
+    /// The highest transport-wide number, counted on over the wraps.
+    highest: Option<u64>,
+    last: Option<Instant<ReceiverClock>>,
+    due: Option<Instant<ReceiverClock>>,
+    /// Feedback packets so far; wraps.
+    count: u8,
+}
+
+/// So many packets are looked back on: half a second of 100 Mbit/s.
+const WINDOW: u16 = 4096;
+/// So many packets are told of again.
+const OVERLAP: u64 = 16;
+
+impl Reporter {
+    /// One that has seen nothing.
+    pub fn new(reporting: Reporting) -> Self {
+        Self { reporting, recorder: Recorder::new(WINDOW), highest: None, last: None, due: None, count: 0 }
+    }
+
+    /// The packet with this number in its stream, and with this number among all of its transport, arrived at `now`. Gives whether it
+    /// has a number that reports can speak of.
+    pub fn on_arrival(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        (sequence, transport): (u64, Option<u16>),
+        ecn: Ecn,
+    ) -> bool {
+        let number = match self.reporting.format {
+            Format::CongestionFeedback => Some(sequence),
+            Format::TransportWide => transport.map(|transport| self.unwrap(transport)),
+        };
+        let Some(number) = number else { return false };
+        self.recorder.on_arrival(number, now, ecn);
+        let soonest = self.last.map_or(now, |last| last + self.reporting.interval);
+        self.due.get_or_insert(soonest.max(now));
+        true
+    }
+
+    /// The number nearest to the highest.
+    fn unwrap(&mut self, sequence: u16) -> u64 {
+        // A first number that is not near zero leaves room for those that it overtook.
+        let highest = self.highest.unwrap_or(u64::from(sequence) + (1 << 16));
+        let ahead = i64::from(sequence.wrapping_sub(highest as u16).cast_signed());
+        let number = highest.saturating_add_signed(ahead);
+        self.highest = Some(highest.max(number));
+        number
+    }
+
+    /// The stream has begun anew, with other numbers.
+    pub fn begin_anew(&mut self) {
+        *self = Self { count: self.count, last: self.last, ..Self::new(self.reporting) };
+    }
+
+    /// When the next report is due; `None` while there is nothing to tell.
+    pub const fn due(&self) -> Option<Instant<ReceiverClock>> {
+        self.due
+    }
+
+    /// Writes the report that is due by `now`, if one is, on the stream `media` by `ssrc`: in as many feedback packets of `limit` bytes
+    /// at the most as it takes, each of which `emit` is given a writer of.
+    ///
+    /// # Errors
+    /// [`FeedbackError`] if not even one packet's status fits into the limit.
+    pub fn report(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        (ssrc, media): (u32, u32),
+        limit: usize,
+        mut emit: impl FnMut(&mut dyn FnMut(&mut alloc::vec::Vec<u8>)),
+    ) -> Result<(), FeedbackError> {
+        if self.due.is_none_or(|due| due > now) {
+            return Ok(());
+        }
+        (self.due, self.last) = (None, Some(now));
+        let mut told = Ok(1);
+        match self.reporting.format {
+            Format::CongestionFeedback => {
+                let mut packets = self.recorder.report(OVERLAP);
+                while packets.len() > 0 && told.is_ok_and(|count| count > 0) {
+                    emit(&mut |out| {
+                        told = encode_congestion_feedback(ssrc, now, limit, out, |writer| {
+                            writer.stream(media, &mut packets)
+                        });
+                    });
+                }
+            }
+            Format::TransportWide => {
+                let mut packets = self.recorder.report(0);
+                while packets.len() > 0 && told.is_ok_and(|count| count > 0) {
+                    let head = TransportHead { ssrc, media_ssrc: media, number: self.count, at: now };
+                    emit(&mut |out| told = encode_transport_feedback(&head, &mut packets, limit, out));
+                    self.count = self.count.wrapping_add(1);
+                }
+            }
+        }
+        told.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::wire::feedback::ArrivalFeedback;
+    use crate::wire::rtcp::parse_compound;
+
+    const MS: Span = Span::from_millis(1);
+
+    fn at(millis: i64) -> Instant<ReceiverClock> {
+        Instant::ZERO + MS * millis
+    }
+
+    fn reporter(format: Format) -> Reporter {
+        Reporter::new(Reporting { format, interval: MS * 50 })
+    }
+
+    /// The datagrams of the report that is due by then.
+    fn datagrams(reporter: &mut Reporter, now: Instant<ReceiverClock>, limit: usize) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let write = |write: &mut dyn FnMut(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            write(&mut out);
+            all.push(out);
+        };
+        reporter.report(now, (9, 7), limit, write).expect("room");
+        all
+    }
+
+    /// The numbers that arrived by what a datagram says.
+    fn arrived(datagram: &[u8]) -> Vec<u16> {
+        let mut packets = parse_compound(datagram).expect("a compound");
+        let feedback = ArrivalFeedback::of(&packets.next().expect("a packet")).expect("feedback").expect("whole");
+        let near = at(0);
+        match feedback {
+            ArrivalFeedback::Congestion(it) => it
+                .streams()
+                .flat_map(|stream| stream.report(near).packets)
+                .filter_map(|status| status.arrival.map(|_| status.sequence))
+                .collect(),
+            ArrivalFeedback::Transport(it) => {
+                it.report(near).packets.filter_map(|status| status.arrival.map(|_| status.sequence)).collect()
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_packet_is_reported_on_at_once_and_the_others_once_in_an_interval() {
+        for format in [Format::CongestionFeedback, Format::TransportWide] {
+            let mut reporter = reporter(format);
+            assert_eq!(reporter.due(), None);
+            reporter.on_arrival(at(3), (70_000, Some(4)), Ecn::NotCapable);
+            assert_eq!(reporter.due(), Some(at(3)));
+            assert_eq!(datagrams(&mut reporter, at(3), 128).len(), 1);
+            reporter.on_arrival(at(5), (70_001, Some(5)), Ecn::NotCapable);
+            reporter.on_arrival(at(9), (70_002, Some(6)), Ecn::NotCapable);
+            assert_eq!(reporter.due(), Some(at(53)), "{format:?}");
+            assert!(datagrams(&mut reporter, at(52), 128).is_empty());
+            let second = datagrams(&mut reporter, at(53), 128);
+            let numbers = match format {
+                Format::CongestionFeedback => [4464, 4465, 4466].to_vec(),
+                Format::TransportWide => [5, 6].to_vec(),
+            };
+            assert_eq!(arrived(&second[0]), numbers, "RFC 8888 tells twice");
+            assert_eq!(reporter.due(), None, "nothing has come since");
+            reporter.on_arrival(at(500), (70_003, Some(7)), Ecn::NotCapable);
+            assert_eq!(reporter.due(), Some(at(500)), "an interval has passed long ago");
+        }
+    }
+
+    /// If it fails, half of a fast stream is never acknowledged.
+    #[test]
+    fn what_does_not_fit_into_one_packet_goes_into_several() {
+        for format in [Format::CongestionFeedback, Format::TransportWide] {
+            let mut reporter = reporter(format);
+            for number in 0..1000u16 {
+                reporter.on_arrival(at(i64::from(number) / 20), (u64::from(number), Some(number)), Ecn::NotCapable);
+            }
+            let all = datagrams(&mut reporter, at(50), 128);
+            assert!(all.len() > 5 && all.iter().all(|datagram| datagram.len() <= 128), "{}", all.len());
+            let numbers: Vec<u16> = all.iter().flat_map(|datagram| arrived(datagram)).collect();
+            assert_eq!(numbers, (0..1000).collect::<Vec<u16>>());
+        }
+    }
+
+    #[test]
+    fn transport_wide_numbers_are_counted_over_their_wrap_in_either_order() {
+        let mut reporter = reporter(Format::TransportWide);
+        assert!(!reporter.on_arrival(at(0), (1, None), Ecn::NotCapable), "a packet without a number");
+        for number in [0, 65_535, 1, 65_534] {
+            reporter.on_arrival(at(0), (1, Some(number)), Ecn::NotCapable);
+        }
+        assert_eq!(arrived(&datagrams(&mut reporter, at(0), 128)[0]), [65_534, 65_535, 0, 1]);
+    }
+
+    #[test]
+    fn a_stream_that_begins_anew_is_reported_on_by_its_new_numbers() {
+        let mut reporter = reporter(Format::CongestionFeedback);
+        reporter.on_arrival(at(0), (50_000, None), Ecn::NotCapable);
+        datagrams(&mut reporter, at(0), 128);
+        reporter.begin_anew();
+        reporter.on_arrival(at(10), (7, None), Ecn::NotCapable);
+        assert_eq!(reporter.due(), Some(at(50)));
+        assert_eq!(arrived(&datagrams(&mut reporter, at(50), 128)[0]), [7]);
+    }
+
+    #[test]
+    fn a_limit_that_nothing_fits_into_is_an_error() {
+        let mut reporter = reporter(Format::CongestionFeedback);
+        reporter.on_arrival(at(0), (1, None), Ecn::NotCapable);
+        let result = reporter.report(at(0), (9, 7), 12, |write| write(&mut Vec::new()));
+        assert!(matches!(result, Err(FeedbackError::NoRoom { .. })), "{result:?}");
+    }
+}

@@ -1,0 +1,289 @@
+//! Sessions with feedback by packet: what laws get of it, and what nobody gets by inventing some.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::two_ends::{EPOCH, MILLI, Passing, TwoEnds};
+use super::*;
+use crate::feedback::{Format, Reporting};
+use crate::harm::{Datagram, Harm, PACKET, adaptive, build};
+use crate::wire::feedback::{
+    ArrivalTime, PacketArrival, PacketStatus, TransportHead, encode_congestion_feedback, encode_transport_feedback,
+};
+use crate::wire::is_rtcp;
+use crate::wire::rtp::RtpPacket;
+use crate::{DropReason, Ecn, Endpoint as _, Event, Input, Output};
+use equipoise::control::{
+    Allowance, BoxedController, Controller, Entry, Fate, Feedback, Needs, Probe, SentPacket, find,
+};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+
+const FORMATS: [Format; 2] = [Format::CongestionFeedback, Format::TransportWide];
+const SSRC: u32 = 0x0102_0304;
+
+const fn reporting(format: Format) -> Reporting {
+    Reporting { format, interval: Span::from_millis(50) }
+}
+
+fn config(format: Format) -> SenderConfig {
+    let stream = StreamConfig::new(SSRC, 96, PACKET, "sender@test");
+    let base = SenderConfig::new(stream, Span::from_millis(250), Instant::from_nanos(EPOCH), 1);
+    SenderConfig { reporting: Some(reporting(format)), delays: Delays::Queueing, ..base }
+}
+
+/// Both ends of a session with feedback by packet over such a path.
+fn ends<F: FnMut(&Passing) -> Vec<u64>>(format: Format, controller: BoxedController, path: F) -> TwoEnds<F> {
+    let mut ends = TwoEnds::cbr(Payload::Generated, path);
+    ends.sender = Sender::new(config(format), controller).expect("valid");
+    let receiver = ReceiverConfig::new(9, "receiver@test", SSRC, equipoise::measure::ClockMap::SYNCHRONISED, 2);
+    let receiver = ReceiverConfig { clocks: Clocks::Apart, reporting: Some(reporting(format)), ..receiver };
+    ends.receiver = Receiver::new(receiver).expect("valid");
+    ends
+}
+
+fn link(mbps: f64, queue: Span) -> impl FnMut(&Passing) -> Vec<u64> {
+    let mut path = Harm::Link(mbps, queue).path();
+    move |&Passing { at, size, from_sender, is_rtcp, .. }| {
+        path(Datagram { at, size, from_sender, is_rtcp }).into_iter().collect()
+    }
+}
+
+/// Media that arrived between two moments in ms, in bit/s.
+fn arrived<F>(ends: &TwoEnds<F>, from: u64, to: u64) -> f64 {
+    let sizes =
+        ends.events.iter().filter(|(at, _)| (from * MILLI..to * MILLI).contains(at)).map(|(_, event)| match event {
+            Event::MediaReceived { size, .. } => size.as_bits(),
+            _ => 0,
+        });
+    sizes.sum::<u64>() as f64 * 1e3 / (to - from) as f64
+}
+
+/// What it was told: packets that arrived and were lost, and intervals. Its allowance is whatever it is set to.
+#[derive(Debug)]
+struct Told {
+    allowance: Allowance,
+    probe: Option<Probe>,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self { allowance: Allowance::rate(Rate::from_bps(800_000)), probe: None }
+    }
+}
+
+impl Controller for Told {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        assert!(!matches!(feedback, Feedback::Interval(_)), "an interval for a law by packet");
+        let Feedback::Packets(packets) = feedback else { return };
+        let arrived = packets.packets.iter().filter(|packet| packet.fate != Fate::Lost).count();
+        assert!(packets.round_trip.is_some() || arrived == 0, "{packets:?}");
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.allowance
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::PACKETS
+    }
+
+    fn on_sent(&mut self, _now: Instant<SenderClock>, packet: &SentPacket) {
+        let (Some(probe), Some(Probe { number, rate, packets, size, .. })) = (packet.probe, self.probe) else { return };
+        assert_eq!(probe, number);
+        self.probe = packets.checked_sub(1).filter(|left| *left > 0).map(|left| Probe::new(number, rate, left, size));
+    }
+
+    fn wanted_probe(&self) -> Option<Probe> {
+        self.probe
+    }
+}
+
+fn entry(name: &str) -> &'static Entry {
+    find(name).expect("in the catalogue")
+}
+
+/// Laws by packet by themselves, and laws of intervals by the adapter: a link of 2 Mbit/s is filled to a good part and not beyond.
+#[test]
+fn every_law_fills_a_link_by_either_format() {
+    let provided = config(Format::TransportWide).provides();
+    let names: Vec<_> = adaptive(provided).map(|entry| entry.name).collect();
+    assert_eq!(
+        names,
+        ["ap", "aimd", "lda", "ldaf", "rap", "tfrc", "gcc", "nada", "scream"],
+        "a new one has to be looked at"
+    );
+    for (entry, format) in adaptive(provided).flat_map(|entry| FORMATS.map(|format| (entry, format))) {
+        let mut ends = ends(format, build(entry, "300 kbit/s"), link(2.0, Span::from_millis(200)));
+        ends.run_until(40_000);
+        let share = arrived(&ends, 20_000, 40_000) / 2e6;
+        let least = if matches!(entry.name, "lda" | "ldaf" | "aimd" | "rap") { 0.2 } else { 0.6 };
+        assert!((least..1.01).contains(&share), "{} by {format:?}: {share}", entry.name);
+        let reports = ends.count(|event| matches!(event, Event::PacketsReported { .. }));
+        assert!(reports > 500, "{}: {reports} reports", entry.name);
+    }
+}
+
+/// If it fails, a law by packet would wait for reports that it was never promised.
+#[test]
+fn a_law_by_packet_is_refused_where_there_is_no_feedback_by_packet() {
+    let config = SenderConfig { reporting: None, ..config(Format::TransportWide) };
+    let refused = Sender::new(config, build(entry("gcc"), "300 kbit/s")).err();
+    assert!(matches!(refused, Some(SessionError::Needs(unmet)) if unmet.missing == Needs::PACKETS), "{refused:?}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_would_be_right() {
+    let late = Some(Reporting { format: Format::CongestionFeedback, interval: Span::from_secs(1) });
+    let rare =
+        Sender::new(SenderConfig { reporting: late, ..config(Format::CongestionFeedback) }, Box::new(Told::default()));
+    let message = alloc::format!("{}", rare.err().expect("too rare"));
+    assert_eq!(message, "the interval of feedback by packet is 1 s; it must be 5 ms to 500 ms");
+    let stream = SenderConfig { payload: Payload::Stream, ..config(Format::TransportWide) };
+    assert_eq!(Sender::new(stream, Box::new(Told::default())).err(), Some(SessionError::TransportWide));
+    let stream = SenderConfig { payload: Payload::Stream, ..config(Format::CongestionFeedback) };
+    assert!(Sender::new(stream, Box::new(Told::default())).is_ok());
+}
+
+/// A window of four packets over 100 ms there and 10 ms back, whose reports are all lost from 2 s to 8 s. If it fails, the window of a
+/// law does nothing, or a session stands still for ever once its reports were lost.
+#[test]
+fn no_more_is_under_way_than_the_window_and_silence_empties_it() {
+    for format in FORMATS {
+        let window = Size::from_bytes(4 * PACKET.as_bytes());
+        let told = Told { allowance: Allowance::paced_window(Rate::from_bps(8_000_000), window), probe: None };
+        let mut ends = ends(format, Box::new(told), |passing: &Passing| {
+            let is_cut = passing.is_rtcp && (2000 * MILLI..8000 * MILLI).contains(&passing.at);
+            let way = if passing.from_sender && !passing.is_rtcp { 100 } else { 10 };
+            if is_cut { Vec::new() } else { vec![way * MILLI] }
+        });
+        ends.run_until(20_000);
+        let sent: Vec<_> = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. })).collect();
+        let most = sent.windows(5).map(|five| five[4].0 - five[0].0).min().expect("many packets");
+        assert!(most >= 100 * MILLI, "{format:?}: five packets within {} ms", most / MILLI);
+        let between =
+            |from: u64, to: u64| sent.iter().filter(|(at, _)| (from * MILLI..to * MILLI).contains(at)).count();
+        assert!(between(1000, 2000) > 20, "{format:?}: {}", between(1000, 2000));
+        assert!((1..40).contains(&between(3000, 8000)), "{format:?}: {}", between(3000, 8000));
+        assert!(between(10_000, 20_000) > 200, "{format:?}: {}", between(10_000, 20_000));
+    }
+}
+
+/// What a probe is: so many packets at its rate, or above if the rate itself is.
+#[test]
+fn a_probe_is_sent_at_its_rate_and_within_what_a_session_may_send_unproved() {
+    let probe = |packets| Probe::new(7, Rate::from_bps(4_000_000), packets, Size::ZERO);
+    for (packets, leave) in [(5, 5), (1_000_000, 65)] {
+        let told = Told { probe: Some(probe(packets)), ..Told::default() };
+        let mut ends = ends(Format::TransportWide, Box::new(told), link(20.0, Span::from_millis(100)));
+        ends.run_until(500);
+        let sent = ends.events.iter().filter(|(_, event)| matches!(event, Event::MediaSent { .. }));
+        // Two milliseconds apart: 14 600 bytes and half a second of 800 kbit/s.
+        let times: Vec<_> = sent.map(|(at, _)| *at).collect();
+        let burst = times.windows(2).take_while(|pair| pair[1] - pair[0] < 3 * MILLI).count() + 1;
+        assert!(burst.abs_diff(leave) <= 1, "{packets}: {burst}");
+    }
+}
+
+/// A sender, and what of its packets left: the sequence numbers, and the transport-wide ones.
+fn sender_after(millis: u64, format: Format) -> (Sender, Vec<(u16, Option<u16>)>) {
+    let mut sender = Sender::new(config(format), build(entry("gcc"), "300 kbit/s")).expect("valid");
+    let mut numbers = Vec::new();
+    while let Some(wake) = sender.wake().filter(|wake| wake.at.as_nanos() < EPOCH + millis * MILLI) {
+        sender.handle(wake.at, Input::Timer);
+        while let Some(output) = sender.poll() {
+            let Output::Transmit { transmit, .. } = output else { continue };
+            let datagram = transmit.head;
+            if !is_rtcp(datagram) {
+                let header = RtpPacket::parse(datagram).expect("a packet").header;
+                numbers.push((header.sequence, header.transport_sequence));
+            }
+        }
+    }
+    (sender, numbers)
+}
+
+/// A report that consecutive packets from `begin` on arrived, each a millisecond after the other.
+fn report(format: Format, (from, about): (u32, u32), begin: u16, count: u16) -> Vec<u8> {
+    let mut packets = (0..count).map(|offset| {
+        let time = ArrivalTime::At(Instant::from_nanos(EPOCH + u64::from(offset) * MILLI));
+        PacketStatus {
+            sequence: begin.wrapping_add(offset),
+            arrival: Some(PacketArrival { time, ecn: Ecn::NotCapable }),
+        }
+    });
+    let mut bytes = Vec::new();
+    let at = Instant::from_nanos(EPOCH + 1000 * MILLI);
+    match format {
+        Format::CongestionFeedback => {
+            encode_congestion_feedback(from, at, 1200, &mut bytes, |writer| writer.stream(about, &mut packets))
+                .expect("room");
+        }
+        Format::TransportWide => {
+            let head = TransportHead { ssrc: from, media_ssrc: about, number: 0, at };
+            encode_transport_feedback(&head, &mut packets, 1200, &mut bytes).expect("room");
+        }
+    }
+    bytes
+}
+
+/// What a sender says of a datagram: reports taken, reasons for passing over, and whether it stops.
+fn heard(sender: &mut Sender, datagram: &[u8]) -> (usize, Vec<DropReason>, bool) {
+    sender.handle(Instant::from_nanos(EPOCH + 1100 * MILLI), Input::datagram(datagram));
+    let (mut taken, mut ignored, mut stopped) = (0, Vec::new(), false);
+    while let Some(output) = sender.poll() {
+        match output {
+            Output::Event { event: Event::PacketsReported { .. }, .. } => taken += 1,
+            Output::Event { event: Event::Ignored(reason), .. } => ignored.push(reason),
+            Output::Event { event: Event::CircuitBroken(_), .. } => stopped = true,
+            _ => {}
+        }
+    }
+    (taken, ignored, stopped)
+}
+
+/// Feedback for packets never sent, from the future, of another source, of another format, and twice.
+#[test]
+fn invented_feedback_is_counted_and_changes_nothing() {
+    for format in FORMATS {
+        let (mut sender, numbers) = sender_after(1000, format);
+        let number = |at: usize| numbers[at].1.unwrap_or(numbers[at].0);
+        let (first, last) = (number(0), number(numbers.len() - 1));
+        heard(&mut sender, &[]);
+        let rate = sender.rate();
+        let other = if format == FORMATS[0] { FORMATS[1] } else { FORMATS[0] };
+        for (what, datagram, reason) in [
+            ("before the first", report(format, (9, SSRC), first.wrapping_sub(3), 2), DropReason::Stray),
+            ("from the future", report(format, (9, SSRC), last.wrapping_add(1), 4), DropReason::Stray),
+            ("far from the future", report(format, (9, SSRC), last.wrapping_add(20_000), 4), DropReason::Stray),
+            ("of the other format", report(other, (9, SSRC), first, 1), DropReason::Foreign),
+        ] {
+            assert_eq!(heard(&mut sender, &datagram), (0, vec![reason], false), "{what}");
+        }
+        if format == Format::CongestionFeedback {
+            let foreign = report(format, (9, 0xBAD), first, 1);
+            assert_eq!(heard(&mut sender, &foreign), (0, vec![DropReason::Foreign], false), "another source");
+        }
+        let cut = &report(format, (9, SSRC), first, 8)[..18];
+        assert_eq!(heard(&mut sender, cut), (0, vec![DropReason::Malformed], false), "cut short");
+        assert_eq!(sender.rate(), rate);
+        let honest = report(format, (9, SSRC), first, 1);
+        assert_eq!(heard(&mut sender, &honest), (1, Vec::new(), false));
+        let rate = sender.rate();
+        assert_eq!(heard(&mut sender, &honest), (1, Vec::new(), false), "twice");
+        assert!(sender.rate() <= rate);
+    }
+}
+
+/// RFC 9000, Sec. 21.4. If it fails, who acknowledges everything makes a sender send as fast as its law goes.
+#[test]
+fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
+    let (mut sender, numbers) = sender_after(8000, Format::TransportWide);
+    let gap = numbers.windows(2).find_map(|pair| {
+        let (before, after) = (pair[0].1?, pair[1].1?);
+        (after == before.wrapping_add(2)).then_some(before)
+    });
+    let blind = report(Format::TransportWide, (9, SSRC), gap.expect("one in some sixty is left out"), 3);
+    assert_eq!(heard(&mut sender, &blind), (0, vec![DropReason::Stray], true));
+    assert!(sender.is_circuit_broken());
+}

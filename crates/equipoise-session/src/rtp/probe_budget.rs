@@ -1,0 +1,59 @@
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// What of probes has been sent in the present second, and how much more of them may be.
+///
+/// A probe goes out before anything has proved that its rate arrives, so that a session bounds what a controller may ask for: in a
+/// second as much as anybody may send into an unknown path (RFC 6928, Sec. 2), and half of what the rate allows. Ours.
+#[derive(Debug, Default)]
+pub(super) struct ProbeBudget {
+    began: Option<Instant<SenderClock>>,
+    sent: Size,
+}
+
+/// Ten segments of the largest size (RFC 6928, Sec. 2).
+const INITIAL_WINDOW: Size = Size::from_bytes(14_600);
+const SECOND: Span = Span::from_secs(1);
+
+impl ProbeBudget {
+    /// So much of a probe left at `now`.
+    pub(super) fn take(&mut self, now: Instant<SenderClock>, size: Size) {
+        self.come_to(now);
+        self.began.get_or_insert(now);
+        self.sent = self.sent + size;
+    }
+
+    /// A new second begins with the first probe behind the end of the last.
+    pub(super) fn come_to(&mut self, now: Instant<SenderClock>) {
+        if self.began.is_some_and(|began| now - began >= SECOND) {
+            *self = Self::default();
+        }
+    }
+
+    /// Whether another packet may be part of a probe where media have this rate.
+    pub(super) fn allows(&self, rate: Rate) -> bool {
+        self.sent.as_bytes() < INITIAL_WINDOW.as_bytes() + rate.as_bps() / 16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_has_an_initial_window_and_half_of_the_rate() {
+        let (rate, packet) = (Rate::from_bps(160_000), Size::from_bytes(1200));
+        let mut budget = ProbeBudget::default();
+        let mut sent_by = |millis: i64| {
+            let now = Instant::ZERO + Span::from_millis(millis);
+            budget.come_to(now);
+            let mut packets = 0;
+            while budget.allows(rate) {
+                budget.take(now, packet);
+                packets += 1;
+            }
+            packets
+        };
+        // 14 600 and 10 000 bytes.
+        assert_eq!([0, 500, 999, 1000].map(&mut sent_by), [21, 0, 0, 21]);
+    }
+}

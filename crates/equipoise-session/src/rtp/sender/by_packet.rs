@@ -1,0 +1,191 @@
+//! A sender's feedback by packet: the history of what left, and what reports do to it.
+
+use alloc::boxed::Box;
+
+use equipoise::control::adapt::{IntervalConfig, Intervals, Origin};
+use equipoise::control::{BoxedController, Fate, Needs, SentPacket};
+use equipoise::measure::ClockMap;
+use equipoise::random::stream_seed;
+use equipoise::units::{Instant, SenderClock, Size, Span};
+
+use super::{Sender, SenderConfig};
+use crate::feedback::{Format, History, Refusal, Reporting, Scope, Traps};
+use crate::rtp::application::Application;
+use crate::rtp::delays::Delays;
+use crate::rtp::payload::Payload;
+use crate::rtp::stream::{SessionError, check_reporting};
+use crate::wire::feedback::{ArrivalFeedback, ArrivalReport, PacketStatus};
+use crate::{DropReason, Event};
+
+/// What a sender keeps for feedback by packet.
+#[derive(Debug)]
+pub(super) struct ByPacket {
+    format: Format,
+    history: History,
+    /// The transport-wide number of the next packet, which is none of RTP's.
+    next_transport: u64,
+    traps: Option<Traps>,
+    /// When the last report came, and how long the application had been waited for by then.
+    reported: (Instant<SenderClock>, Span),
+    /// When the last request that is answered was sent.
+    answered: Instant<SenderClock>,
+    /// How a law of intervals gets them of the packets.
+    intervals: IntervalConfig,
+}
+
+/// So many packets are remembered: 0.8 s of 100 Mbit/s.
+const REMEMBERED: u16 = 1 << 13;
+/// One transport-wide number in so many is left out.
+const TRAP_EVERY: u32 = 64;
+/// Streams of a session's seed from which its transport-wide numbers and traps come.
+const NUMBER_STREAM: u64 = 3;
+const TRAP_STREAM: u64 = 4;
+
+impl ByPacket {
+    /// What `config` asks for; `None` if its session has no feedback by packet.
+    ///
+    /// # Errors
+    /// [`SessionError::FeedbackInterval`] and [`SessionError::TransportWide`].
+    pub(super) fn new(config: &SenderConfig) -> Result<Option<Self>, SessionError> {
+        let Some(Reporting { format, .. }) = config.reporting else { return Ok(None) };
+        check_reporting(config.reporting)?;
+        if format == Format::TransportWide && config.payload != Payload::Generated {
+            return Err(SessionError::TransportWide);
+        }
+        let scope = match format {
+            Format::CongestionFeedback => Scope::Stream(config.stream.ssrc),
+            Format::TransportWide => Scope::Transport,
+        };
+        let has_traps = format == Format::TransportWide && config.delays != Delays::Agreed;
+        Ok(Some(Self {
+            format,
+            history: History::new(scope, REMEMBERED),
+            next_transport: stream_seed(config.seed, NUMBER_STREAM) & 0x7FFF,
+            traps: has_traps.then(|| Traps::new(stream_seed(config.seed, TRAP_STREAM), TRAP_EVERY)),
+            reported: (config.start, Span::ZERO),
+            answered: config.start,
+            intervals: IntervalConfig {
+                origin: match config.delays {
+                    Delays::Agreed | Delays::Synchronised => Origin::Departure(ClockMap::SYNCHRONISED),
+                    Delays::Estimated | Delays::Queueing => Origin::Queueing,
+                },
+                quantum: format.quantum(),
+                ..IntervalConfig::new(config.report_interval)
+            },
+        }))
+    }
+
+    /// A number like those that the headers of packets say, where they say one.
+    pub(super) const fn like(&self) -> Option<u16> {
+        match self.format {
+            Format::CongestionFeedback => None,
+            Format::TransportWide => Some(0),
+        }
+    }
+
+    /// `controller` as reports by packet feed it: a law of intervals gets them of the packets.
+    pub(super) fn adapt(&self, controller: BoxedController) -> BoxedController {
+        let needs = controller.needs();
+        if needs.contains(Needs::INTERVALS) && !needs.contains(Needs::PLAYOUT) {
+            Box::new(Intervals::new(controller, self.intervals))
+        } else {
+            controller
+        }
+    }
+
+    /// The number that the next packet has among all of its transport, where its header says one.
+    pub(super) fn number(&mut self) -> Option<u16> {
+        if self.format == Format::CongestionFeedback {
+            return None;
+        }
+        if self.traps.as_mut().is_some_and(Traps::skips) {
+            self.next_transport += 1;
+        }
+        Some(self.next_transport as u16)
+    }
+
+    /// The packet with this number in its stream left at `now`.
+    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u64, size: Size) -> SentPacket {
+        let number = match self.format {
+            Format::CongestionFeedback => sequence,
+            Format::TransportWide => {
+                self.next_transport += 1;
+                self.next_transport - 1
+            }
+        };
+        self.history.on_sent(number, size, now);
+        SentPacket::new(number, size, self.history.in_flight())
+    }
+
+    /// Data under way.
+    pub(super) const fn in_flight(&self) -> Size {
+        self.history.in_flight()
+    }
+
+    /// The request that was sent at `asked` is answered: what left before the one that was answered before is not under way any more.
+    /// Where nothing arrives no report on packets comes, and nothing else would empty the window.
+    pub(super) fn on_answer(&mut self, asked: Instant<SenderClock>) {
+        let before = core::mem::replace(&mut self.answered, asked);
+        self.history.give_up_before(before);
+    }
+
+    /// Nothing has been heard for so long that nothing is known of what is under way.
+    pub(super) fn on_silence(&mut self) {
+        self.history.on_silence();
+    }
+}
+
+impl Sender {
+    /// A packet of feedback came, in whichever format.
+    pub(super) fn on_feedback(
+        &mut self,
+        now: Instant<SenderClock>,
+        feedback: ArrivalFeedback<'_>,
+    ) -> Result<(), DropReason> {
+        let Some(by_packet) = &self.by_packet else { return Err(DropReason::Foreign) };
+        let near = by_packet.history.reference(now);
+        let (format, from) = (by_packet.format, self.exchange.receiver_ssrc());
+        let is_of = |ssrc: u32| from.is_none_or(|from| from == ssrc);
+        match (feedback, format) {
+            (ArrivalFeedback::Congestion(feedback), Format::CongestionFeedback) if is_of(feedback.ssrc) => {
+                feedback.streams().try_for_each(|stream| self.on_arrivals(now, &stream.report(near)))
+            }
+            (ArrivalFeedback::Transport(feedback), Format::TransportWide) if is_of(feedback.ssrc) => {
+                self.on_arrivals(now, &feedback.report(near))
+            }
+            _ => Err(DropReason::Foreign),
+        }
+    }
+
+    /// A report tells of single packets.
+    fn on_arrivals<I>(&mut self, now: Instant<SenderClock>, report: &ArrivalReport<I>) -> Result<(), DropReason>
+    where
+        I: Iterator<Item = PacketStatus> + Clone,
+    {
+        let Self { by_packet: Some(by_packet), application, governor, outbox, pacer, .. } = self else { return Ok(()) };
+        let joined = match by_packet.history.on_report(now, report) {
+            Ok(joined) => joined,
+            Err(Refusal::Foreign { .. }) => return Err(DropReason::Foreign),
+            Err(Refusal::NeverSent { .. } | Refusal::Ahead { .. }) => return Err(DropReason::Stray),
+            Err(Refusal::Skipped { .. }) => {
+                let trip = self.breakers.on_contradiction(now);
+                self.trips(trip);
+                return Err(DropReason::Stray);
+            }
+        };
+        let waited = application.waited_by(now);
+        let (since, before) = core::mem::replace(&mut by_packet.reported, (now, waited));
+        let pacing = pacer.rate().as_bps_f64() / governor.rate().as_bps_f64().max(1.0);
+        let feedback = joined.feedback(Application::limits(now - since, waited - before, pacing));
+        let lost = feedback.packets.iter().filter(|packet| packet.fate == Fate::Lost).count() as u64;
+        outbox.event(Event::PacketsReported {
+            arrived: feedback.packets.len() as u64 - lost,
+            lost,
+            unknown: joined.unknown,
+            round_trip: joined.round_trip,
+        });
+        governor.on_packets(now, &feedback);
+        self.decided();
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! What a sender asks and what it is told.
+
+use super::Sender;
+use super::by_packet::ByPacket;
+use crate::rtp::exchange::{Exchange, Told};
+use crate::rtp::proof::Proof;
+use crate::wire::feedback::ArrivalFeedback;
+use crate::wire::is_rtcp;
+use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
+use crate::{DropReason, Event};
+use equipoise::control::IntervalSummary;
+use equipoise::units::{Instant, SenderClock};
+
+impl Sender {
+    /// The next request is due: a half of an end that has sent nothing for two turns lets it be, and is no sender in what its end
+    /// reports (RFC 3550, Sec. 6.4).
+    pub(super) fn take_turn(&mut self, now: Instant<SenderClock>) {
+        let rests = self.shared.is_some() && !self.is_active();
+        self.turns = [self.turns[1], self.packetiser.next_sequence()];
+        if rests {
+            self.exchange.rest(now);
+            // Without media there is nothing that a report could say.
+            self.breakers.on_heard(now);
+        } else {
+            self.request_or_skip(now);
+        }
+    }
+
+    /// Asks for a report, or, where three are missing, tells the controller and lets this one be.
+    fn request_or_skip(&mut self, now: Instant<SenderClock>) {
+        let has_stopped = self.breakers.has_stopped();
+        let is_silent = self.exchange.is_silent(now) && !has_stopped;
+        if self.exchange.is_unanswered(now) && self.governor.on_unanswered() {
+            self.decided();
+        }
+        let (application, interval) = (&mut self.application, self.report_interval);
+        let pacing = self.pacer.rate().as_bps_f64() / self.governor.rate().as_bps_f64().max(1.0);
+        let asked = self.exchange.turn(now, has_stopped, || application.ends(now, interval, pacing));
+        let Some((number, extension)) = asked else {
+            self.governor.on_silence(now, Exchange::MISSING);
+            self.by_packet.iter_mut().for_each(ByPacket::on_silence);
+            self.outbox.event(Event::ReportsMissing);
+            return self.decided();
+        };
+        if is_silent {
+            self.governor.on_further_silence();
+            self.decided();
+        }
+        let info = self.packetiser.sender_info(now);
+        match &mut self.shared {
+            Some(draft) => draft.request = Some((info, extension)),
+            None => self.outbox.whole(|out| info.encode(&[], &extension, out)),
+        }
+        self.outbox.event(Event::ReportRequested { number });
+    }
+
+    pub(super) fn on_datagram(&mut self, now: Instant<SenderClock>, datagram: &[u8]) {
+        if !is_rtcp(datagram) {
+            return self.outbox.ignore(DropReason::Foreign);
+        }
+        let Ok(packets) = rtcp::parse_compound(datagram) else {
+            return self.outbox.ignore(DropReason::Malformed);
+        };
+        for packet in packets {
+            let taken = match packet {
+                RtcpPacket::ReceiverReport(report) => self.on_report(now, &report),
+                RtcpPacket::Goodbye(goodbye) => {
+                    if goodbye.ssrcs().any(|ssrc| Some(ssrc) == self.exchange.receiver_ssrc()) {
+                        self.end(true);
+                    }
+                    Ok(())
+                }
+                other => match ArrivalFeedback::of(&other) {
+                    Some(Ok(feedback)) => self.on_feedback(now, feedback),
+                    Some(Err(_)) => Err(DropReason::Malformed),
+                    // Descriptions and whatever else a compound may hold is none of the control loop's business.
+                    None => Ok(()),
+                },
+            };
+            if let Err(reason) = taken {
+                self.outbox.ignore(reason);
+            }
+        }
+    }
+
+    /// A report came, or the part of a sender report that is one.
+    pub(in crate::rtp) fn on_report(
+        &mut self,
+        now: Instant<SenderClock>,
+        report: &ReceiverReport<'_>,
+    ) -> Result<(), DropReason> {
+        let our_ssrc = self.packetiser.config().ssrc;
+        let told = self.exchange.on_report(now, report, our_ssrc, &mut self.outbox);
+        let is_guess = self.exchange.is_guessed_at();
+        let told = if is_guess { Told::Contradiction } else { told? };
+        self.stock.on_lost(self.exchange.take_lost());
+        match told {
+            Told::Nothing => {}
+            Told::Alive => self.breakers.on_heard(now),
+            Told::Contradiction => {
+                let trip = self.breakers.on_contradiction(now);
+                self.trips(trip);
+            }
+            Told::Interval { asked, summary, proof, round_trip } => {
+                self.by_packet.iter_mut().for_each(|by_packet| by_packet.on_answer(asked));
+                let trip = self.breakers.on_report(now, proof, round_trip);
+                // Where a clock was set, the rate stays: what the clocks did says nothing of the path.
+                if let Some(summary) = summary {
+                    self.on_interval(now, summary, proof);
+                }
+                self.trips(trip);
+                self.begin_again_if_due(now);
+            }
+        }
+        if is_guess { Err(DropReason::Stray) } else { Ok(()) }
+    }
+
+    /// A report has told of an interval.
+    fn on_interval(&mut self, now: Instant<SenderClock>, summary: IntervalSummary, proof: Proof) {
+        if !self.exchange.receiver_cuts() {
+            // From here on packets are those of the present rate; no way has to be guessed.
+            self.exchange.begin(now);
+        }
+        self.governor.on_interval(now, summary, proof);
+        if self.governor.is_whole() {
+            self.breakers.on_whole();
+        }
+        self.decided();
+    }
+}
