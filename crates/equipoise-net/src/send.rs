@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use equipoise::control::BoxedController;
 use equipoise::control::scheduler::BoxedScheduler;
+use equipoise::control::{BoxedController, Needs};
 use equipoise::units::{Rate, Size, Span};
+use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::multipath;
 use equipoise_session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
 use equipoise_session::wire::NtpTime;
@@ -34,6 +35,9 @@ pub struct SendConfig {
     pub delays: Delays,
     /// Time between two requests for a report.
     pub report_interval: Span,
+    /// How the server reports on single packets; `None` for [`Reporting::INTERVAL`] where the controller needs it, and not at all where
+    /// it does not.
+    pub reporting: Option<Reporting>,
     /// What media packets say of congestion: whether queues may mark them in place of dropping them.
     pub ecn: Ecn,
     /// The source of its packets; `None` for one drawn by chance. Another program's packets have to have it.
@@ -57,6 +61,7 @@ impl SendConfig {
             packet_size: Size::from_bytes(1200),
             delays: Delays::Queueing,
             report_interval: Span::from_secs(1),
+            reporting: None,
             ecn: Ecn::NotCapable,
             ssrc: None,
             payload_type: Self::PAYLOAD_TYPE,
@@ -95,7 +100,7 @@ impl SendConfig {
     }
 
     /// What a session of this kind is made of, and what its receiver is asked for.
-    fn session(&self, clock: &Clock, several: bool) -> (SenderConfig, Asked) {
+    fn session(&self, clock: &Clock, needs: Needs, several: bool) -> (SenderConfig, Asked) {
         let ssrc = self.ssrc.unwrap_or_else(|| u32::from_be_bytes(random()));
         let stream = StreamConfig {
             overhead: self.overhead(),
@@ -104,8 +109,16 @@ impl SendConfig {
         let start = clock.now().assume_clock();
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
         let Self { payload, delays, ecn, .. } = *self;
-        let asked = Asked { key: self.key.clone(), ssrc, payload, several };
-        (SenderConfig { payload, delays, ecn, ..base }, asked)
+        let reporting = self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| self.usual_reporting()));
+        let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several };
+        (SenderConfig { payload, delays, ecn, reporting, ..base }, asked)
+    }
+
+    /// Finer times, where nothing asks for marks and packets have room for another number.
+    fn usual_reporting(&self) -> Reporting {
+        let has_numbers = self.payload == Payload::Generated && self.ecn == Ecn::NotCapable;
+        let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
+        Reporting { format, interval: Reporting::INTERVAL }
     }
 }
 
@@ -150,7 +163,7 @@ pub fn send<O: Observer + Send + 'static>(
     observer: O,
 ) -> Result<(Running<Sender, O>, Option<PayloadSender>), NetError> {
     // Whatever is wrong with the session itself is said before anybody is asked.
-    let (sender, asked) = config.session(socket.clock(), false);
+    let (sender, asked) = config.session(socket.clock(), controller.needs(), false);
     let endpoint = Sender::new(sender, controller)?;
     start(endpoint, Links::fixed(vec![socket]), (config, asked), observer)
 }
@@ -171,7 +184,7 @@ pub fn send_multipath<O: Observer + Send + 'static>(
     observer: O,
 ) -> Result<MultipathSession<O>, NetError> {
     let Multipath { paths, scheduler, period } = multipath;
-    let (sender, asked) = config.session(clock, true);
+    let (sender, asked) = config.session(clock, controller.needs(), true);
     let endpoint = multipath::Sender::new(sender, period, controller, scheduler)?;
     let paths = Paths::new(config.peer, &paths)?;
     let links = Links::following(paths.clone(), clock)?;

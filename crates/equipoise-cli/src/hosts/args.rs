@@ -80,6 +80,12 @@ pub(crate) struct Send {
     /// Time between two reports of the receiver
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     pub(crate) report_interval: Span,
+    /// Have the receiver report on single packets, by RFC 8888 or transport-wide numbers [default: if the controller needs it]
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "path")]
+    pub(crate) feedback: Option<FeedbackFormat>,
+    /// Time between two such reports, 5 to 500 ms
+    #[arg(long, value_name = "TIME", default_value = "50 ms", requires = "feedback")]
+    pub(crate) feedback_interval: Span,
     /// What IP headers say, so that queues may mark packets in place of dropping them
     #[arg(long, value_enum, value_name = "FIELD", default_value_t = EcnField::Off)]
     pub(crate) ecn: EcnField,
@@ -124,6 +130,15 @@ pub(crate) enum EcnField {
     Ect0,
     /// They may be marked often and early, for controllers that want it so (L4S, RFC 9331)
     Ect1,
+}
+
+/// A format of feedback by packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FeedbackFormat {
+    /// Congestion control feedback, with marks and times in 1/1024 s
+    Rfc8888,
+    /// Transport-wide numbers, with times in 250 µs; not with --file or --rtp
+    Twcc,
 }
 
 /// What a target delay is.

@@ -15,12 +15,13 @@ use equipoise_net::{
     Clock, HostStats, Multipath, MultipathSession, NetError, Observer, PayloadSender, Running, SendConfig, Socket,
     Time, Via, send, send_multipath,
 };
+use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::multipath::{self};
 use equipoise_session::rtp::{self, Delays, Payload};
 use equipoise_session::{Ecn, Event, PathChange, PathId};
 use serde::Serialize;
 
-use super::args::{DelayKind, EcnField, Send};
+use super::args::{DelayKind, EcnField, FeedbackFormat, Send};
 use super::input::Input;
 use super::rate_socket::RateSocket;
 use super::results::{SendEnd, SendInterval, SendTally};
@@ -80,6 +81,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
         report_interval: options.report_interval,
         delays: delays(options.delay),
         ecn: ecn(options.ecn),
+        reporting: options.feedback.map(|format| reporting(format, options.feedback_interval)),
         ..SendConfig::new(peer, key)
     };
     // Interrupted before anything came, there is nothing to send.
@@ -406,6 +408,14 @@ const fn delays(kind: DelayKind) -> Delays {
         DelayKind::OneWay => Delays::Synchronised,
         DelayKind::Estimated => Delays::Estimated,
     }
+}
+
+const fn reporting(format: FeedbackFormat, interval: Span) -> Reporting {
+    let format = match format {
+        FeedbackFormat::Rfc8888 => Format::CongestionFeedback,
+        FeedbackFormat::Twcc => Format::TransportWide,
+    };
+    Reporting { format, interval }
 }
 
 const fn ecn(field: EcnField) -> Ecn {

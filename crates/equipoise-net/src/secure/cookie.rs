@@ -63,6 +63,7 @@ mod tests {
             cookie: [9; 16],
             ssrc: 3,
             payload: Payload::Rtp,
+            reporting: None,
             secure: true,
             several: false,
             joins: false,

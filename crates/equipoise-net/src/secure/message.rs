@@ -1,5 +1,7 @@
 //! What is said before a session has keys, and in what form.
 
+use equipoise::units::Span;
+use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::rtp::Payload;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
@@ -62,6 +64,8 @@ pub(crate) struct Open {
     pub(crate) ssrc: u32,
     /// What they carry.
     pub(crate) payload: Payload,
+    /// How the receiver is to report on single packets.
+    pub(crate) reporting: Option<Reporting>,
     /// The session is to be encrypted.
     pub(crate) secure: bool,
     /// It has several paths.
@@ -154,6 +158,7 @@ impl<'a> Message<'a> {
                 head(OPEN, flags, &open.number);
                 put(24, &open.cookie);
                 put(40, &open.ssrc.to_be_bytes());
+                put(44, &feedback(open.reporting));
                 put(48, &open.fingerprint.0);
                 records
             }
@@ -207,8 +212,9 @@ impl<'a> Message<'a> {
                     _ => return None,
                 };
                 let (secure, several, joins) = (flags & 1 != 0, flags & 8 != 0, flags & 16 != 0);
+                let (cookie, reporting) = (nonce(24)?, reporting(head.get(44..48)?.try_into().ok()?)?);
                 Self::Open(
-                    Open { number, cookie: nonce(24)?, ssrc, payload, secure, several, joins, fingerprint },
+                    Open { number, cookie, ssrc, payload, reporting, secure, several, joins, fingerprint },
                     records,
                 )
             }
@@ -222,6 +228,30 @@ impl<'a> Message<'a> {
             _ => return None,
         })
     }
+}
+
+/// Feedback by packet in four bytes: its format, zero for none, a zero, and its interval in ms.
+fn feedback(reporting: Option<Reporting>) -> [u8; 4] {
+    let Some(Reporting { format, interval }) = reporting else { return [0; 4] };
+    let format = match format {
+        Format::CongestionFeedback => 1,
+        Format::TransportWide => 2,
+    };
+    let [high, low] = u16::try_from(interval.as_nanos() / 1_000_000).unwrap_or(u16::MAX).to_be_bytes();
+    [format, 0, high, low]
+}
+
+/// What the four bytes say; `None` for what says nothing.
+fn reporting([format, zero, high, low]: [u8; 4]) -> Option<Option<Reporting>> {
+    let interval = Span::from_millis(i64::from(u16::from_be_bytes([high, low])));
+    let format = match (format, zero) {
+        (0, 0) => return (interval == Span::ZERO).then_some(None),
+        (1, 0) => Format::CongestionFeedback,
+        (2, 0) => Format::TransportWide,
+        _ => return None,
+    };
+    let is_right = (Reporting::SHORTEST..=Reporting::LONGEST).contains(&interval);
+    is_right.then_some(Some(Reporting { format, interval }))
 }
 
 /// Puts the code of a key in the place of the one that a message has, and other records in the place of its own, where there are such.
@@ -249,6 +279,7 @@ mod tests {
             cookie: [9; 16],
             ssrc: 0x0102_0304,
             payload: Payload::Rtp,
+            reporting: Some(Reporting { format: Format::CongestionFeedback, interval: Span::from_millis(500) }),
             secure: true,
             several: true,
             joins: false,
@@ -284,6 +315,17 @@ mod tests {
         }
         assert_eq!(Message::Open(open(), &[]).encode(None).len(), LENGTH);
         assert!(messages()[1..4].iter().all(|answer| answer.encode(None).len() == LENGTH));
+    }
+
+    /// If it fails, a stranger has a server report each millisecond, or never.
+    #[test]
+    fn feedback_by_packet_is_none_or_in_its_limits() {
+        let right = Reporting { format: Format::TransportWide, interval: Span::from_millis(50) };
+        assert_eq!(feedback(Some(right)), [2, 0, 0, 50]);
+        assert_eq!((reporting([2, 0, 0, 50]), reporting([0; 4])), (Some(Some(right)), Some(None)));
+        for wrong in [[1, 0, 0, 4], [1, 0, 1, 245], [2, 1, 0, 50], [3, 0, 0, 50], [0, 0, 0, 50]] {
+            assert_eq!(reporting(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use equipoise::units::Span;
 use equipoise_session::PathId;
+use equipoise_session::feedback::Reporting;
 use equipoise_session::rtp::Payload;
 use ring::hmac;
 
@@ -20,6 +21,7 @@ pub(crate) struct Asked {
     pub(crate) key: Option<Key>,
     pub(crate) ssrc: u32,
     pub(crate) payload: Payload,
+    pub(crate) reporting: Option<Reporting>,
     /// It has several paths, each of which joins the session.
     pub(crate) several: bool,
 }
@@ -257,7 +259,7 @@ impl Opening {
     fn say_open(&mut self, path: PathId, records: &[u8]) {
         let asking = self.asking.iter().find(|(asking, _)| *asking == path);
         let cookie = asking.and_then(|(_, asking)| asking.cookie).unwrap_or_default();
-        let Asked { key, ssrc, payload, several } = &self.asked;
+        let Asked { key, ssrc, payload, reporting, several } = &self.asked;
         let (join, joins) = match &self.state {
             State::Open(join) => (join.as_ref(), true),
             State::Asking | State::Agreed(_) => (None, false),
@@ -267,6 +269,7 @@ impl Opening {
             cookie,
             ssrc: *ssrc,
             payload: *payload,
+            reporting: *reporting,
             secure: key.is_some(),
             several: *several,
             // Without keys the number is all that a path can show.

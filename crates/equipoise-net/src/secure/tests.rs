@@ -29,7 +29,7 @@ fn key() -> Key {
 }
 
 fn asked(key: Option<Key>, several: bool) -> Asked {
-    Asked { key, ssrc: SSRC, payload: Payload::Stream, several }
+    Asked { key, ssrc: SSRC, payload: Payload::Stream, reporting: None, several }
 }
 
 fn at(path: PathId) -> SocketAddr {
@@ -377,6 +377,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
             cookie: [0; 16],
             ssrc: count,
             payload: Payload::Rtp,
+            reporting: None,
             secure: true,
             several: false,
             joins: count % 7 == 0,

@@ -52,11 +52,10 @@ impl ServerConfig {
         Self { key, reorder, most_sessions: 1000, idle: Span::from_secs(30), cname }
     }
 
-    /// The receiving end of a session: its own source, the sender's, and what it carries.
-    fn receiver(&self, ssrc: u32, sender_ssrc: u32, payload: Payload) -> ReceiverConfig {
+    /// The receiving end of a session of generated media: its own source, and the sender's.
+    fn receiver(&self, ssrc: u32, sender_ssrc: u32) -> ReceiverConfig {
         let overhead = if self.key.is_some() { Protection::OVERHEAD } else { 0 };
         ReceiverConfig {
-            payload,
             clocks: Clocks::Apart,
             reorder: self.reorder,
             overhead: Size::from_bytes(overhead),
@@ -125,7 +124,7 @@ impl<V: SessionObserver + Send + 'static> Server<V> {
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
         // Found now rather than with the first session.
-        receiving(config.receiver(0, 0, Payload::Generated), false)?;
+        receiving(config.receiver(0, 0), false)?;
         let state = State::new(socket, config, visitor);
         Ok(Self { worker: Worker::spawn("server", move |stop| state.run(stop))?, address })
     }
@@ -327,7 +326,8 @@ impl<V: SessionObserver> State<V> {
     /// Makes a session. Gives the source of its reports.
     fn make(&mut self, now: Time, from: SocketAddr, open: &Open, keys: Held) -> Result<u32, NetError> {
         let ssrc = u32::from_be_bytes(random());
-        let Open { payload, several: is_multipath, .. } = *open;
+        let Open { payload, reporting, several: is_multipath, .. } = *open;
+        let config = ReceiverConfig { payload, reporting, ..self.config.receiver(ssrc, open.ssrc) };
         let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload, is_multipath };
         let live = Live {
             session,
@@ -336,7 +336,7 @@ impl<V: SessionObserver> State<V> {
             keys,
             next: None,
             earlier: None,
-            endpoint: receiving(self.config.receiver(ssrc, open.ssrc, payload), is_multipath)?,
+            endpoint: receiving(config, is_multipath)?,
             report_ssrc: ssrc,
             paths: vec![(from, now)],
             wake: None,

@@ -292,7 +292,7 @@ mod tests {
     impl SessionObserver for Nobody {}
 
     fn asked() -> Asked {
-        Asked { key: None, ssrc: 1, payload: Payload::Generated, several: false }
+        Asked { key: None, ssrc: 1, payload: Payload::Generated, reporting: None, several: false }
     }
 
     fn refusing(errno: Errno) -> Socket {

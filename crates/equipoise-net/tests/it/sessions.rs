@@ -152,6 +152,43 @@ fn packets_that_may_be_marked_say_so_when_they_come_and_reports_tell_of_it() {
     }
 }
 
+/// If it fails, a law by packet stands still between hosts: the server does not know that it is to report on packets.
+#[test]
+fn laws_by_packet_are_told_of_packets_and_raise_their_rate() {
+    for (name, payload, key) in [
+        ("gcc", Payload::Generated, Some(key(SECRET))),
+        ("nada", Payload::Generated, None),
+        ("scream", Payload::Stream, Some(key(SECRET))),
+    ] {
+        let (server, _book) = server(key.clone(), |_| {});
+        let entry = equipoise::control::find(name).expect("in the catalogue");
+        let given = [("max_rate", "4 Mbit/s"), ("min_rate", "300 kbit/s")];
+        let controller = entry.build(&entry.parse(&given).expect("right"), equipoise::units::Size::from_bytes(1200)).expect("right");
+        let config = SendConfig { payload, ..stream(server.address(), key) };
+        let (told, reports) = std::sync::mpsc::channel();
+        let observe = move |_: Time, event: &Event| {
+            if let Event::PacketsReported { .. } | Event::RateDecided { .. } = event {
+                let _ = told.send(*event);
+            }
+        };
+        let (running, payloads) = send(socket(), &config, controller, observe).expect("an open session");
+        let feeder = payloads.map(|payloads| std::thread::spawn(move || while payloads.push(&[7; 10_000]).is_ok() {}));
+        let (mut arrived, mut highest) = (0, Rate::ZERO);
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        while (arrived < 50 || highest < Rate::from_bps(600_000)) && std::time::Instant::now() < end {
+            match reports.recv_timeout(Duration::from_secs(10)).expect("reports come") {
+                Event::PacketsReported { arrived: more, .. } => arrived += more,
+                Event::RateDecided { rate, .. } => highest = highest.max(rate),
+                _ => {}
+            }
+        }
+        running.stop().expect("no failure");
+        feeder.into_iter().for_each(|feeder| feeder.join().expect("it ends with the session"));
+        assert!(arrived >= 50 && highest >= Rate::from_bps(600_000), "{name}: {arrived} {highest}");
+        server.stop().expect("no failure");
+    }
+}
+
 #[test]
 fn keys_that_differ_or_are_missing_are_named() {
     let cases = [

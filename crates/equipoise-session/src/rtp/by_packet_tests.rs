@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use super::two_ends::{EPOCH, MILLI, Passing, TwoEnds};
 use super::*;
+use proptest::prelude::*;
+
 use crate::feedback::{Format, Reporting};
 use crate::harm::{Datagram, Harm, PACKET, adaptive, build};
 use crate::wire::feedback::{
@@ -286,4 +288,57 @@ fn who_acknowledges_numbers_that_were_left_out_stops_the_media() {
     let blind = report(Format::TransportWide, (9, SSRC), gap.expect("one in some sixty is left out"), 3);
     assert_eq!(heard(&mut sender, &blind), (0, vec![DropReason::Stray], true));
     assert!(sender.is_circuit_broken());
+}
+
+/// What a hostile or broken receiver does to a session: so many ms pass, and a report comes that begins so far from the first number.
+fn mischief() -> impl Strategy<Value = Vec<(u64, u16, u16)>> {
+    let begin = prop_oneof![60_000u16..=u16::MAX, 5000u16..40_000];
+    proptest::collection::vec((0u64..400, begin, 1u16..60), 1..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever the law: without a word of what arrived, and with words that contradict what was sent, the rate does not rise.
+    #[test]
+    fn no_rate_rises_on_silence_or_on_feedback_that_contradicts_what_was_sent(
+        law in 0usize..9,
+        format in 0usize..2,
+        mischief in mischief(),
+    ) {
+        let format = FORMATS[format];
+        let entry = adaptive(config(format).provides()).nth(law).expect("nine");
+        let mut ends = ends(format, build(entry, "300 kbit/s"), link(2.0, Span::from_millis(200)));
+        ends.run_until(4000);
+        // From now on nothing of what leaves arrives anywhere.
+        let first = ends.first_number(format);
+        let (mut sender, mut now, mut highest) = (ends.sender, ends.now, None);
+        for (passes, begin, count) in mischief {
+            let end = now + passes * MILLI;
+            while let Some(wake) = sender.wake().filter(|wake| wake.at.as_nanos() < end) {
+                sender.handle(wake.at, Input::Timer);
+                drain(&mut sender);
+            }
+            now = end;
+            let report = report(format, (9, SSRC), first.wrapping_add(begin), count);
+            sender.handle(Instant::from_nanos(now), Input::datagram(&report));
+            drain(&mut sender);
+            let highest = highest.get_or_insert(sender.rate());
+            prop_assert!(sender.rate() <= *highest, "{}: {} after {highest}", entry.name, sender.rate());
+            *highest = sender.rate();
+        }
+    }
+}
+
+fn drain(sender: &mut Sender) {
+    while sender.poll().is_some() {}
+}
+
+impl<F> TwoEnds<F> {
+    /// The number of the first packet, as reports in this format have it.
+    fn first_number(&self, format: Format) -> u16 {
+        let (_, numbers) = sender_after(100, format);
+        let (sequence, transport) = numbers[0];
+        transport.unwrap_or(sequence)
+    }
 }

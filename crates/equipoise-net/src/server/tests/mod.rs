@@ -20,7 +20,7 @@ impl SessionObserver for Nobody {}
 
 /// What the sender asks for.
 fn asked(key: Option<Key>) -> Asked {
-    Asked { key, ssrc: SSRC, payload: Payload::Generated, several: false }
+    Asked { key, ssrc: SSRC, payload: Payload::Generated, reporting: None, several: false }
 }
 
 /// A sender in virtual time, whose datagrams are handed to a server as if they had come over a network.
