@@ -1,6 +1,6 @@
 use super::criteria::{Outcome, TARGET_S, kept, median};
 use super::scenarios::{AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08};
-use super::{AT_ZERO, Found, Lab, MAIN, Options, Rule, SEC_5_2, Spec, parse, parse_with, read, scaled, with_interval};
+use super::{AT_ZERO, BOTH_WAYS, Found, Lab, MAIN, Options, Rule, SEC_5_2, Spec, parse, parse_with, read, scaled, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
@@ -125,7 +125,7 @@ pub(super) fn every_second() -> Override {
 const RUNS: u32 = 100;
 
 pub(super) fn planned(options: &Options) -> u32 {
-    options.runs(RUNS, 8) * 5 + curves().len() as u32
+    options.runs(RUNS, 8) * 6 + curves().len() as u32
 }
 
 /// Fig. 10 and 11: delay and rate over time, one traffic pattern; and many runs for the claims.
@@ -141,7 +141,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
     found.claims.extend(main.clone());
     found.claims.extend(of_cbr(&of(&parse(CBR_3))?, &of(&parse(CBR_08))?, runs));
     read(found, MAIN, main);
-    for other in [AT_ZERO, SEC_5_2] {
+    for other in [AT_ZERO, SEC_5_2, BOTH_WAYS] {
         let outcomes = of(&other.scenario(AP_300))?;
         let outcomes: Vec<_> = outcomes.iter().map(|outcome| other.outcome(outcome)).collect();
         read(found, other.name, claims(&outcomes, runs));

@@ -1,7 +1,7 @@
 use super::criteria::{Outcome, TRANSIENT, kept, median, medians_ratio, of_all, plain_mean, runaways};
 use super::fig10::curves;
 use super::scenarios::{AP_300, AP_407, AP_LOAD, CBR_3, CBR_08};
-use super::{AT_ZERO, Found, Lab, MAIN, Options, Rule, SEC_5_2, Spec, read, scaled, with_interval};
+use super::{AT_ZERO, BOTH_WAYS, Found, Lab, MAIN, Options, Rule, SEC_5_2, Spec, read, scaled, with_interval};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer, Table};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{median_95, share_95};
@@ -62,7 +62,7 @@ const TRANSIENTS: [(usize, &str); 3] =
     [(TRANSIENT, MAIN), (2, "Fig. 12: a transient of 20 s"), (10, "Fig. 12 to 14: a transient of 100 s")];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    options.runs(RUNS, 8) * (curves().len() as u32 + LOTS - 1 + 2 * 5)
+    options.runs(RUNS, 8) * (curves().len() as u32 + LOTS - 1 + 3 * 5)
 }
 
 /// Fig. 12: criteria of AP and CBR.
@@ -80,7 +80,7 @@ pub(super) fn run(lab: &Lab<'_>, found: &mut Found) -> Result<(), SimError> {
         }
         read(found, name, claims);
     }
-    for other in [AT_ZERO, SEC_5_2] {
+    for other in [AT_ZERO, SEC_5_2, BOTH_WAYS] {
         let mut rows = Vec::new();
         for ((name, _), text) in curves().into_iter().zip([AP_300, AP_407, AP_LOAD, CBR_3, CBR_08]) {
             let outcomes = lab.runs(&other.scenario(text), runs, Outcome::of)?;

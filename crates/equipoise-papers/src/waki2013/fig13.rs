@@ -1,9 +1,9 @@
 use super::criteria::{Outcome, TRANSIENT, five_numbers, kept, medians_ratio, of_all, runaways};
 use super::fig12::{Row, table};
 use super::scenarios::{AIMD, AP_300};
-use super::{Found, Lab, MAIN, Options, Rule, Spec, parse, parse_with, read};
+use super::{BOTH_WAYS, Found, Lab, MAIN, Options, Rule, Spec, parse, parse_with, read};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer};
-use equipoise_lab::scenario::Override;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::{Estimate, median_95};
 
@@ -102,28 +102,56 @@ const AFTER: Spec = Spec::new(
 pub(super) const CLAIMS_14: &[Spec] =
     &[GAIN_LEAST, GAIN_MOST, GAIN_MEAN, SMALLER_SLOWER, AFTER, BELOW_LEAST, BELOW_MOST, BELOW_MEAN];
 
-/// How Sec. 6.1.1 is read: where AIMD's part of the run lies, and what is left out of it as the transient.
+/// How the runs of a reading go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// AIMD runs for 600 s before the paper's 400 s.
+    Steady,
+    /// AIMD has the paper's 400 s alone.
+    Within400S,
+    /// As [`Steady`](Self::Steady), with media both ways in one session.
+    BothWays,
+}
+
+impl Course {
+    const ALL: [Self; 3] = [Self::Steady, Self::Within400S, Self::BothWays];
+
+    fn scenario(self, text: &str) -> Scenario {
+        match self {
+            Self::BothWays => BOTH_WAYS.scenario(text),
+            Self::Within400S => parse_with(text, &within_400_s()),
+            Self::Steady => parse(text),
+        }
+    }
+}
+
+/// How Sec. 5 and 6.1.1 are read: how the runs go, and what is left out of the paper's 400 s as the transient.
 struct Setting {
     name: &'static str,
-    /// Whether AIMD runs for 600 s before the paper's 400 s.
-    steady: bool,
+    course: Course,
     transient: usize,
 }
 
 /// The main one first.
-const READINGS: [Setting; 4] = [
-    Setting { name: MAIN, steady: true, transient: TRANSIENT },
-    Setting { name: "Fig. 12 to 14: a transient of 100 s", steady: true, transient: 10 },
+const READINGS: [Setting; 5] = [
+    Setting { name: MAIN, course: Course::Steady, transient: TRANSIENT },
+    Setting { name: "Fig. 12 to 14: a transient of 100 s", course: Course::Steady, transient: 10 },
     Setting {
         name: "Fig. 13, 14: AIMD within the paper's 400 s, 50 s of transient",
-        steady: false,
+        course: Course::Within400S,
         transient: TRANSIENT,
     },
-    Setting { name: "Fig. 13, 14: AIMD within the paper's 400 s, 100 s of transient", steady: false, transient: 10 },
+    Setting {
+        name: "Fig. 13, 14: AIMD within the paper's 400 s, 100 s of transient",
+        course: Course::Within400S,
+        transient: 10,
+    },
+    Setting { name: BOTH_WAYS.name, course: Course::BothWays, transient: TRANSIENT },
 ];
 
 pub(super) fn planned(options: &Options) -> u32 {
-    options.runs(RUNS, 8) * (1 + 2 * AIMD.len() as u32)
+    // AP has 400 s either way.
+    options.runs(RUNS, 8) * (2 + Course::ALL.len() as u32 * AIMD.len() as u32)
 }
 
 /// Which figures are wanted.
@@ -136,21 +164,22 @@ pub(super) struct Wanted {
 /// Fig. 13 and 14: criteria and rates of AP and AIMD.
 pub(super) fn run(lab: &Lab<'_>, wanted: Wanted, found: &mut Found) -> Result<(), SimError> {
     let runs = lab.options.runs(RUNS, 8);
-    let ap = Row { name: "AP", outcomes: lab.runs(&parse(AP_300), runs, Outcome::of)? };
+    let outcomes = |course: Course, text: &str| lab.runs(&course.scenario(text), runs, Outcome::of);
     let mut lots = Vec::new();
-    for steady in [true, false] {
-        let mut rows = vec![ap.with(Outcome::clone)];
+    let ap = Row { name: "AP", outcomes: outcomes(Course::Steady, AP_300)? };
+    for course in Course::ALL {
+        let mut rows = vec![match course {
+            Course::BothWays => Row { name: ap.name, outcomes: outcomes(course, AP_300)? },
+            Course::Steady | Course::Within400S => ap.with(Outcome::clone),
+        }];
         for (name, text) in NAMES.into_iter().zip(AIMD.map(|(_, text)| text)) {
-            let scenario = if steady { parse(text) } else { parse_with(text, &within_400_s()) };
-            rows.push(Row { name, outcomes: lab.runs(&scenario, runs, Outcome::of)? });
+            rows.push(Row { name, outcomes: outcomes(course, text)? });
         }
-        lots.push(rows);
+        lots.push((course, rows));
     }
     for setting in &READINGS {
-        let rows: Vec<_> = lots[usize::from(!setting.steady)]
-            .iter()
-            .map(|row| row.with(|outcome| outcome.with_transient(setting.transient)))
-            .collect();
+        let lot = lots.iter().filter(|(course, _)| *course == setting.course).flat_map(|(_, rows)| rows);
+        let rows: Vec<_> = lot.map(|row| row.with(|outcome| outcome.with_transient(setting.transient))).collect();
         let [ap, aimd @ ..] = rows.as_slice() else { continue };
         let mut claims = if wanted.fig13 { criteria(ap, aimd, runs) } else { Vec::new() };
         if wanted.fig14 {

@@ -13,7 +13,7 @@ mod runaway;
 mod scenarios;
 
 use self::fig13::Wanted;
-use self::readings::{AT_ZERO, MAIN, SEC_5_2, read};
+use self::readings::{AT_ZERO, BOTH_WAYS, MAIN, SEC_5_2, read};
 use super::Results;
 use super::experiment::{Found, Lab, Options, Rule, Spec, parse, parse_with, ratio, scaled, with_interval};
 use equipoise_lab::sim::SimError;
@@ -108,6 +108,8 @@ pub(crate) const CLAIMS: &[&[Spec]] = &[
 const ASSUMPTIONS: &[&str] = &[
     "All links are drop-tail queues of 1000 packets; a packet is 1000 bytes on every link, as in the paper's ns-2.",
     "The session starts at 1 s: the paper prints that its control acts at 201 and 211 s. Background traffic starts at 0 s.",
+    "Media go from S1 to D1 alone: the paper has a sender of SR and a receiver of RR, of 64 and 72 bytes. The table of readings has media \
+     both ways in one session.",
     "The initial transient is taken to last 50 s; the paper does not state it. The table of readings has 20 and 100 s.",
     "AIMD runs for 600 s before the paper's 400 s, because the paper looks at its steady state. The table of readings has it within \
      the 400 s.",

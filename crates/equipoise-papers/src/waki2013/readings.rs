@@ -1,7 +1,7 @@
-//! Other readings of Sec. 5 and 6, beside the main one.
+//! Other readings of Sec. 5 and 6, in addition to the main one.
 
 use super::criteria::Outcome;
-use super::scenarios::{CBR_3, CBR_08};
+use super::scenarios::{AP_407, AP_LOAD, CBR_3, CBR_08};
 use super::{Found, parse_with};
 use crate::{Claim, Reading};
 use equipoise_lab::scenario::{Override, Scenario};
@@ -10,50 +10,87 @@ use equipoise_lab::scenario::{Override, Scenario};
 pub(super) const MAIN: &str = "main: from 1 s on, 50 s of transient, AIMD in its steady state";
 /// The session starts with the run, so that reports coincide with the load step.
 pub(super) const AT_ZERO: Other =
-    Other { name: "Fig. 10 to 12: the session starts at 0 s", start: "0 s", unit_mbps: 1.0 };
+    Other { name: "Fig. 10 to 12: the session starts at 0 s", change: Change::Start("0 s") };
 /// 13 packets/s at 0.1 Mbit/s and 2048 at 15 Mbit/s, as Sec. 5.2 has it, are packets of 960 bytes and 2²⁰ bits in a Mbit. On the link a
 /// packet has 1000 bytes.
 pub(super) const SEC_5_2: Other = Other {
     name: "Fig. 10 to 12: the session's rates are of payload, 960 bytes of 1000, in 2²⁰ bit/s",
-    start: "1 s",
-    unit_mbps: 1.048_576 * 1000.0 / 960.0,
+    change: Change::Unit { mbps: 1.048_576 * 1000.0 / 960.0 },
 };
+/// Both ends of the session send, and report on what they receive (RFC 3550, Sec. 6.4). The links are as busy one way as the other, as
+/// Sec. 5.1 takes the one-way delay to be identical independently of the direction. Judged is what goes from S1 to D1.
+pub(super) const BOTH_WAYS: Other =
+    Other { name: "Fig. 10 to 14: media both ways in one session, the background, too", change: Change::BothWays };
 
 /// A reading under which a session of Sec. 6.1 runs in another way.
 pub(super) struct Other {
     pub(super) name: &'static str,
-    start: &'static str,
-    /// The link's Mbit/s in one of the session's.
-    unit_mbps: f64,
+    change: Change,
+}
+
+enum Change {
+    /// The session starts at another time.
+    Start(&'static str),
+    /// The session's Mbit/s are of another size, in the link's.
+    Unit { mbps: f64 },
+    /// The far end sends the same kind of media in the same session, and the same background goes back.
+    BothWays,
 }
 
 impl Other {
     /// The scenario under this reading.
     pub(super) fn scenario(&self, text: &str) -> Scenario {
-        let mut overrides = vec![Override::set("flow.media.start", self.start)];
-        let rate = |key: &str, mbps: f64| {
-            Override::set(format!("flow.media.controller.{key}"), format!("{:.6} Mbit/s", mbps * self.unit_mbps))
-        };
-        match text {
-            CBR_3 => overrides.push(rate("rate", 3.0)),
-            CBR_08 => overrides.push(rate("rate", 0.8)),
-            // b(ρ) follows from the link's load, which knows no such unit.
-            text if text.contains("ap-load") => overrides.extend([rate("min_rate", 0.1), rate("max_rate", 15.0)]),
-            text => {
-                let given = if text.contains("b = 407.63") { 407.63 } else { 300.0 };
-                overrides.extend([rate("min_rate", 0.1), rate("max_rate", 15.0)]);
-                overrides.push(Override::set("flow.media.controller.b", given / self.unit_mbps));
-            }
+        match self.change {
+            Change::Start(start) => parse_with(text, &[Override::set("flow.media.start", start)]),
+            Change::Unit { mbps } => in_unit(text, mbps),
+            Change::BothWays => both_ways(text),
         }
-        parse_with(text, &overrides)
     }
 
     /// The outcome with its rates in the session's unit.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Outcome {
-        let rates_mbps = outcome.rates_mbps.iter().map(|mbps| mbps / self.unit_mbps).collect();
+        let unit_mbps = if let Change::Unit { mbps } = self.change { mbps } else { 1.0 };
+        let rates_mbps = outcome.rates_mbps.iter().map(|mbps| mbps / unit_mbps).collect();
         Outcome { rates_mbps, ..outcome.clone() }
     }
 }
+
+/// The scenario with all that the session counts in Mbit/s in a unit of this size.
+fn in_unit(text: &str, unit_mbps: f64) -> Scenario {
+    let rate = |key: &str, mbps: f64| {
+        Override::set(format!("flow.media.controller.{key}"), format!("{:.6} Mbit/s", mbps * unit_mbps))
+    };
+    let limits = [rate("min_rate", 0.1), rate("max_rate", 15.0)];
+    match text {
+        CBR_3 => parse_with(text, &[rate("rate", 3.0)]),
+        CBR_08 => parse_with(text, &[rate("rate", 0.8)]),
+        // b(ρ) follows from the link's load, which knows no such unit.
+        AP_LOAD => parse_with(text, &limits),
+        text => {
+            let [min, max] = limits;
+            let given = if text == AP_407 { 407.63 } else { 300.0 };
+            parse_with(text, &[min, max, Override::set("flow.media.controller.b", given / unit_mbps)])
+        }
+    }
+}
+
+/// The scenario with media both ways in its session, and its background both ways.
+fn both_ways(text: &str) -> Scenario {
+    const BACK: &str = "flow.media.media_back";
+    let mut overrides = vec![Override::set(format!("{BACK}.report_interval"), "10 s")];
+    if text == AP_LOAD {
+        // Only who sends forward is told of a link's load.
+        overrides.push(Override::set(format!("{BACK}.controller.name"), "ap-printed"));
+        overrides.push(Override::set(format!("{BACK}.controller.target"), "8.2 ms"));
+        overrides.push(Override::set(format!("{BACK}.controller.b"), 300));
+    }
+    let background = text.rsplit_once(BACKGROUND).map_or("", |(_, rest)| rest);
+    let there_and_back = format!("{text}\n{BACKGROUND} back\"\ndirection = \"back{background}");
+    parse_with(&there_and_back, &overrides)
+}
+
+/// How the last flow of each scenario begins, up to the end of its name.
+const BACKGROUND: &str = "[[flow]]\nname = \"background";
 
 /// Adds claims to the reading of that name.
 pub(super) fn read(found: &mut Found, name: &str, claims: impl IntoIterator<Item = Claim>) {

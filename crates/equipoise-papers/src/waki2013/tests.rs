@@ -25,6 +25,23 @@ fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
     }
 }
 
+/// The reading with media both ways is the shipped scenario for AP, and each end has the same law but for b(ρ), of which one end is told.
+#[test]
+fn media_both_ways_mirror_the_session_and_its_background() {
+    let shipped = include_str!("../../../../scenarios/waki2013/ap-both-ways.toml");
+    let flows = |scenario: &Scenario| format!("{:?} {:?}", scenario.links, scenario.flows);
+    assert_eq!(flows(&BOTH_WAYS.scenario(AP_300)), flows(&parse(shipped)));
+    for text in [AP_407, AP_LOAD, CBR_3, CBR_08].into_iter().chain(AIMD.map(|(_, text)| text)) {
+        let scenario = BOTH_WAYS.scenario(text);
+        let names: Vec<_> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+        assert_eq!(names, ["media", "media (back)", "background", "background back"]);
+        let [there, back, ..] = &scenario.flows[..] else { panic!("four flows") };
+        assert_eq!(format!("{:?}", there.kind) == format!("{:?}", back.kind), text != AP_LOAD);
+    }
+    let outcome = outcome(&[8.2; 40]);
+    assert_eq!(BOTH_WAYS.outcome(&outcome).rates_mbps, outcome.rates_mbps);
+}
+
 fn quick(part: Part) -> Results {
     let options = Options { runs: Some(2), quick: true, seed: 1, threads: Some(2) };
     run(&[part], &options, &|_| {}).expect("scenarios of the program")
