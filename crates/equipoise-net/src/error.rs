@@ -8,6 +8,7 @@ use equipoise_path::source::WebError;
 use equipoise_session::rtp::SessionError;
 use thiserror::Error;
 
+use crate::dtls_srtp::HandshakeError;
 use crate::{Refusal, Via};
 
 /// Why the real world could not do what was asked.
@@ -71,6 +72,13 @@ pub enum NetError {
         peer: SocketAddr,
         /// How long the answer was waited for.
         waited: Span,
+    },
+    /// An association of DTLS-SRTP came to no keys.
+    #[error("the peer was not to be had by DTLS-SRTP")]
+    NotOpened {
+        /// Why.
+        #[from]
+        source: HandshakeError,
     },
     /// The receiver is of another version.
     #[error(

@@ -2,7 +2,8 @@
 //!
 //! A [`DtlsSrtp`] is one association with one peer, in the caller's time and without a socket: datagrams come in as arguments, packets and
 //! datagrams to send go out. Whom it speaks with is told beforehand, by a configuration or an SDP ([`PeerConfig`]): an address, and the
-//! fingerprint of a certificate. DTLS 1.2 and 1.3; SRTP and SRTCP on one port (RFC 5761).
+//! fingerprint of a certificate. DTLS 1.2 and 1.3; SRTP and SRTCP on one port (RFC 5761). [`OpenDtlsSrtp`] is one over a socket, with an
+//! end of a session on a thread of its own.
 //!
 //! Bare DTLS has no shared key that signs its first words, so who can send from the peer's address can disturb an opening, which begins
 //! anew then; what he cannot is speak for the peer. Between ends of Equipoise use [`send()`](crate::send()) and [`Server`](crate::Server),
@@ -24,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod over_udp;
 mod peer;
 mod session;
 mod srtp;
@@ -31,6 +33,7 @@ mod srtp;
 mod tests;
 
 pub use crate::secure::{Fingerprint, FingerprintError, Identity, IdentityError, Profile};
+pub use over_udp::OpenDtlsSrtp;
 pub use peer::{PeerConfig, PeerError, Setup};
 pub use session::{Arrival, DtlsSrtp, HandshakeError, Standing};
 pub use srtp::{MAX_SOURCES, ProtectError};

@@ -161,6 +161,11 @@ impl DtlsSrtp {
         self.trouble.as_ref()
     }
 
+    /// The same, of an association that is given up.
+    pub(super) fn into_trouble(self) -> Option<HandshakeError> {
+        self.trouble
+    }
+
     /// Where packets go, once it is known.
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.live {

@@ -1,5 +1,6 @@
 use dimpl::SrtpProfile;
 use equipoise::measure::ReplayWindow;
+use equipoise::units::Size;
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac;
 use rtc_crypto::providers::RingCrypto;
@@ -48,6 +49,14 @@ impl Profile {
             Self::Aes128CmSha1 => "SRTP_AES128_CM_SHA1_80",
             Self::Aes128Gcm => "SRTP_AEAD_AES_128_GCM",
             Self::Aes256Gcm => "SRTP_AEAD_AES_256_GCM",
+        }
+    }
+
+    /// What it adds to an RTP packet: the code that authenticates it (RFC 3711, Sec. 4.2; RFC 7714, Sec. 13.2).
+    pub const fn overhead(self) -> Size {
+        match self {
+            Self::Aes128CmSha1 => Size::from_bytes(10),
+            Self::Aes128Gcm | Self::Aes256Gcm => Size::from_bytes(16),
         }
     }
 

@@ -5,6 +5,7 @@ mod interfaces;
 mod links;
 mod paths;
 mod plain;
+mod secured;
 mod via;
 
 use equipoise_session::{DropReason, Ecn, Event, PathId, Transmit};
@@ -16,6 +17,7 @@ pub(crate) use links::Links;
 pub use paths::Paths;
 pub(crate) use paths::check_count;
 pub(crate) use plain::Plain;
+pub(crate) use secured::Secured;
 pub use via::Via;
 
 /// What has arrived.

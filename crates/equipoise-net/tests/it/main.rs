@@ -4,6 +4,7 @@ mod bridge;
 mod clock;
 mod driver;
 mod dtls_srtp;
+mod duplex;
 mod emulator;
 mod flow_pair;
 mod media;
