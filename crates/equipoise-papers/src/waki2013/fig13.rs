@@ -125,7 +125,7 @@ impl Course {
     }
 }
 
-/// How Sec. 5 and 6.1.1 are read: how the runs go, and what is left out of the paper's 400 s as the transient.
+/// How Sec. 5 and 6.1.2 are read: how the runs go, and what is left out of the paper's 400 s as the transient.
 struct Setting {
     name: &'static str,
     course: Course,
