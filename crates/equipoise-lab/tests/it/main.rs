@@ -1,6 +1,7 @@
 //! Scenario to results: bad input, metrics by hand, determinism, the two worlds side by side.
 
 mod both_ways;
+mod by_packet;
 mod directions;
 mod idle;
 mod links;

@@ -132,7 +132,11 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     (
         "{ name = \"ap\", target = \"8.2 ms\", b = 300, min_rate = \"0.1 Mbit/s\", max_rate = \"15 Mbit/s\" }",
         "{ name = \"tq\" }",
-        &["line 13", "needs reports on the receiver's playout buffer", "provides interval summaries, packet pairs"],
+        &[
+            "line 13",
+            "needs reports on the receiver's playout buffer",
+            "provides interval summaries, feedback on single packets, packet pairs",
+        ],
     ),
     ("report_interval = \"1 s\"\n", "", &["line 13", "needs a `report_interval`"]),
     ("report_interval = \"1 s\"", "report_interval = \"1 ms\"", &["line 16", "\"1 ms\"", "must be 10 ms or more"]),

@@ -106,4 +106,3 @@ impl Transport for Secured {
         self.say()
     }
 }
-

@@ -163,7 +163,8 @@ fn laws_by_packet_are_told_of_packets_and_raise_their_rate() {
         let (server, _book) = server(key.clone(), |_| {});
         let entry = equipoise::control::find(name).expect("in the catalogue");
         let given = [("max_rate", "4 Mbit/s"), ("min_rate", "300 kbit/s")];
-        let controller = entry.build(&entry.parse(&given).expect("right"), equipoise::units::Size::from_bytes(1200)).expect("right");
+        let controller =
+            entry.build(&entry.parse(&given).expect("right"), equipoise::units::Size::from_bytes(1200)).expect("right");
         let config = SendConfig { payload, ..stream(server.address(), key) };
         let (told, reports) = std::sync::mpsc::channel();
         let observe = move |_: Time, event: &Event| {

@@ -1,6 +1,8 @@
 use super::criteria::{Outcome, TARGET_S, kept, median};
 use super::scenarios::{AP_300, AP_407, AP_LOAD, AP_ROBUST, CBR_3, CBR_08};
-use super::{AT_ZERO, BOTH_WAYS, Found, Lab, MAIN, Options, Rule, SEC_5_2, Spec, parse, parse_with, read, scaled, with_interval};
+use super::{
+    AT_ZERO, BOTH_WAYS, Found, Lab, MAIN, Options, Rule, SEC_5_2, Spec, parse, parse_with, read, scaled, with_interval,
+};
 use crate::{Claim, Figure, Plot, PlotData, PlotLayer};
 use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;

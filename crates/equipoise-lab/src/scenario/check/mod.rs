@@ -87,9 +87,12 @@ pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, Sc
         paths,
         flows: Vec::new(),
     };
-    let flow = |(raw, part): &(RawFlow, Option<DuplexPart>)| {
+    let flow = |(raw, part): &(RawFlow, Option<DuplexPart>)| -> Result<Flow, ScenarioError> {
         let part = *part;
-        check.flow(raw, &scenario).map(|flow| Flow { part, ..flow })
+        let flow = check.flow(raw, &scenario)?;
+        let is_possible = part.is_none() || flow.reporting().is_none();
+        check.that(is_possible, "controller", &raw.name, || Problem::FeedbackOfWhat)?;
+        Ok(Flow { part, ..flow })
     };
     scenario.flows = flows.iter().map(flow).collect::<Result<_, _>>()?;
     Ok(scenario)
@@ -410,10 +413,7 @@ impl Check<'_> {
         let given = match &raw.feedback {
             None if needs.contains(Needs::PACKETS) => None,
             None => return Ok(None),
-            Some(given) => {
-                self.that(raw.media_back.is_none(), "feedback", given, || Problem::FeedbackOfWhat)?;
-                Some(given.get_ref())
-            }
+            Some(given) => Some(given.get_ref()),
         };
         // The one tells finer times, the other marks.
         let format = match self.word("format", given.and_then(|given| given.format.as_ref()), &["rfc8888", "twcc"])? {
@@ -513,8 +513,6 @@ const fn provided(raw: &RawFlow) -> Needs {
         multipath::Sender::PROVIDES
     } else if raw.playout.is_some() {
         rtp::Sender::PROVIDES.and(Needs::PLAYOUT).and(Needs::PACKETS)
-    } else if raw.media_back.is_some() {
-        rtp::Sender::PROVIDES
     } else {
         rtp::Sender::PROVIDES.and(Needs::PACKETS)
     }

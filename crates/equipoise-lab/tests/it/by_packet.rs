@@ -1,0 +1,86 @@
+//! Feedback by packet in scenarios: who gets it, and what laws do on it.
+
+use equipoise_lab::result::Run;
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sim::simulate_many;
+
+use crate::scenario::refusal;
+
+const LINK: &str = "name = \"by packet\"\nduration = \"60 s\"\nwarm_up = \"20 s\"\n[[link]]\nname = \"way\"\nrate = \"1 Mbit/s\"\n\
+                    delay = \"50 ms\"\nqueue = \"300 ms\"\n";
+
+fn media(controller: &str, more: &str) -> String {
+    format!(
+        "{LINK}[[flow]]\nname = \"media\"\npath = [\"way\"]\npacket_size = \"1200 B\"\nreport_interval = \"200 ms\"\n\
+         controller = {{ {controller}, max_rate = \"1.5 Mbit/s\" }}\nsource = {{ kind = \"encoder\" }}\n{more}\n"
+    )
+}
+
+fn explained(text: &str) -> String {
+    Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}")).explain()
+}
+
+fn run(text: &str) -> Run {
+    let scenario = Scenario::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    simulate_many(&scenario, (1, 1), None, |run| run, &|_| {}).expect("it can be simulated").remove(0)
+}
+
+/// A video of 1.5 Mbit/s at the most on a path of 1 Mbit/s, and what is known of the laws: Google's goes by a delay that grows, NADA holds
+/// some 15 ms, and `SCReAM` leaves a fifth.
+#[test]
+fn laws_by_packet_use_a_path_and_leave_its_queue_nearly_empty() {
+    for (controller, feedback) in [
+        ("name = \"gcc\"", ""),
+        ("name = \"gcc\"", "feedback = { format = \"rfc8888\", interval = \"100 ms\" }"),
+        ("name = \"nada\"", "feedback = { interval = \"100 ms\" }"),
+        ("name = \"nada\"", "feedback = { format = \"rfc8888\" }"),
+        ("name = \"scream\"", ""),
+        ("name = \"scream\"", "feedback = { interval = \"20 ms\", format = \"rfc8888\" }"),
+    ] {
+        let run = run(&media(controller, feedback));
+        let flow = &run.flows[0];
+        let (rate, delay) = (flow.delivered_rate_bps.expect("media came"), flow.settled_delay_s.expect("media came"));
+        assert!((0.7e6..1.0e6).contains(&rate), "{controller} {feedback}: {rate}");
+        assert!(delay < 0.1, "{controller} {feedback}: {delay}");
+        assert!(flow.ignored.is_empty() && flow.circuit_broken.is_empty(), "{controller}: {:?}", flow.ignored);
+    }
+}
+
+/// If it fails, a scenario of one law compares another one on feedback that it was not made for.
+#[test]
+fn feedback_by_packet_is_there_where_it_is_needed_or_asked_for() {
+    let told = |text: &str| {
+        let explained = explained(text);
+        explained.lines().find_map(|line| line.trim().strip_prefix("feedback by packet every ").map(str::to_owned))
+    };
+    assert_eq!(told(&media("name = \"ap\", target = \"90 ms\"", "")), None);
+    let asked = "feedback = { interval = \"20 ms\" }";
+    let transport = "transport-wide numbers";
+    assert_eq!(told(&media("name = \"ap\", target = \"90 ms\"", asked)), Some(format!("20 ms: {transport}")));
+    assert_eq!(told(&media("name = \"gcc\"", "")), Some(format!("50 ms: {transport}")));
+    assert_eq!(told(&media("name = \"scream\"", "ecn = \"ect1\"")), Some("50 ms: RFC 8888".to_owned()));
+    let both = "ecn = \"ect1\"\nfeedback = { format = \"twcc\" }";
+    assert_eq!(told(&media("name = \"scream\"", both)), Some(format!("50 ms: {transport}")));
+}
+
+#[test]
+fn what_is_wrong_with_feedback_is_said_at_its_line() {
+    for (more, words) in [
+        ("feedback = { interval = \"2 ms\" }", &["interval", "\"2 ms\"", "must be 5 ms to 500 ms"][..]),
+        ("feedback = { interval = \"1 s\" }", &["must be 5 ms to 500 ms"]),
+        ("feedback = { interval = 50 }", &["interval"]),
+        ("feedback = { format = \"rfc8889\" }", &["format", "rfc8888", "twcc"]),
+        ("feedback = { formt = \"twcc\" }", &["formt"]),
+        ("feedback = {}\nmedia_back = {}", &["without `media_back`"]),
+    ] {
+        let refused = refusal(&media("name = \"ap\", target = \"90 ms\"", more));
+        for word in words {
+            assert!(refused.contains(word), "{more}: {word} is missing from {refused}");
+        }
+    }
+    let background = "[[flow]]\nname = \"others\"\npath = [\"way\"]\npacket_size = \"1000 B\"\nfeedback = {}\n\
+                      source = { kind = \"poisson\", rate = \"1 Mbit/s\" }\n";
+    assert!(refusal(&format!("{LINK}{background}")).contains("only a flow with a `controller`"));
+    let both_ways = refusal(&media("name = \"gcc\"", "media_back = {}"));
+    assert!(both_ways.contains("without `media_back`"), "{both_ways}");
+}
