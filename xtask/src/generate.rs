@@ -12,7 +12,19 @@ use crate::workspace::{self, Workspace};
 
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
-const SUBCOMMANDS: [&str; 8] = ["demo", "sim", "compare", "live", "link", "check", "controllers", "completions"];
+/// Those that the page of the command shows, each in words.
+const SUBCOMMANDS: [&[&str]; 10] = [
+    &["demo"],
+    &["sim"],
+    &["compare"],
+    &["suite", "rfc8867"],
+    &["suite", "traces"],
+    &["live"],
+    &["link"],
+    &["check"],
+    &["controllers"],
+    &["completions"],
+];
 
 /// Writes all generated pages.
 pub(crate) fn write(workspace: &Workspace) -> Result<(), Error> {
@@ -51,13 +63,15 @@ fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
         ("docs/src/sources.md".to_owned(), format!("{NOTE}{}", cites::page())),
     ];
     pages.extend(results::chapters(workspace)?);
+    pages.extend(results::suite(workspace)?);
     Ok(pages)
 }
 
 fn command_page(command: &Path) -> Result<String, Error> {
     let mut page = format!("{NOTE}# The command\n\n{}", fenced(command, &["--help"])?);
     for name in SUBCOMMANDS {
-        page.extend(["\n## ", name, "\n\n", &fenced(command, &[name, "--help"])?]);
+        let title = name.join(" ");
+        page.extend(["\n## ", &title, "\n\n", &fenced(command, &[name, &["--help"]].concat())?]);
     }
     Ok(page)
 }

@@ -22,6 +22,24 @@ pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, E
     Ok(chapters)
 }
 
+/// The suite whose table the book has, and the file with its committed results.
+const SUITE: &str = "rfc8867";
+const SUITE_FILE: &str = "docs/suite/rfc8867.json";
+
+/// The chapter of the suite with its table; `None` as long as no results are committed.
+pub(crate) fn suite(workspace: &Workspace) -> Result<Option<(String, String)>, Error> {
+    let file = workspace.path(SUITE_FILE);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let table = ["run", "--quiet", "--package", "equipoise-lab", "--example", "suite", "--"];
+    let results = workspace.cargo(table).argument(&file).output()?;
+    let page = "docs/src/suite.md".to_owned();
+    let content = with_results(&workspace::read(&workspace.path(&page))?, SUITE, results.trim_end());
+    let content = content.ok_or_else(|| Error::NoPlace { page: page.clone(), name: SUITE.to_owned() })?;
+    Ok(Some((page, content)))
+}
+
 /// A page with these results between the lines that say where those of a name stand; `None` where it has no such lines.
 fn with_results(page: &str, name: &str, results: &str) -> Option<String> {
     let begin = format!("<!-- results {name} -->");

@@ -18,6 +18,7 @@ use crate::link::args::Link;
 use crate::output::Results;
 #[cfg(feature = "papers")]
 use crate::paper::args::Paper;
+use crate::suite::args::Suite;
 
 macro_rules! examples {
     () => {
@@ -91,6 +92,14 @@ pub(crate) enum Command {
 Parameters of the file's controller go over to another one that has them, too, by name and kind.
 What --set gives is for all controllers that have it. Differences are taken seed by seed.")]
     Compare(Compare),
+    /// Run a suite of cases under several controllers: one table, report, JSON and CSV
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  equipoise suite rfc8867 --quick --report rfc8867.html
+  equipoise suite traces traces/"
+    )]
+    Suite(Suite),
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:

@@ -17,6 +17,7 @@ mod outcome;
 mod output;
 #[cfg(feature = "papers")]
 mod paper;
+mod suite;
 mod summary;
 
 use std::error::Error as _;
@@ -51,6 +52,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Demo(demo) => commands::demo(demo),
         Command::Sim(run) => commands::sim(run),
         Command::Compare(options) => compare::run(options),
+        Command::Suite(suite) => suite::run(suite),
         #[cfg(feature = "live")]
         Command::Live(run) => commands::live(run),
         #[cfg(feature = "live")]

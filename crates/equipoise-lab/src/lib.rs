@@ -9,7 +9,7 @@
 //! This is the only crate that knows the scenario and both worlds. [`scenario`] is the file, checked; [`sim`] and
 //! [`live`] run it with the same endpoints from the same seed; [`record`] sums up the events of either; [`result`] is
 //! the one form of results, and [`report`] draws them. [`compare`] sets several scenarios against each
-//! other. [`link`] is the emulated path as a program of its own.
+//! other, [`suite`] many cases under many controllers. [`link`] is the emulated path as a program of its own.
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
@@ -31,6 +31,7 @@ pub mod result;
 pub mod scenario;
 pub mod sim;
 pub mod statistics;
+pub mod suite;
 mod text_file;
 pub mod trace;
 pub mod verdict;

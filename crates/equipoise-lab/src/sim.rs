@@ -160,7 +160,11 @@ impl<T: Tell> Observer for Watch<T> {
 
     fn on_arrival(&mut self, now: Time, flow: FlowId, side: Side, Arrival { size, waited }: Arrival) {
         match side {
-            Side::Far => self.recorder.on_waited(now - Time::ZERO, flow.index(), waited),
+            Side::Far => {
+                let (at, flow) = (now - Time::ZERO, flow.index());
+                self.recorder.on_waited(at, flow, waited);
+                self.tell.waited(at, flow, waited);
+            }
             Side::Near => self.recorder.on_returned(flow.index(), size),
         }
     }
@@ -169,6 +173,8 @@ impl<T: Tell> Observer for Watch<T> {
 /// Who is told of a run while it goes on.
 trait Tell {
     fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event);
+    /// A packet came to the far end, for which it had waited in queues for so long; its event follows.
+    fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
     /// All events up to `until` have been told; this share of the run is done.
     fn come_to(&mut self, until: Span, share: f64);
 }
@@ -197,6 +203,10 @@ pub trait RunObserver {
     /// One end of flow number `flow` did or saw something at `at` after the run's start; after the end of the run, what was
     /// still under way arrives. The events of one end come in the order of their times.
     fn on_event(&mut self, at: Span, flow: usize, event: &Event);
+
+    /// A packet of flow number `flow` came to its receiver, for which it had waited in queues for so long. If it was media, its event
+    /// follows.
+    fn on_waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
 }
 
 /// An observer of a run's events.
@@ -205,6 +215,10 @@ struct Observed<O>(O);
 impl<O: RunObserver> Tell for Observed<O> {
     fn event(&mut self, at: Span, flow: usize, _: Option<PathId>, event: &Event) {
         self.0.on_event(at, flow, event);
+    }
+
+    fn waited(&mut self, at: Span, flow: usize, waited: Span) {
+        self.0.on_waited(at, flow, waited);
     }
 
     fn come_to(&mut self, _: Span, _: f64) {}

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use equipoise_lab::compare::CompareError;
 use equipoise_lab::scenario::{OverrideProblem, ScenarioError, SwapError};
 use equipoise_lab::sim::SimError;
+use equipoise_lab::suite::SuiteError;
 use thiserror::Error;
 
 #[cfg(feature = "papers")]
@@ -60,6 +61,9 @@ pub(crate) enum CliError {
     /// Variants cannot be compared.
     #[error("the variants cannot be compared")]
     Compare(#[source] CompareError),
+    /// A suite cannot be run.
+    #[error("the suite cannot be run")]
+    Suite(#[source] SuiteError),
     /// A trace is of one run.
     #[error("--trace is of a single run, and several files are given")]
     TraceOfSeveral,
@@ -118,9 +122,17 @@ impl CliError {
         match self {
             closed if closed.is_closed_pipe() => CLOSED_PIPE,
             Self::NothingToCheck { .. } | Self::TraceOfSeveral | Self::Variants { .. } => 2,
-            Self::Sim(error) | Self::Compare(CompareError::Run(error)) => of_sim(error),
+            Self::Sim(error) | Self::Compare(CompareError::Run(error)) | Self::Suite(SuiteError::Run(error)) => {
+                of_sim(error)
+            }
+            Self::Suite(
+                SuiteError::UnknownCase { .. }
+                | SuiteError::UnknownVariant { .. }
+                | SuiteError::UnknownController { .. }
+                | SuiteError::NoController,
+            ) => 2,
             Self::Compare(CompareError::Sim { source, .. }) => of_sim(source),
-            Self::Scenario { .. } | Self::Set { .. } | Self::Swap { .. } | Self::Compare(_) => 3,
+            Self::Scenario { .. } | Self::Set { .. } | Self::Swap { .. } | Self::Compare(_) | Self::Suite(_) => 3,
             Self::Output { .. } | Self::Lost { .. } => 5,
             #[cfg(feature = "papers")]
             Self::Paper(error) => error.exit_code(),
@@ -152,6 +164,13 @@ impl CliError {
                 Some("--flow NAME says which")
             }
             Self::Swap { .. } => Some("`equipoise controllers` lists all controllers with their parameters"),
+            Self::Suite(SuiteError::UnknownCase { .. } | SuiteError::UnknownVariant { .. }) => {
+                Some("`equipoise suite rfc8867 --help` lists all cases with their variants")
+            }
+            Self::Suite(SuiteError::UnknownController { .. } | SuiteError::NothingRuns { .. }) => {
+                Some("`equipoise controllers` lists all controllers with their parameters")
+            }
+            Self::Suite(_) => None,
             Self::Variants { .. } => Some("such as: equipoise compare scenarios/demo.toml --controller ap,aimd"),
             Self::Sim(_) | Self::Compare(_) | Self::TraceOfSeveral => None,
             #[cfg(feature = "papers")]

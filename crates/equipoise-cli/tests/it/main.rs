@@ -19,6 +19,7 @@ mod multipath;
 mod paper;
 mod places;
 mod rtt;
+mod suite;
 mod support;
 mod tun;
 mod words;

@@ -10,7 +10,8 @@ fn help_has_examples_and_lists_the_exit_codes() {
     for words in ["Examples:", "equipoise demo", "Exit codes:", "130  interrupted", "5    an output file"] {
         assert!(help.contains(words), "{words} is missing from {help}");
     }
-    for command in ["demo", "sim", "compare", "live", "link", "paper", "capture", "check", "controllers", "completions"]
+    for command in
+        ["demo", "sim", "compare", "suite", "live", "link", "paper", "capture", "check", "controllers", "completions"]
     {
         assert!(help.contains(command), "{command}");
         assert_eq!(run(&[command, "--help"]).status.code(), Some(0), "{command}");

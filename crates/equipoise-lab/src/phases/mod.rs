@@ -15,7 +15,7 @@ use crate::scenario::{Direction, Flow, FlowKind, Outage, Scenario};
 use capacity::Capacities;
 
 /// What changes more often than this in a run bounds no phases: it is a varying capacity and no series of changes. Ours.
-const MOST_STEPS: usize = 64;
+pub(crate) const MOST_STEPS: usize = 64;
 /// A scenario with more changes than this is one phase. Ours.
 const MOST_PHASES: usize = 256;
 

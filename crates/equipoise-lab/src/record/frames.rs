@@ -9,12 +9,21 @@ use crate::scenario::LiveChoice;
 
 /// The frames of a flow's live media so far.
 #[derive(Debug)]
-pub(super) struct LiveRecord {
+pub(crate) struct LiveRecord {
     audio: Option<FramesRecord>,
     video: Option<FramesRecord>,
     /// What of which frame each of the last packets carries, from packet number `first` on.
     packets: VecDeque<Option<Fragment>>,
     first: u64,
+}
+
+/// What a packet that arrived was of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrived {
+    /// The medium; `None` of what is no part of a frame.
+    pub(crate) medium: Option<Medium>,
+    /// When the frame was captured that is complete with it.
+    pub(crate) completed: Option<Span>,
 }
 
 /// The frames of one medium so far.
@@ -52,6 +61,12 @@ const MOST_PACKETS: usize = 1 << 16;
 const MOST_FRAMES: usize = 1 << 13;
 
 impl LiveRecord {
+    /// Of a session that may send both media, from the start of the run on.
+    pub(crate) fn of_both() -> Self {
+        let frames = || Some(FramesRecord::new(Span::ZERO, LiveChoice::DEADLINE));
+        Self { audio: frames(), video: frames(), packets: VecDeque::new(), first: 0 }
+    }
+
     pub(super) fn new(live: &LiveChoice, warm_up: Span) -> Self {
         let frames = |there: bool| there.then(|| FramesRecord::new(warm_up, live.deadline));
         Self {
@@ -62,13 +77,13 @@ impl LiveRecord {
         }
     }
 
-    pub(super) fn on_captured(&mut self, at: Span, medium: Medium, size: Option<Size>) {
+    pub(crate) fn on_captured(&mut self, at: Span, medium: Medium, size: Option<Size>) {
         if let Some(frames) = self.of(medium) {
             frames.on_captured(at, size.is_none());
         }
     }
 
-    pub(super) fn on_sent(&mut self, sequence: u64, waited: Span, fragment: Option<Fragment>) {
+    pub(crate) fn on_sent(&mut self, sequence: u64, waited: Span, fragment: Option<Fragment>) {
         if self.packets.is_empty() {
             self.first = sequence;
         }
@@ -88,13 +103,12 @@ impl LiveRecord {
         }
     }
 
-    pub(super) fn on_received(&mut self, at: Span, sequence: u64) {
+    pub(crate) fn on_received(&mut self, at: Span, sequence: u64) -> Arrived {
         // The two ends count on over the wraps from different beginnings: what they share are the 16 bits on the wire.
         let place = usize::from((sequence as u16).wrapping_sub(self.first as u16));
-        let Some(fragment) = self.packets.get(place).copied().flatten() else { return };
-        if let Some(frames) = self.of(fragment.medium) {
-            frames.on_received(at, fragment.frame);
-        }
+        let Some(fragment) = self.packets.get(place).copied().flatten() else { return Arrived::default() };
+        let completed = self.of(fragment.medium).and_then(|frames| frames.on_received(at, fragment.frame));
+        Arrived { medium: Some(fragment.medium), completed }
     }
 
     /// What became of the frames of video and of audio in a run that lasted so long.
@@ -154,13 +168,14 @@ impl FramesRecord {
         }
     }
 
-    fn on_received(&mut self, at: Span, number: u64) {
-        let Some(frame) = self.frame(number) else { return };
+    /// Returns when the frame was captured that is complete with this packet, if one is.
+    fn on_received(&mut self, at: Span, number: u64) -> Option<Span> {
+        let frame = self.frame(number)?;
         frame.received += 1;
         frame.is_over = frame.is_whole && frame.received == frame.sent;
         let Frame { captured, is_over, .. } = *frame;
         if !is_over {
-            return;
+            return None;
         }
         self.freeze_until(at);
         self.moving = self.moving.max(Some(at));
@@ -168,6 +183,7 @@ impl FramesRecord {
             self.delays.push(at - captured);
             self.result.late += u64::from(at - captured > self.deadline);
         }
+        Some(captured)
     }
 
     /// Pictures stood until `at`, if for long enough.

@@ -26,10 +26,12 @@ use equipoise_session::{Event, PathId};
 use crate::result::{FlowResult, MediaResult, Stall};
 use crate::scenario::Scenario;
 use flow::FlowRecord;
+pub(crate) use frames::{Arrived, LiveRecord};
 use phases::PhaseRecord;
 pub use row::IntervalRow;
 pub(crate) use tcp::LinkRecord;
 pub use tcp::{TcpReading, WebReading};
+pub(crate) use waits::Waits;
 
 /// Takes the events of a run and gives its results.
 #[derive(Debug)]

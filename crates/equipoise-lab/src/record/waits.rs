@@ -5,7 +5,7 @@ use crate::result::QueueingResult;
 
 /// Times that packets waited in queues: the exact mean, and quantiles to three digits or a microsecond.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Waits {
+pub(crate) struct Waits {
     sum_ns: u64,
     histogram: Histogram,
 }
@@ -15,7 +15,7 @@ const LEAST_NS: u64 = 1024;
 
 impl Waits {
     #[inline]
-    pub(super) fn push(&mut self, wait: Span) {
+    pub(crate) fn push(&mut self, wait: Span) {
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(0);
         self.sum_ns = self.sum_ns.saturating_add(nanos);
         self.histogram.push(nanos);
@@ -31,7 +31,7 @@ impl Waits {
         Some(all)
     }
 
-    pub(super) fn result(&self) -> QueueingResult {
+    pub(crate) fn result(&self) -> QueueingResult {
         let count = self.histogram.count();
         let ranks = [0.95, 0.99].map(|share: f64| (share * count as f64).ceil() as u64);
         let [p95_s, p99_s] = self.histogram.longest_of(ranks).map(|nanos| {

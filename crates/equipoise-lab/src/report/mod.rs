@@ -17,6 +17,8 @@ mod pair;
 mod paths;
 mod shapes;
 mod spread;
+mod suite;
+mod suite_charts;
 mod tables;
 mod tcp;
 #[cfg(test)]
@@ -33,6 +35,7 @@ use crate::verdict::Judgement;
 use chart::Chart;
 pub use comparison::comparison_html;
 use figure::Figure;
+pub use suite::suite_html;
 use worlds::{InWorld, worlds};
 
 /// The report as a page.

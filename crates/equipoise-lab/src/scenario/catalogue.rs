@@ -101,7 +101,7 @@ impl<C, X> Table<C, X> {
     }
 
     /// All names, between commas.
-    pub(super) fn names(&self) -> String {
+    pub(crate) fn names(&self) -> String {
         self.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
     }
 }

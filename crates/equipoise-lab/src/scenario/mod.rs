@@ -16,7 +16,7 @@ mod link_problem;
 mod live;
 mod media_problem;
 mod multipath;
-mod nearest;
+pub(crate) mod nearest;
 mod overrides;
 mod pair;
 mod raw;

@@ -13,7 +13,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// The end of a message that refuses `name`: the similar one, or nothing.
-pub(super) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or(String::new(), |similar| format!("; a similar one exists: `{similar}`"))
 }
 

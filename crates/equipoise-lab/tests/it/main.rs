@@ -15,5 +15,6 @@ mod replay;
 mod report;
 mod scenario;
 mod sessions;
+mod suite;
 mod web;
 mod worlds;

@@ -1,0 +1,108 @@
+//! What `equipoise suite` can be told.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use equipoise::units::{Rate, Span};
+use equipoise_lab::suite::{Aqm, CONTROLLERS, rfc8867};
+
+use crate::output::Results;
+
+/// The suites.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Suite {
+    /// The cases of RFC 8867, Sec. 5 and 6, with all their variants
+    #[command(after_help = "Examples:
+  equipoise suite rfc8867 --report rfc8867.html                # all cases, all variants, 10 seeds
+  equipoise suite rfc8867 --quick                              # the first variant of each case, 3 seeds
+  equipoise suite rfc8867 5.1 5.6 --controllers ap,tfrc --json suite.json
+  equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel", after_long_help = long_help())]
+    Rfc8867(Rfc8867),
+    /// Media over each recorded link of a folder, in Mahimahi's format or CSV of time_s,rate_mbps
+    #[command(after_help = "Examples:
+  equipoise suite traces traces/ --report traces.html
+  equipoise suite traces traces/ --duration 120s --max-rate 8M --controllers ap,tfrc --csv traces.csv")]
+    Traces(Traces),
+}
+
+/// Options of the cases.
+#[derive(Debug, Args)]
+pub(crate) struct Rfc8867 {
+    /// Cases, such as 5.1, or single variants, such as 5.1/50ms-link [default: all]
+    #[arg(value_name = "CASE")]
+    pub(crate) cases: Vec<String>,
+    /// Fewer seeds and variants: 3 runs of the first variant of each case, none of them shorter; --help lists them
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How many runs of each [default: 10; 3 with --quick]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of the traces.
+#[derive(Debug, Args)]
+pub(crate) struct Traces {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// How long a run is; a trace of Mahimahi's that is shorter begins again
+    #[arg(long, value_name = "TIME", default_value = "60 s")]
+    pub(crate) duration: Span,
+    /// The greatest rate of the media
+    #[arg(long, value_name = "RATE", default_value = "5 Mbit/s")]
+    pub(crate) max_rate: Rate,
+    /// How many runs of each
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) runs: u32,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of all suites.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as there are such]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) controllers: Vec<String>,
+    /// What the queues of all narrow links are, in place of what the scenarios say
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Aqm::ALL.map(Aqm::name)))]
+    pub(crate) aqm: Option<String>,
+    /// Seed of the first run of each; further runs count on from it
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads; the results do not depend on it [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Write the results as CSV, a line a metric; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+/// All cases with their variants.
+fn long_help() -> String {
+    let mut text = "Examples:
+  equipoise suite rfc8867 --report rfc8867.html                # all cases, all variants, 10 seeds
+  equipoise suite rfc8867 --quick                              # the first variant of each case, 3 seeds
+  equipoise suite rfc8867 5.1 5.6 --controllers ap,tfrc --json suite.json
+  equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
+
+Cases and their variants, of which --quick has the first:
+"
+    .to_owned();
+    for case in rfc8867::CASES {
+        let names: Vec<_> = case.variants.iter().map(|variant| variant.name).collect();
+        text.push_str(&format!("  {}  {}\n       {}\n", case.number, case.title, names.join(", ")));
+    }
+    text.push_str(&format!(
+        "\nFull runs have {} seeds, quick ones {}. Without --controllers: {}.",
+        rfc8867::RUNS,
+        rfc8867::QUICK_RUNS,
+        CONTROLLERS.join(", ")
+    ));
+    text
+}

@@ -1,0 +1,14 @@
+//! Prints the table of a suite's results, from the file that `equipoise suite … --json` has written.
+#![allow(clippy::print_stdout, reason = "it prints a part of a page")]
+
+use std::error::Error;
+use std::fs;
+
+use equipoise_lab::suite::SuiteResult;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: suite RESULTS.json")?;
+    let result: SuiteResult = serde_json::from_str(&fs::read_to_string(path)?)?;
+    print!("{}", result.to_markdown());
+    Ok(())
+}

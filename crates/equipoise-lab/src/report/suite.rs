@@ -1,0 +1,218 @@
+//! The page of a suite: one table of all cases and controllers, and a section for each case.
+
+use super::format::{NOTHING, escape};
+use super::tables::table;
+use super::{head, suite_charts};
+use crate::metrics::{self, Metric};
+use crate::result::MediaResult;
+use crate::suite::{CaseFlow, CaseResult, Estimate, FlowKind, NotRun, PhaseResult, SuiteResult, rfc8867};
+
+/// Wider than other pages: charts stand side by side.
+const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
+    .side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); gap: 0 1.5rem; }\n\
+    .side figure { min-width: 0; }\n.side .chart svg { min-width: 30rem; }\n.side h4 { margin: 0.6rem 0 0; font-size: 0.95rem; }\n</style>\n</head>";
+
+/// A suite's result as a page.
+pub fn suite_html(result: &SuiteResult) -> String {
+    let title = match result.suite.as_str() {
+        rfc8867::NAME => "RFC 8867: test cases for interactive real-time media",
+        _ => "Media over recorded links",
+    };
+    let mut page = head(title).replacen("</head>", STYLE, 1);
+    page.push_str(&format!("<h1>{}</h1>\n{}", escape(title), about(result)));
+    page.push_str(&format!("<h2>All cases</h2>\n{}{OVERVIEW}", overview(result)));
+    page.push_str(&not_run(&result.not_run));
+    for (number, case) in cases(result).into_iter().enumerate() {
+        page.push_str(&case_section(result, number, case));
+    }
+    page.push_str(READING);
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+const OVERVIEW: &str = "<p class=\"note\">In each cell: what media received of what they could use · 95th percentile of the time that their \
+    packets waited in queues · share of their packets that was lost. Means over the runs; the intervals stand with each case.</p>\n";
+
+const READING: &str = "<h2>How to read this</h2>\n\
+    <p>All controllers ran on the same seeds. Numbers are means over the runs with their 95 % confidence interval (Student's t). Rates count \
+    IP packets of media and audio, headers included; of TCP, the rate is that of its packets and the goodput that of new data. What media could use is \
+    the capacity that other traffic leaves, or the sum of the media's greatest rates if that is less. A wait in queues has no propagation, no jitter \
+    and no transmission of the packet itself; <em>calm</em> leaves out the second after each fall of the capacity. Media have <em>converged</em> \
+    when the means of a second of every sending rate stay within 20 % of its mean in the last third of the phase; the time is that of the runs that \
+    converged, whose number stands behind it if not all did. <em>Over TCP</em> is the mean throughput of a media flow over that of a \
+    connection. A frame's delay is from its capture until it is complete; a freeze is 200 ms and more without a complete frame.</p>\n\
+    <p>Charts have a point a second, the mean of all runs: of the rate at the receiver, of the wait of the packets that arrived, of the delay of the \
+    frames captured, of the loss of the packets sent. Where nothing was measured, a line has a gap and a table a dash (–).</p>\n";
+
+fn about(result: &SuiteResult) -> String {
+    let queue = result.aqm.as_ref().map(|aqm| format!(" · all narrow queues are {}", escape(aqm))).unwrap_or_default();
+    let controllers = result.controllers().into_iter().map(escape).collect::<Vec<_>>().join(", ");
+    let (version, seeds) = (escape(&result.version), result.seeds());
+    format!("<p class=\"meta\">Equipoise {version} · simulated, {seeds} each · {controllers}{queue}</p>\n")
+}
+
+/// The results of each case, in their order.
+fn cases(result: &SuiteResult) -> Vec<&[CaseResult]> {
+    result.results.chunk_by(|one, other| one.case == other.case).collect()
+}
+
+/// The results of each variant of a case.
+fn variants(case: &[CaseResult]) -> Vec<&[CaseResult]> {
+    case.chunk_by(|one, other| one.variant == other.variant).collect()
+}
+
+/// One row a variant, one column a controller.
+fn overview(result: &SuiteResult) -> String {
+    let controllers = result.controllers();
+    let cases = cases(result);
+    let mut rows = String::new();
+    for row in result.rows() {
+        let cell = |name: &&str| {
+            let found = row.of(name).map_or_else(|| NOTHING.to_owned(), CaseResult::in_short);
+            format!("<td>{found}</td>")
+        };
+        let cells: String = controllers.iter().map(cell).collect();
+        let (case, variant) = (escape(&row.case), escape(&row.variant));
+        let number = cases.iter().position(|case| case.first().is_some_and(|first| first.case == row.case));
+        let name = number.map_or_else(|| case.clone(), |number| format!("<a href=\"#case-{number}\">{case}</a>"));
+        rows.push_str(&format!("<tr><th scope=\"row\">{name} {variant}</th>{cells}</tr>\n"));
+    }
+    let heads: String = controllers.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
+    table("All cases and controllers", &format!("<th scope=\"col\">case</th>{heads}"), &rows)
+}
+
+/// What could not be run, by its reason.
+fn not_run(all: &[NotRun]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let row = |found: &NotRun| {
+        let NotRun { case, variant, controller, reason, .. } = found;
+        let [case, variant, controller, reason] = [case, variant, controller, reason].map(|text| escape(text));
+        format!(
+            "<tr><th scope=\"row\">{case} {variant}</th><td class=\"text\">{controller}</td><td class=\"text\">{reason}</td></tr>\n"
+        )
+    };
+    let head = "<th scope=\"col\">case</th><th scope=\"col\" class=\"text\">controller</th><th scope=\"col\" class=\"text\">why</th>";
+    format!("<h2>Not run</h2>\n{}", table("What was not run", head, &all.iter().map(row).collect::<String>()))
+}
+
+fn case_section(result: &SuiteResult, number: usize, case: &[CaseResult]) -> String {
+    let Some(first) = case.first() else { return String::new() };
+    let (name, title) = (escape(&first.case), escape(&first.title));
+    let heading = if result.suite == rfc8867::NAME { format!("{name} {title}") } else { title };
+    let mut section = format!("<h2 id=\"case-{number}\">{heading}</h2>\n");
+    if let Some(case) = rfc8867::case(&first.case).filter(|_| result.suite == rfc8867::NAME) {
+        section.push_str(&format!("<p>Expected: {}</p>\n", escape(case.expected)));
+    }
+    for (place, variant) in variants(case).into_iter().enumerate() {
+        let Some(first) = variant.first() else { continue };
+        section.push_str(&format!("<h3>{} {}</h3>\n", escape(&first.case), escape(&first.variant)));
+        section.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&first.description)));
+        section.push_str(&together(variant));
+        section.push_str(&suite_charts::side_by_side(&format!("{number}-{place}"), variant));
+        section.push_str(&format!("<details>\n<summary>Flows</summary>\n{}</details>\n", flows(variant)));
+        section.push_str(&format!("<details>\n<summary>Phases</summary>\n{}</details>\n", phases(variant)));
+    }
+    section
+}
+
+fn controller_heads(variant: &[CaseResult]) -> String {
+    variant.iter().map(|found| format!("<th scope=\"col\">{}</th>", escape(&found.controller))).collect()
+}
+
+/// An estimate in the unit of tables, with its interval.
+fn estimate<T>(metric: &Metric<T>, found: Option<Estimate>, runs: u32) -> String {
+    let Some(found) = found else { return NOTHING.to_owned() };
+    let few = if found.runs < runs { format!(" ({} of {runs})", found.runs) } else { String::new() };
+    metric.mean(found.mean, found.half_width()) + &few
+}
+
+/// A row for each metric of all media, a column for each controller.
+fn together(variant: &[CaseResult]) -> String {
+    let row = |metric: &Metric<MediaResult>| {
+        let has = variant.iter().any(|found| found.metric(metric.key).is_some());
+        let cell = |found: &CaseResult| format!("<td>{}</td>", estimate(metric, found.metric(metric.key), found.runs));
+        let cells: String = variant.iter().map(cell).collect();
+        has.then(|| format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", metric.label()))
+    };
+    let rows: String = metrics::RUN.iter().filter_map(row).collect();
+    table("All media together", &format!("<th scope=\"col\">all media</th>{}", controller_heads(variant)), &rows)
+}
+
+/// A number of flows in a table: its key, its name, its scale to the unit there, and its decimals.
+type FlowColumn = (&'static str, &'static str, f64, usize);
+
+const FLOW_COLUMNS: &[FlowColumn] = &[
+    ("mean_rate_bps", "rate (Mbit/s)", 1e-6, 3),
+    ("goodput_bps", "goodput (Mbit/s)", 1e-6, 3),
+    ("loss", "lost (%)", 100.0, 2),
+    ("queueing_mean_s", "wait in queues: mean (ms)", 1e3, 1),
+    ("queueing_p95_s", "95th percentile (ms)", 1e3, 1),
+    ("frame_delay_p95_s", "frames: 95th percentile (ms)", 1e3, 0),
+    ("freezes", "freezes", 1.0, 1),
+    ("frozen_s", "frozen (s)", 1.0, 2),
+    ("fetch_p95_s", "fetches: 95th percentile (s)", 1.0, 2),
+];
+
+/// A row for each flow and controller.
+fn flows(variant: &[CaseResult]) -> String {
+    let has = |column: &&FlowColumn| {
+        variant.iter().flat_map(|found| &found.flows).any(|flow| flow.metric(column.0).is_some())
+    };
+    let columns: Vec<_> = FLOW_COLUMNS.iter().filter(has).collect();
+    let count = variant.first().map_or(0, |found| found.flows.len());
+    let mut rows = String::new();
+    for place in 0..count {
+        for found in variant {
+            let Some(flow) = found.flows.get(place) else { continue };
+            let cell = |column: &&FlowColumn| format!("<td>{}</td>", flow_cell(flow, column));
+            let cells: String = columns.iter().map(cell).collect();
+            let (name, controller) = (escape(&flow.name), escape(&found.controller));
+            let kind = match flow.kind {
+                FlowKind::Media => "media",
+                FlowKind::Audio => "audio",
+                FlowKind::Tcp => "TCP",
+            };
+            rows.push_str(&format!(
+                "<tr><th scope=\"row\">{name}</th><td class=\"text\">{kind}</td><td class=\"text\">{controller}</td>{cells}</tr>\n"
+            ));
+        }
+    }
+    let heads: String = columns.iter().map(|column| format!("<th scope=\"col\">{}</th>", column.1)).collect();
+    let first = ["flow", "kind", "controller"].map(|name| format!("<th scope=\"col\" class=\"text\">{name}</th>"));
+    table("Flows", &(first.concat() + &heads), &rows)
+}
+
+fn flow_cell(flow: &CaseFlow, (key, _, scale, decimals): &FlowColumn) -> String {
+    let Some(found) = flow.metric(key) else { return NOTHING.to_owned() };
+    let half = found.half_width().map(|half| format!(" ± {:.*}", decimals, half * scale)).unwrap_or_default();
+    format!("{:.*}{half}", decimals, found.mean * scale)
+}
+
+/// A row for each phase and controller.
+fn phases(variant: &[CaseResult]) -> String {
+    let count = variant.first().map_or(0, |found| found.phases.len());
+    let mut rows = String::new();
+    for place in 0..count {
+        for found in variant {
+            let Some(phase) = found.phases.get(place) else { continue };
+            let of = |metric: &Metric<crate::result::PhaseResult>| match (metric.key, phase.capacity_bps) {
+                ("capacity_bps", planned) => {
+                    planned.map_or_else(|| NOTHING.to_owned(), |capacity| metric.number(capacity))
+                }
+                (key, _) => estimate(metric, phase.metric(key), found.runs),
+            };
+            let cells: String = metrics::PHASE.iter().map(|metric| format!("<td>{}</td>", of(metric))).collect();
+            let PhaseResult { start_s, end_s, .. } = phase;
+            let controller = escape(&found.controller);
+            rows.push_str(&format!(
+                "<tr><th scope=\"row\">{start_s} s to {end_s} s</th><td class=\"text\">{controller}</td>{cells}</tr>\n"
+            ));
+        }
+    }
+    let columns: String =
+        metrics::PHASE.iter().map(|metric| format!("<th scope=\"col\">{}</th>", metric.label())).collect();
+    let head = format!("<th scope=\"col\">phase</th><th scope=\"col\" class=\"text\">controller</th>{columns}");
+    table("Phases", &head, &rows)
+}

@@ -1,0 +1,173 @@
+//! The charts of a suite's case: rate, wait in queues, frame delay and loss over time, side by side, all controllers in each.
+
+use super::chart::{Axis, Chart, Layer, Shape, Style};
+use super::figure::{heights, nice};
+use super::format::escape;
+use super::paths::COLORS;
+use crate::suite::{CaseResult, FlowSeries, Second};
+
+/// Dashes of lines in their order, so that colour is not the only difference.
+const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "1 4"];
+const WIDTH: f64 = 1.6;
+const CONTEXT: Style = Style { color: "var(--context)", dash: "2 3", width: 1.6 };
+
+/// All charts of a variant.
+pub(super) fn side_by_side(id: &str, variant: &[CaseResult]) -> String {
+    let Some(first) = variant.first() else { return String::new() };
+    let charts = Charts { id, variant, duration_s: first.duration_s };
+    let mut figures = vec![
+        charts.of_all("rate", "Media at the receivers, all together", "rate (Mbit/s)", &|flows| {
+            over_flows(flows, &|second| second.rate_bps.map(|rate| rate / 1e6), Together::Sum)
+        }),
+        charts.of_all("queueing", "Wait in queues", "wait in queues (ms)", &|flows| {
+            over_flows(flows, &|second| second.queueing_s.map(|wait| wait * 1e3), Together::Mean)
+        }),
+        charts.of_all("frames", "Delay of frames", "frame delay (ms)", &|flows| {
+            over_flows(flows, &|second| second.frame_delay_s.map(|delay| delay * 1e3), Together::Mean)
+        }),
+        charts.of_all("loss", "Packets lost", "packets lost (%)", &|flows| {
+            over_flows(flows, &|second| second.loss.map(|loss| loss * 100.0), Together::Mean)
+        }),
+    ];
+    if first.series.len() > 1 {
+        figures.extend(variant.iter().enumerate().map(|(number, found)| charts.rates_of(number, found)));
+    }
+    format!("<div class=\"side\">\n{}</div>\n", figures.concat())
+}
+
+/// What becomes of several flows.
+#[derive(Clone, Copy)]
+enum Together {
+    Sum,
+    Mean,
+}
+
+/// A point in the middle of each second; not a number where no flow has it.
+fn over_flows(flows: &[&FlowSeries], of: &dyn Fn(&Second) -> Option<f64>, together: Together) -> Vec<(f64, f64)> {
+    let longest = flows.iter().map(|flow| flow.seconds.len()).max().unwrap_or(0);
+    let point = |place: usize| {
+        let values = flows.iter().filter_map(|flow| of(flow.seconds.get(place)?));
+        let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+        let value = match (count, together) {
+            (0, _) => f64::NAN,
+            (_, Together::Sum) => sum,
+            (count, Together::Mean) => sum / f64::from(count),
+        };
+        (place as f64 + 0.5, value)
+    };
+    (0..longest).map(point).collect()
+}
+
+struct Charts<'a> {
+    id: &'a str,
+    variant: &'a [CaseResult],
+    duration_s: f64,
+}
+
+/// Points over time.
+type Points = Vec<(f64, f64)>;
+
+impl Charts<'_> {
+    /// A line for each controller, made of its media flows.
+    fn of_all(&self, what: &str, title: &str, unit: &'static str, of: &dyn Fn(&[&FlowSeries]) -> Points) -> String {
+        let mut layers = Vec::new();
+        // Of several bottlenecks none is that of all media together.
+        if let ("rate", Some(first)) = (what, self.variant.first())
+            && let [(_, points)] = capacities(first).as_slice()
+        {
+            layers.push(Layer { name: "capacity".to_owned(), style: CONTEXT, shape: Shape::Steps(points.clone()) });
+        }
+        layers.extend(self.variant.iter().enumerate().map(|(number, found)| {
+            let media: Vec<_> = found.series.iter().filter(|flow| !flow.is_tcp).collect();
+            Layer { name: found.controller.clone(), style: style(number), shape: Shape::Line(of(&media)) }
+        }));
+        self.figure(what, title, unit, layers)
+    }
+
+    /// A line for each flow under a controller.
+    fn rates_of(&self, number: usize, found: &CaseResult) -> String {
+        let several = capacities(found);
+        let named = several.len() > 1;
+        let mut layers: Vec<_> = several
+            .into_iter()
+            .map(|(link, points)| {
+                let name = if named { format!("capacity of {link}") } else { "capacity".to_owned() };
+                Layer { name, style: CONTEXT, shape: Shape::Steps(points) }
+            })
+            .collect();
+        layers.extend(found.series.iter().enumerate().map(|(place, flow)| {
+            let rate = |second: &Second| second.rate_bps.map(|rate| rate / 1e6);
+            let shape = Shape::Line(over_flows(&[flow], &rate, Together::Sum));
+            let name = if flow.is_tcp { format!("{} (goodput)", flow.name) } else { flow.name.clone() };
+            Layer { name, style: style(place), shape }
+        }));
+        let title = format!("{}: each flow at its receiver", found.controller);
+        self.figure(&format!("flows-{number}"), &title, "rate (Mbit/s)", layers)
+    }
+
+    fn figure(&self, what: &str, title: &str, unit: &'static str, layers: Vec<Layer>) -> String {
+        let highest = heights(&layers).into_iter().fold(0.1, f64::max);
+        let chart = Chart {
+            id: format!("{}-{what}", self.id),
+            title: title.to_owned(),
+            x: Axis::new("time (s)", 0.0, self.duration_s),
+            y: Axis::new(unit, 0.0, nice(highest * 1.02)),
+            categories: Vec::new(),
+            layers,
+            horizontals: Vec::new(),
+            verticals: Vec::new(),
+            shades: Vec::new(),
+        };
+        format!("<figure>\n<h4>{}</h4>\n{}</figure>\n", escape(title), chart.to_html())
+    }
+}
+
+fn style(number: usize) -> Style {
+    let nth = |all: &[&'static str]| all.get(number % all.len().max(1)).copied().unwrap_or_default();
+    Style { color: nth(&COLORS), dash: nth(&DASHES), width: WIDTH }
+}
+
+/// What each bottleneck leaves to media over time, in Mbit/s, by the link's name.
+fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
+    if !found.capacity.is_empty() {
+        let points = found.capacity.iter().enumerate().map(|(second, bps)| (second as f64, bps / 1e6));
+        return vec![("the link".to_owned(), points.collect())];
+    }
+    let mut lines: Vec<(String, Points)> = Vec::new();
+    for phase in &found.phases {
+        for (link, bps) in &phase.bottlenecks {
+            let at = match lines.iter().position(|(known, _)| known == link) {
+                Some(at) => at,
+                None => {
+                    lines.push((link.clone(), Vec::new()));
+                    lines.len() - 1
+                }
+            };
+            // A phase in which nobody sends over a link has no capacity of it: the line ends there.
+            let Some((_, points)) = lines.get_mut(at) else { continue };
+            points.extend([(phase.start_s, bps / 1e6), (phase.end_s, bps / 1e6)]);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_added_or_averaged_second_by_second_with_gaps() {
+        let flow = |rates: &[Option<f64>]| FlowSeries {
+            seconds: rates.iter().map(|&rate_bps| Second { rate_bps, ..Second::default() }).collect(),
+            ..FlowSeries::default()
+        };
+        let (one, other) = (flow(&[Some(1.0), None, Some(3.0)]), flow(&[Some(3.0), None]));
+        let of = |second: &Second| second.rate_bps;
+        let values = |together| {
+            let points = over_flows(&[&one, &other], &of, together);
+            points.into_iter().map(|(_, value)| if value.is_nan() { -1.0 } else { value }).collect::<Vec<_>>()
+        };
+        assert_eq!(values(Together::Sum), [4.0, -1.0, 3.0]);
+        assert_eq!(values(Together::Mean), [2.0, -1.0, 3.0]);
+    }
+}

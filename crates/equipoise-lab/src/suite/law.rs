@@ -1,0 +1,211 @@
+//! An item under a controller, and with another queue.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use equipoise::units::{Rate, Size, Span};
+use equipoise_path::link::{Capacity, Discipline, PipeConfig, QueueLimit};
+
+use super::{Item, SuiteError};
+use crate::scenario::nearest::similar;
+use crate::scenario::{Catalogue, DuplexPart, Flow, FlowKind, Link, Override, Scenario, Swap, SwapError, Value};
+use crate::sim;
+
+/// What a narrow link's queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aqm {
+    /// It drops what finds it full.
+    DropTail,
+    /// Controlled delay (RFC 8289).
+    Codel,
+    /// Flow queueing with controlled delay (RFC 8290).
+    FqCodel,
+    /// A proportional integral controller (RFC 8033).
+    Pie,
+    /// Two queues, one of them for L4S (RFC 9332).
+    DualPi2,
+}
+
+impl Aqm {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::DropTail, Self::Codel, Self::FqCodel, Self::Pie, Self::DualPi2];
+
+    /// Its name in scenarios; that of the drop-tail queue stands in none.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DropTail => "drop-tail",
+            Self::Codel => "codel",
+            Self::FqCodel => "fq_codel",
+            Self::Pie => "pie",
+            Self::DualPi2 => "dualpi2",
+        }
+    }
+
+    /// That of a name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|aqm| aqm.name() == name)
+    }
+}
+
+/// Refuses names that the catalogue does not have.
+pub(super) fn check_names(catalogue: &Catalogue, controllers: &[String]) -> Result<(), SuiteError> {
+    let known = &catalogue.controllers;
+    let unknown = controllers.iter().find(|name| known.find(name).is_none());
+    match unknown {
+        Some(name) => Err(SuiteError::UnknownController {
+            name: name.clone(),
+            known: known.names(),
+            similar: similar(name, known.iter().map(|entry| entry.name)),
+        }),
+        None if controllers.is_empty() => Err(SuiteError::NoController),
+        None => Ok(()),
+    }
+}
+
+/// An item's scenario as it is, with another queue if one is wanted.
+pub(super) fn parse(catalogue: &Catalogue, item: &Item, aqm: Option<Aqm>) -> Result<Scenario, SuiteError> {
+    let parse = |overrides: &[Override]| {
+        let wrong = |source| SuiteError::Scenario {
+            case: item.case.clone(),
+            variant: item.variant.clone(),
+            source: Box::new(source),
+        };
+        Scenario::parse_in(catalogue, &item.text, overrides).map_err(wrong)
+    };
+    let scenario = parse(&item.overrides)?;
+    let Some(aqm) = aqm else { return Ok(scenario) };
+    let changes = scenario.links.iter().flat_map(|link| queue_changes(&scenario, link, aqm));
+    let overrides: Vec<_> = item.overrides.iter().cloned().chain(changes).collect();
+    parse(&overrides)
+}
+
+/// What makes the queue of a link another one; nothing where all is carried at once.
+fn queue_changes(scenario: &Scenario, link: &Link, aqm: Aqm) -> Vec<Override> {
+    let key = |key: &str| format!("link.\"{}\".{key}", link.name);
+    let PipeConfig { capacity, queue, discipline, .. } = &link.forward;
+    let has_aqm = *discipline != Discipline::DropTail;
+    let Some(rate) = first_rate(capacity, scenario) else { return Vec::new() };
+    if aqm == Aqm::DropTail {
+        return if has_aqm { vec![Override::remove(key("aqm"))] } else { Vec::new() };
+    }
+    let name = [("name".to_owned(), Value::from(aqm.name()))].into_iter().collect();
+    let mut changes = vec![Override::set(key("aqm"), Value::Table(name))];
+    // Such a queue has its room in bytes (RFC 8868, Sec. 4.3): QueueSize = seconds x throughput / 8.
+    if let QueueLimit::Time(time) = queue {
+        let bits = time.as_secs_f64() * rate.as_bps_f64();
+        let room = Size::from_bytes((bits / 8.0).round() as u64);
+        changes.push(Override::set(key("queue"), format!("{} B", room.as_bytes())));
+    }
+    changes
+}
+
+/// The rate with which a link begins; of a trace its mean over the run.
+fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
+    match capacity {
+        Capacity::Rate(rate) => Some(rate.initial()),
+        other => {
+            let bits = other.bits(Span::ZERO, scenario.duration)?;
+            Rate::from_bps_f64(bits / scenario.duration.as_secs_f64())
+        }
+    }
+}
+
+/// Says why a controller cannot run an item, if it lacks a parameter that the item goes by.
+pub(super) fn lacks(catalogue: &Catalogue, item: &Item, controller: &str) -> Result<(), String> {
+    let Some(needed) = item.needs else { return Ok(()) };
+    let entry = catalogue.controllers.find(controller);
+    let has = entry.is_some_and(|entry| entry.parameters.iter().any(|parameter| parameter.name == needed));
+    if has { Ok(()) } else { Err(format!("{controller} has no parameter `{needed}`")) }
+}
+
+/// The scenario with a controller in the place of that of each session; or why it cannot run so.
+pub(super) fn with_controller(
+    catalogue: &Catalogue,
+    scenario: &Scenario,
+    controller: &str,
+) -> Result<Scenario, String> {
+    let scenario = exchanged(catalogue, scenario, controller).map_err(|error| in_words(&error))?;
+    sim::check(&scenario).map_err(|error| in_words(&error))?;
+    Ok(scenario)
+}
+
+/// One session after the other: each keeps the parameters of its own.
+fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Result<Scenario, SwapError> {
+    let mut found = scenario.clone();
+    for flow in scenario.flows.iter().filter(|flow| controller_of(flow).is_some_and(|name| name != controller)) {
+        let swap = Swap::new(catalogue, &found.text, &[], Some(&flow.name))?;
+        // One name gives one scenario.
+        found = swap.with([controller])?.pop().unwrap_or(found);
+    }
+    Ok(found)
+}
+
+/// The controller of a flow that is a session and not the way back of one.
+fn controller_of(flow: &Flow) -> Option<&'static str> {
+    match &flow.kind {
+        FlowKind::Session { controller, .. } if flow.part != Some(DuplexPart::Back) => Some(controller.entry.name),
+        FlowKind::Multipath(multipath) => Some(multipath.controller.entry.name),
+        _ => None,
+    }
+}
+
+/// The parameters of the first session's controller, as a scenario writes them.
+pub(super) fn parameters(scenario: &Scenario) -> BTreeMap<String, String> {
+    let first = scenario.flows.iter().find_map(|flow| match &flow.kind {
+        FlowKind::Session { controller, .. } => Some(&controller.parameters),
+        FlowKind::Multipath(multipath) => Some(&multipath.controller.parameters),
+        _ => None,
+    });
+    let all = first.into_iter().flat_map(equipoise::control::Parameters::iter);
+    all.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
+}
+
+/// An error with all its causes, in one line.
+pub(super) fn in_words(error: &dyn Error) -> String {
+    let mut words = vec![error.to_string()];
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words.push(cause.to_string());
+        source = cause.source();
+    }
+    words.iter().map(|words| words.replace('\n', " ")).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::rfc8867;
+
+    fn item(name: &str) -> Item {
+        rfc8867::items(&[name.to_owned()], false).expect("a case").pop().expect("one variant")
+    }
+
+    #[test]
+    fn another_queue_has_its_room_in_bytes_of_the_first_rate() {
+        let catalogue = Catalogue::default();
+        let parsed = |name: &str, aqm| parse(&catalogue, &item(name), aqm).expect("a right scenario");
+        let managed = parsed("5.1/50ms-link", Some(Aqm::FqCodel));
+        let PipeConfig { queue, discipline, .. } = managed.links[0].forward;
+        assert!(matches!(discipline, Discipline::FqCodel(_)));
+        assert_eq!(queue, QueueLimit::Bytes(Size::from_bytes(37_500)), "300 ms at 1 Mbit/s");
+        let access = &parsed("5.5/10-150ms", Some(Aqm::Pie)).links[0];
+        assert_eq!(access.forward.discipline, Discipline::DropTail, "where nothing waits nothing is managed");
+        let plain = parsed("6.2/5.1-codel", Some(Aqm::DropTail));
+        assert_eq!(plain.links[0].forward.discipline, Discipline::DropTail);
+        assert!(matches!(parsed("6.2/5.1-codel", None).links[0].forward.discipline, Discipline::Codel(_)));
+        assert!(Aqm::ALL.into_iter().all(|aqm| Aqm::find(aqm.name()) == Some(aqm)));
+    }
+
+    #[test]
+    fn every_session_gets_the_controller_with_the_limits_of_its_own() {
+        let catalogue = Catalogue::default();
+        let scenario = parse(&catalogue, &item("5.5/10-150ms"), None).expect("a right scenario");
+        let found = with_controller(&catalogue, &scenario, "tfrc").expect("it runs");
+        assert_eq!(found.flows.iter().filter_map(controller_of).collect::<Vec<_>>(), ["tfrc"; 5]);
+        assert_eq!(parameters(&found).get("initial_rate").map(String::as_str), Some("150 kbit/s"));
+        let again = with_controller(&catalogue, &scenario, "ap").expect("it runs");
+        assert_eq!(again.text, scenario.text, "what has the controller already stays as it is");
+        let refused = with_controller(&catalogue, &scenario, "cbr").expect_err("a rate is missing");
+        assert!(refused.contains("cbr needs `rate`"), "{refused}");
+    }
+}

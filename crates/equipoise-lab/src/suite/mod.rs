@@ -1,0 +1,176 @@
+//! A suite: many cases, each under several controllers, on the same seeds, and one table of all of it.
+//!
+//! ```text
+//!   cases or traces ──▶ items ──┐
+//!                               ├─▶ scenarios ──▶ sim, all seeds at once ──▶ result ──▶ JSON, CSV, report
+//!   controllers, AQM ───────────┘
+//! ```
+//!
+//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link of a folder. What of a run is kept are the metrics
+//! that it has anyway, of the whole run, by phase and by flow; means over the seeds are taken here, and nothing is measured anew but what
+//! charts show over time. A result says in which world it was found: another one can stand beside it in the same table.
+
+mod csv;
+mod error;
+mod kept;
+mod law;
+mod result;
+pub mod rfc8867;
+mod series;
+pub mod traces;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use error::SuiteError;
+pub use law::Aqm;
+pub use result::{CaseFlow, CaseResult, Estimate, FlowKind, Metrics, NotRun, PhaseResult, Row, SuiteResult};
+pub use series::{FlowSeries, Second};
+
+use crate::result::World;
+use crate::scenario::{Catalogue, Override, Scenario};
+use crate::sim;
+use kept::Kept;
+use series::Watch;
+
+/// The controllers that a suite compares if none are named; those that the catalogue lacks are left out.
+pub const CONTROLLERS: [&str; 5] = ["gcc", "nada", "scream", "ap", "equipoise"];
+
+/// One thing to run under each controller: a variant of a case.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The case, such as "5.1", or the name of a trace.
+    pub case: String,
+    /// What the case is called.
+    pub title: String,
+    /// Its variant, such as "50ms-link".
+    pub variant: String,
+    /// The scenario's text; the controllers of all its sessions are exchanged.
+    pub text: Cow<'static, str>,
+    /// What is changed of the text before.
+    pub overrides: Vec<Override>,
+    /// A parameter without which a controller cannot run it.
+    pub needs: Option<&'static str>,
+}
+
+/// How a suite is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Seed of the first run; further runs count on from it.
+    pub seed: u64,
+    /// Runs of each item under each controller.
+    pub runs: u32,
+    /// What the queues of all narrow links are; `None` as the scenarios have them.
+    pub aqm: Option<Aqm>,
+    /// Threads, or all cores; the results do not depend on it.
+    pub threads: Option<usize>,
+}
+
+/// The controllers of [`CONTROLLERS`] that a catalogue has.
+pub fn default_controllers(catalogue: &Catalogue) -> Vec<String> {
+    let has = |name: &&str| catalogue.controllers.find(name).is_some();
+    CONTROLLERS.into_iter().filter(has).map(str::to_owned).collect()
+}
+
+/// A variant under a controller, ready to run.
+struct Prepared<'a> {
+    item: &'a Item,
+    controller: &'a str,
+    scenario: Scenario,
+}
+
+/// Runs every item under every controller on the same seeds. An item that a controller cannot run is no error: the result says why.
+/// `progress` is told the share of the runs that are done.
+///
+/// # Errors
+/// [`SuiteError::UnknownController`], [`SuiteError::Scenario`] for an item that is wrong whatever the controller,
+/// [`SuiteError::NothingRuns`] if no controller can run any item, and [`SuiteError::Run`].
+pub fn run(
+    name: &str,
+    items: &[Item],
+    (catalogue, controllers): (&Catalogue, &[String]),
+    plan: &Plan,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<SuiteResult, SuiteError> {
+    let (prepared, not_run) = prepare(items, (catalogue, controllers), plan)?;
+    let jobs = prepared.iter().flat_map(|prepared| {
+        (0..plan.runs).map(|number| (&prepared.scenario, plan.seed.wrapping_add(u64::from(number))))
+    });
+    let jobs: Vec<_> = jobs.collect();
+    let done = AtomicU32::new(0);
+    let keep = |run, watch| {
+        let kept = Kept::of(run, watch);
+        progress(f64::from(done.fetch_add(1, Ordering::Relaxed) + 1) / jobs.len() as f64);
+        kept
+    };
+    let kept = sim::simulate_each_observed(&jobs, plan.threads, Watch::default, keep)?;
+    let by_item = prepared.iter().zip(kept.chunks(plan.runs.max(1) as usize));
+    Ok(SuiteResult {
+        suite: name.to_owned(),
+        version: crate::VERSION.to_owned(),
+        seed: plan.seed,
+        runs: plan.runs,
+        aqm: plan.aqm.map(|aqm| aqm.name().to_owned()),
+        results: by_item.map(|(prepared, runs)| case_result(prepared, runs, plan)).collect(),
+        not_run,
+    })
+}
+
+/// What can be run, and what cannot with its reason.
+fn prepare<'a>(
+    items: &'a [Item],
+    (catalogue, controllers): (&Catalogue, &'a [String]),
+    plan: &Plan,
+) -> Result<(Vec<Prepared<'a>>, Vec<NotRun>), SuiteError> {
+    law::check_names(catalogue, controllers)?;
+    let (mut prepared, mut not_run) = (Vec::new(), Vec::new());
+    for item in items {
+        let scenario = law::parse(catalogue, item, plan.aqm);
+        let scenario = match (scenario, item.needs) {
+            (Err(error), None) => return Err(error),
+            (scenario, _) => scenario,
+        };
+        for controller in controllers {
+            let found = law::lacks(catalogue, item, controller)
+                .and_then(|()| scenario.as_ref().map_err(|error| law::in_words(error)))
+                .and_then(|scenario| law::with_controller(catalogue, scenario, controller));
+            match found {
+                Ok(scenario) => prepared.push(Prepared { item, controller, scenario }),
+                Err(reason) => not_run.push(NotRun {
+                    case: item.case.clone(),
+                    title: item.title.clone(),
+                    variant: item.variant.clone(),
+                    controller: controller.clone(),
+                    reason,
+                }),
+            }
+        }
+    }
+    match (prepared.is_empty(), not_run.first()) {
+        (true, Some(first)) => Err(SuiteError::NothingRuns { reason: first.reason.clone() }),
+        _ => Ok((prepared, not_run)),
+    }
+}
+
+fn case_result(prepared: &Prepared<'_>, runs: &[Kept], plan: &Plan) -> CaseResult {
+    let Prepared { item, controller, scenario } = prepared;
+    CaseResult {
+        case: item.case.clone(),
+        title: item.title.clone(),
+        variant: item.variant.clone(),
+        description: scenario.description.trim().to_owned(),
+        world: World::Sim,
+        controller: (*controller).to_owned(),
+        implementation: result::OURS.to_owned(),
+        version: crate::VERSION.to_owned(),
+        seed: plan.seed,
+        parameters: law::parameters(scenario),
+        runs: plan.runs,
+        duration_s: scenario.duration.as_secs_f64(),
+        flows: kept::flows(runs),
+        phases: kept::phases(runs),
+        metrics: kept::whole(runs),
+        series: kept::series(runs),
+        capacity: series::capacity(scenario),
+    }
+}

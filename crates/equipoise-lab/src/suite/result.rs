@@ -1,0 +1,396 @@
+//! What a suite has found, as its JSON holds it. Names carry their unit; `null` stands for what a case does not have.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::series::{Audio, FlowSeries};
+use crate::result::{FlowResult, FramesResult, World, json};
+use crate::statistics::mean_95;
+
+/// All cases under all controllers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SuiteResult {
+    /// The suite: `rfc8867` or `traces`.
+    pub suite: String,
+    /// Version of Equipoise that made it.
+    pub version: String,
+    /// Seed of the first run of each; the n-th uses `seed + n`.
+    pub seed: u64,
+    /// Runs of each.
+    pub runs: u32,
+    /// What the queues of all narrow links were made; `null` if they were as the scenarios have them.
+    pub aqm: Option<String>,
+    /// In the order of the cases, their variants and the controllers.
+    pub results: Vec<CaseResult>,
+    /// What a controller cannot run.
+    pub not_run: Vec<NotRun>,
+}
+
+/// A variant of a case under a controller, over all seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// The case, such as "5.1".
+    pub case: String,
+    /// What it is called.
+    pub title: String,
+    /// The variant, such as "50ms-link".
+    pub variant: String,
+    /// The scenario's own words on what it shows.
+    pub description: String,
+    /// Where it ran.
+    pub world: World,
+    /// The controller.
+    pub controller: String,
+    /// Whose code it is: ours.
+    pub implementation: String,
+    /// Version of that code.
+    pub version: String,
+    /// Seed of the first run.
+    pub seed: u64,
+    /// Parameters of the first session's controller, as a scenario writes them.
+    pub parameters: BTreeMap<String, String>,
+    /// Runs.
+    pub runs: u32,
+    /// Length of a run, in seconds.
+    pub duration_s: f64,
+    /// Media, their audio and TCP, in the order of the scenario.
+    pub flows: Vec<CaseFlow>,
+    /// The stretches between planned changes.
+    pub phases: Vec<PhaseResult>,
+    /// Of all media of the whole run together.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// The flows over time, for charts.
+    #[serde(skip)]
+    pub series: Vec<FlowSeries>,
+    /// What a recorded link carries in each second, in bit/s, for charts; empty of others.
+    #[serde(skip)]
+    pub capacity: Vec<f64>,
+}
+
+/// The mean of each metric by its key; `null` of those that no run has.
+pub type Metrics = BTreeMap<String, Option<Estimate>>;
+
+/// A variant of a case that a controller cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRun {
+    /// The case.
+    pub case: String,
+    /// What it is called.
+    pub title: String,
+    /// The variant.
+    pub variant: String,
+    /// The controller.
+    pub controller: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// A flow of a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseFlow {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: FlowKind,
+    /// Its metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowKind {
+    /// A session with all that it sends, its audio included.
+    Media,
+    /// The audio of a session.
+    Audio,
+    /// A connection of TCP, or web traffic.
+    Tcp,
+}
+
+/// A phase of a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Start, in seconds since the run's.
+    pub start_s: f64,
+    /// End, in seconds since the run's start.
+    pub end_s: f64,
+    /// What the bottlenecks leave to media and TCP, all together, in bit/s; `null` where nothing is narrow.
+    pub capacity_bps: Option<f64>,
+    /// Its metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// The narrowest link of each way of media, with what it leaves, in bit/s.
+    #[serde(skip)]
+    pub bottlenecks: Vec<(String, f64)>,
+}
+
+/// A mean over runs with its 95 % confidence interval (Student's t).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Lower end of the interval; `null` if one run alone has the metric.
+    pub lo: Option<f64>,
+    /// Upper end.
+    pub hi: Option<f64>,
+    /// Runs that have the metric: a convergence time is that of those that converged.
+    pub runs: u32,
+}
+
+impl Estimate {
+    /// The mean of what some runs have; `None` if none has it.
+    pub fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+        let values: Vec<_> = values.flatten().filter(|value| value.is_finite()).collect();
+        let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)?;
+        let interval = mean_95(&values).map(|estimate| estimate.ci95);
+        let runs = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        Some(Self { mean, lo: interval.map(|[lo, _]| lo), hi: interval.map(|[_, hi]| hi), runs })
+    }
+
+    /// Half the width of the interval, if there is one.
+    pub fn half_width(&self) -> Option<f64> {
+        Some((self.hi? - self.lo?) / 2.0)
+    }
+}
+
+/// Whose controllers run in the simulator.
+pub(super) const OURS: &str = "ours";
+/// The key of a phase's capacity, which is planned and not measured.
+pub(super) const CAPACITY: &str = "capacity_bps";
+
+/// A metric of a flow, whatever its kind.
+pub(super) struct FlowMetric {
+    pub(super) key: &'static str,
+    /// Of media and of TCP.
+    pub(super) of: fn(&FlowResult) -> Option<f64>,
+    /// Of a session's audio.
+    pub(super) of_audio: fn(&AudioOf<'_>) -> Option<f64>,
+}
+
+/// The audio of a session.
+pub(super) struct AudioOf<'a> {
+    pub(super) frames: FramesResult,
+    pub(super) packets: &'a Audio,
+    /// The session.
+    pub(super) flow: &'a FlowResult,
+}
+
+fn share(part: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
+}
+
+/// Of a connection, what was sent again is what was lost, as far as its sender knows.
+fn lost(flow: &FlowResult) -> Option<f64> {
+    share(flow.packets_sent.saturating_sub(flow.packets_received), flow.packets_sent)
+}
+
+/// Nothing, of audio.
+const fn none(_: &AudioOf<'_>) -> Option<f64> {
+    None
+}
+
+/// The keys of a flow in JSON.
+pub(super) const FLOW_METRICS: &[FlowMetric] = &[
+    FlowMetric {
+        key: "mean_rate_bps",
+        of: |flow| flow.mean_rate_bps,
+        of_audio: |audio| {
+            let Audio { bytes, of_bytes, .. } = audio.packets;
+            Some(share(bytes.as_bytes(), of_bytes.as_bytes())? * audio.flow.mean_rate_bps?)
+        },
+    },
+    FlowMetric { key: "delivered_rate_bps", of: |flow| flow.delivered_rate_bps, of_audio: none },
+    FlowMetric { key: "goodput_bps", of: |flow| flow.tcp.as_ref()?.goodput_bps, of_audio: none },
+    FlowMetric {
+        key: "loss",
+        of: lost,
+        of_audio: |audio| share(audio.packets.sent.saturating_sub(audio.packets.received), audio.packets.sent),
+    },
+    FlowMetric {
+        key: "queueing_mean_s",
+        of: |flow| flow.queueing?.mean_s,
+        of_audio: |audio| audio.packets.waits.result().mean_s,
+    },
+    FlowMetric {
+        key: "queueing_p95_s",
+        of: |flow| flow.queueing?.p95_s,
+        of_audio: |audio| audio.packets.waits.result().p95_s,
+    },
+    FlowMetric {
+        key: "queueing_p99_s",
+        of: |flow| flow.queueing?.p99_s,
+        of_audio: |audio| audio.packets.waits.result().p99_s,
+    },
+    FlowMetric {
+        key: "frame_delay_p50_s",
+        of: |flow| flow.video?.delay.p50_s,
+        of_audio: |audio| audio.frames.delay.p50_s,
+    },
+    FlowMetric {
+        key: "frame_delay_p95_s",
+        of: |flow| flow.video?.delay.p95_s,
+        of_audio: |audio| audio.frames.delay.p95_s,
+    },
+    FlowMetric {
+        key: "frame_delay_p99_s",
+        of: |flow| flow.video?.delay.p99_s,
+        of_audio: |audio| audio.frames.delay.p99_s,
+    },
+    FlowMetric {
+        key: "frames_late",
+        of: |flow| flow.video?.share(flow.video?.late),
+        of_audio: |audio| audio.frames.share(audio.frames.late),
+    },
+    FlowMetric {
+        key: "freezes",
+        of: |flow| Some(flow.video?.freezes as f64),
+        of_audio: |audio| Some(audio.frames.freezes as f64),
+    },
+    FlowMetric {
+        key: "frozen_s",
+        of: |flow| Some(flow.video?.frozen_s),
+        of_audio: |audio| Some(audio.frames.frozen_s),
+    },
+    FlowMetric { key: "fetch_p95_s", of: |flow| flow.tcp.as_ref()?.web?.time.p95_s, of_audio: none },
+];
+
+impl CaseResult {
+    /// The estimate of a metric of all media together, by its key.
+    pub fn metric(&self, key: &str) -> Option<Estimate> {
+        self.metrics.get(key).copied().flatten()
+    }
+
+    /// Utilisation, 95th percentile of the waits in queues and loss: "93.5 % · 144 ms · 0.31 %".
+    pub fn in_short(&self) -> String {
+        let number = |key: &str, scale: f64, decimals: usize| {
+            let value = self.metric(key).map(|found| found.mean * scale);
+            value.map_or_else(|| "–".to_owned(), |value| format!("{value:.decimals$}"))
+        };
+        let (used, waited) = (number("utilisation", 100.0, 1), number("queueing_p95_s", 1e3, 0));
+        format!("{used} % · {waited} ms · {} %", number("loss", 100.0, 2))
+    }
+
+    /// The mean of a metric over the flows of a kind that have it.
+    pub fn flow_mean(&self, kind: FlowKind, key: &str) -> Option<f64> {
+        let found = self.flows.iter().filter(|flow| flow.kind == kind).filter_map(|flow| flow.metric(key));
+        let (sum, count) = found.fold((0.0, 0u32), |(sum, count), found| (sum + found.mean, count + 1));
+        (count > 0).then(|| sum / f64::from(count))
+    }
+}
+
+/// A variant of a case with its results.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    /// The case.
+    pub case: String,
+    /// The variant.
+    pub variant: String,
+    /// Of the controllers that ran it.
+    pub results: &'a [CaseResult],
+}
+
+impl<'a> Row<'a> {
+    /// The result under a controller.
+    pub fn of(&self, controller: &str) -> Option<&'a CaseResult> {
+        self.results.iter().find(|found| found.controller == controller)
+    }
+}
+
+impl CaseFlow {
+    /// The estimate of a metric by its key.
+    pub fn metric(&self, key: &str) -> Option<Estimate> {
+        self.metrics.get(key).copied().flatten()
+    }
+}
+
+impl PhaseResult {
+    /// The estimate of a metric by its key.
+    pub fn metric(&self, key: &str) -> Option<Estimate> {
+        self.metrics.get(key).copied().flatten()
+    }
+}
+
+impl SuiteResult {
+    /// The result as JSON, with a line break at its end.
+    pub fn to_json(&self) -> String {
+        json(self)
+    }
+
+    /// The result as CSV: one line a metric; see the book.
+    pub fn to_csv(&self) -> String {
+        super::csv::of(self)
+    }
+
+    /// The seeds in words: "10 runs on the seeds 1 to 10".
+    pub fn seeds(&self) -> String {
+        let last = self.seed.wrapping_add(u64::from(self.runs.saturating_sub(1)));
+        match self.runs {
+            1 => format!("1 run on the seed {last}"),
+            runs => format!("{runs} runs on the seeds {} to {last}", self.seed),
+        }
+    }
+
+    /// The result as a table of Markdown: a row a variant, a column a controller, means alone.
+    pub fn to_markdown(&self) -> String {
+        let controllers = self.controllers();
+        let mut text = format!("| case | {} |\n|---|{}\n", controllers.join(" | "), "---|".repeat(controllers.len()));
+        for row in self.rows() {
+            let cell = |name: &&str| row.of(name).map_or_else(|| "–".to_owned(), CaseResult::in_short);
+            let cells: Vec<_> = controllers.iter().map(cell).collect();
+            text.push_str(&format!("| {} {} | {} |\n", row.case, row.variant, cells.join(" | ")));
+        }
+        text
+    }
+
+    /// The variants, each with its results: first those that some controller ran.
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let is_same = |one: &CaseResult, other: &CaseResult| one.case == other.case && one.variant == other.variant;
+        let row = |results: &'_ [CaseResult]| results.first().map(|first| (first.case.clone(), first.variant.clone()));
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for results in self.results.chunk_by(is_same) {
+            if let Some((case, variant)) = row(results) {
+                rows.push(Row { case, variant, results });
+            }
+        }
+        for NotRun { case, variant, .. } in &self.not_run {
+            if rows.iter().all(|row| row.case != *case || row.variant != *variant) {
+                rows.push(Row { case: case.clone(), variant: variant.clone(), results: &[] });
+            }
+        }
+        rows
+    }
+
+    /// The controllers, in the order in which they ran.
+    pub fn controllers(&self) -> Vec<&str> {
+        let mut found: Vec<&str> = Vec::new();
+        let ran = self.results.iter().map(|result| result.controller.as_str());
+        for name in ran.chain(self.not_run.iter().map(|not_run| not_run.controller.as_str())) {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean 2, deviation sqrt(2), so 12.706 either way: Student's t at one degree of freedom.
+    #[test]
+    fn a_mean_has_an_interval_from_two_runs_on_and_counts_those_that_have_it() {
+        let found = Estimate::of([Some(1.0), None, Some(3.0)].into_iter()).expect("two runs");
+        assert_eq!(found.runs, 2);
+        assert!((found.mean - 2.0).abs() < 1e-12);
+        assert!((found.lo.expect("an interval") + 10.706).abs() < 1e-9, "{found:?}");
+        assert!((found.half_width().expect("an interval") - 12.706).abs() < 1e-9, "{found:?}");
+        let alone = Estimate::of([Some(5.0), Some(f64::NAN)].into_iter()).expect("one run");
+        assert_eq!((alone.lo, alone.hi, alone.runs), (None, None, 1));
+        assert_eq!(Estimate::of([None, None].into_iter()), None);
+    }
+}

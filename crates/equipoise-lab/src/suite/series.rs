@@ -1,0 +1,207 @@
+//! What the media of a run did from second to second, and what their audio did: for charts (RFC 8868, Sec. 3: "the measurements in the
+//! plot are at one-second intervals").
+
+use equipoise::units::{Size, Span};
+use equipoise_path::link::Capacity;
+use equipoise_session::{Event, Medium};
+
+use crate::record::{Arrived, LiveRecord, Waits};
+use crate::scenario::Scenario;
+use crate::sim::RunObserver;
+
+/// A flow over time, in the mean of the runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowSeries {
+    /// The flow's name.
+    pub name: String,
+    /// Whether it is a connection of TCP, or several.
+    pub is_tcp: bool,
+    /// Its seconds, from the start of the run on.
+    pub seconds: Vec<Second>,
+}
+
+/// A second of a flow; `None` is what was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Second {
+    /// What arrived in it, in bit/s: of media in IP packets, of TCP new data.
+    pub rate_bps: Option<f64>,
+    /// Mean wait in queues of the packets that arrived in it, in seconds.
+    pub queueing_s: Option<f64>,
+    /// Mean time from capture until complete of the video frames that were captured in it and became complete, in seconds.
+    pub frame_delay_s: Option<f64>,
+    /// Share of the packets sent in it that never arrived.
+    pub loss: Option<f64>,
+}
+
+/// Watches the media of a run.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    flows: Vec<Watched>,
+}
+
+/// A flow so far.
+#[derive(Debug)]
+pub(super) struct Watched {
+    bins: Vec<Bin>,
+    live: LiveRecord,
+    /// Of the packet that has just arrived, until its event says whether it was media.
+    waited: Option<Span>,
+    pub(super) audio: Audio,
+}
+
+/// The packets of a flow's audio.
+#[derive(Debug, Default)]
+pub(super) struct Audio {
+    pub(super) sent: u64,
+    pub(super) bytes: Size,
+    pub(super) received: u64,
+    pub(super) waits: Waits,
+    /// What the session sent in all.
+    pub(super) of_bytes: Size,
+}
+
+/// A second so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    received: Size,
+    arrivals: u32,
+    waited: Span,
+    sent: u32,
+    /// Of those sent in it.
+    arrived: u32,
+    frames: u32,
+    frame_delays: Span,
+}
+
+/// Seconds of a run that are watched at the most: a day's.
+const MOST_SECONDS: usize = 86_400;
+
+impl RunObserver for Watch {
+    fn on_event(&mut self, at: Span, flow: usize, event: &Event) {
+        match event {
+            Event::FrameCaptured { medium, size, .. } => self.flow(flow).live.on_captured(at, *medium, *size),
+            Event::MediaSent { sequence, size, waited, fragment } => {
+                let flow = self.flow(flow);
+                flow.live.on_sent(*sequence, *waited, *fragment);
+                if fragment.is_some_and(|fragment| fragment.medium == Medium::Audio) {
+                    flow.audio.sent += 1;
+                    flow.audio.bytes = flow.audio.bytes + *size;
+                }
+                flow.audio.of_bytes = flow.audio.of_bytes + *size;
+                flow.bin(at).sent += 1;
+            }
+            Event::MediaReceived { sequence, delay, size, .. } => {
+                self.flow(flow).on_received(at, *sequence, *delay, *size);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_waited(&mut self, _: Span, flow: usize, wait: Span) {
+        self.flow(flow).waited = Some(wait);
+    }
+}
+
+impl Watch {
+    fn flow(&mut self, number: usize) -> &mut Watched {
+        if number >= self.flows.len() {
+            self.flows.resize_with(number + 1, Watched::default);
+        }
+        &mut self.flows[number]
+    }
+
+    /// The flows in their order; those behind the last that sent something are missing.
+    pub(super) fn into_flows(self) -> Vec<Watched> {
+        self.flows
+    }
+}
+
+impl Default for Watched {
+    fn default() -> Self {
+        Self { bins: Vec::new(), live: LiveRecord::of_both(), waited: None, audio: Audio::default() }
+    }
+}
+
+impl Watched {
+    fn bin(&mut self, at: Span) -> &mut Bin {
+        let place = (at.max(Span::ZERO) / Span::from_secs(1)).and_then(|place| usize::try_from(place).ok());
+        let place = place.unwrap_or(MOST_SECONDS).min(MOST_SECONDS);
+        if place >= self.bins.len() {
+            self.bins.resize(place + 1, Bin::default());
+        }
+        &mut self.bins[place]
+    }
+
+    fn on_received(&mut self, at: Span, sequence: u64, delay: Span, size: Size) {
+        let wait = self.waited.take();
+        let Arrived { medium, completed } = self.live.on_received(at, sequence);
+        if medium == Some(Medium::Audio) {
+            self.audio.received += 1;
+            if let Some(wait) = wait {
+                self.audio.waits.push(wait);
+            }
+        }
+        if let (Some(Medium::Video), Some(captured)) = (medium, completed) {
+            let bin = self.bin(captured);
+            bin.frames += 1;
+            bin.frame_delays = bin.frame_delays + (at - captured);
+        }
+        self.bin(at - delay).arrived += 1;
+        let bin = self.bin(at);
+        bin.received = bin.received + size;
+        if let Some(wait) = wait {
+            bin.arrivals += 1;
+            bin.waited = bin.waited + wait;
+        }
+    }
+
+    /// The whole seconds of a run that lasted so long.
+    pub(super) fn seconds(&self, lasted_s: f64) -> Vec<Second> {
+        let count = lasted_s.max(0.0) as usize;
+        (0..count).map(|place| self.bins.get(place).map_or_else(Second::default, Bin::second)).collect()
+    }
+}
+
+impl Bin {
+    fn second(&self) -> Second {
+        let mean = |sum: Span, count: u32| (count > 0).then(|| sum.as_secs_f64() / f64::from(count));
+        let lost = f64::from(self.sent.saturating_sub(self.arrived));
+        Second {
+            rate_bps: (self.sent > 0 || self.received > Size::ZERO).then(|| self.received.as_bits() as f64),
+            queueing_s: mean(self.waited, self.arrivals),
+            frame_delay_s: mean(self.frame_delays, self.frames),
+            loss: (self.sent > 0).then(|| lost / f64::from(self.sent)),
+        }
+    }
+}
+
+impl Second {
+    /// The means of what some seconds have.
+    pub(super) fn mean<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let mean = |of: fn(&Self) -> Option<f64>| {
+            let (sum, count) =
+                all.clone().filter_map(of).fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+            (count > 0).then(|| sum / f64::from(count))
+        };
+        Self {
+            rate_bps: mean(|second| second.rate_bps),
+            queueing_s: mean(|second| second.queueing_s),
+            frame_delay_s: mean(|second| second.frame_delay_s),
+            loss: mean(|second| second.loss),
+        }
+    }
+}
+
+/// What the first link carries in each second, in bit/s, where that is recorded; nothing of links whose rate takes planned steps, which the
+/// phases have.
+pub(super) fn capacity(scenario: &Scenario) -> Vec<f64> {
+    let recorded = scenario.links.first().map(|link| &link.forward.capacity).filter(|capacity| match capacity {
+        Capacity::Trace(_) => true,
+        Capacity::Rate(rate) => rate.steps().len() > crate::phases::MOST_STEPS,
+        Capacity::Unlimited | Capacity::Shaped(_) => false,
+    });
+    let Some(capacity) = recorded else { return Vec::new() };
+    let whole = (scenario.duration.as_secs_f64() as i64).min(MOST_SECONDS as i64);
+    let second = |number: i64| capacity.bits(Span::from_secs(number), Span::from_secs(number + 1)).unwrap_or(0.0);
+    (0..whole).map(second).collect()
+}
