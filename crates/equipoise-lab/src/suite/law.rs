@@ -129,11 +129,23 @@ pub(super) fn with_controller(
     Ok(scenario)
 }
 
+/// What a fixed rate is: R_v of RFC 8593, Sec. 5.1, the example of a video's target rate.
+const FIXED_RATE: &str = "1 Mbit/s";
+
+/// Whether a controller keeps to a rate that it has to be given.
+fn has_fixed_rate(catalogue: &Catalogue, controller: &str) -> bool {
+    let entry = catalogue.controllers.find(controller);
+    entry.is_some_and(|entry| entry.parameters.iter().any(|it| it.name == "rate" && it.default.is_none()))
+}
+
 /// One session after the other: each keeps the parameters of its own.
 fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Result<Scenario, SwapError> {
     let mut found = scenario.clone();
     for flow in scenario.flows.iter().filter(|flow| controller_of(flow).is_some_and(|name| name != controller)) {
-        let swap = Swap::new(catalogue, &found.text, &[], Some(&flow.name))?;
+        let rate = has_fixed_rate(catalogue, controller)
+            .then(|| Override::set(format!("flow.{}.controller.rate", flow.name), FIXED_RATE));
+        let overrides: Vec<_> = rate.into_iter().collect();
+        let swap = Swap::new(catalogue, &found.text, &overrides, Some(&flow.name))?;
         // One name gives one scenario.
         found = swap.with([controller])?.pop().unwrap_or(found);
     }
@@ -202,10 +214,12 @@ mod tests {
         let scenario = parse(&catalogue, &item("5.5/10-150ms"), None).expect("a right scenario");
         let found = with_controller(&catalogue, &scenario, "tfrc").expect("it runs");
         assert_eq!(found.flows.iter().filter_map(controller_of).collect::<Vec<_>>(), ["tfrc"; 5]);
-        assert_eq!(parameters(&found).get("initial_rate").map(String::as_str), Some("150 kbit/s"));
+        assert_eq!(parameters(&found).get("initial_rate").map(String::as_str), Some("210 kbit/s"));
         let again = with_controller(&catalogue, &scenario, "ap").expect("it runs");
         assert_eq!(again.text, scenario.text, "what has the controller already stays as it is");
-        let refused = with_controller(&catalogue, &scenario, "cbr").expect_err("a rate is missing");
-        assert!(refused.contains("cbr needs `rate`"), "{refused}");
+        let fixed = with_controller(&catalogue, &scenario, "cbr").expect("it runs");
+        assert_eq!(parameters(&fixed).get("rate").map(String::as_str), Some("1 Mbit/s"));
+        let refused = with_controller(&catalogue, &scenario, "tq").expect_err("there is no playout buffer");
+        assert!(refused.contains("playout"), "{refused}");
     }
 }
