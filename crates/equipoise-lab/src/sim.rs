@@ -3,6 +3,7 @@
 mod sample;
 
 use std::borrow::Borrow;
+use std::iter::once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use equipoise::control::PathLoad;
@@ -10,14 +11,14 @@ use equipoise::units::{Instant, Size, Span};
 use equipoise_path::link::PipeConfig;
 use equipoise_path::source::WebConfig;
 use equipoise_session::{Event, PathId};
-use equipoise_sim::{Arrival, FlowError, FlowId, LinkId, Observer, PathLinks, Side, Stream, Time, World};
+use equipoise_sim::{Arrival, FlowError, FlowId, LinkId, Observer, Packet, PathLinks, Side, Stream, Time, World};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::Progress;
 use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
-use crate::record::{LinkRecord, Recorder};
+use crate::record::{LinkRecord, Received, Recorder};
 use crate::result::{self, Run};
 use crate::scenario::{Choice, DuplexPart, Flow, FlowKind, MultipathFlow, OverBudget, Scenario, TcpFlow};
 
@@ -162,12 +163,36 @@ impl<T: Tell> Observer for Watch<T> {
         match side {
             Side::Far => {
                 let (at, flow) = (now - Time::ZERO, flow.index());
-                self.recorder.on_waited(at, flow, waited);
+                self.recorder.on_waited(flow, once((at, waited)));
                 self.tell.waited(at, flow, waited);
             }
             Side::Near => self.recorder.on_returned(flow.index(), size),
         }
     }
+
+    fn on_departures(&mut self, flow: FlowId, packets: &[Packet]) {
+        let flow = flow.index();
+        self.recorder.on_departures(flow, packets.iter().map(|packet| (packet.sent - Time::ZERO, packet.size)));
+        for packet in packets {
+            self.tell.event(packet.sent - Time::ZERO, flow, None, &packet.departure());
+        }
+    }
+
+    fn on_arrivals(&mut self, flow: FlowId, packets: &[Packet]) {
+        let flow = flow.index();
+        self.recorder.on_waited(flow, packets.iter().map(|packet| (packet.at - Time::ZERO, packet.waited)));
+        self.recorder.on_arrivals(flow, packets.iter().map(received));
+        for packet in packets {
+            let at = packet.at - Time::ZERO;
+            self.tell.waited(at, flow, packet.waited);
+            self.tell.event(at, flow, None, &packet.reception());
+        }
+    }
+}
+
+/// A packet at its end, as the recorder takes it.
+fn received(&Packet { at, sent, size, ecn, .. }: &Packet) -> Received {
+    Received { at: at - Time::ZERO, sent: sent - Time::ZERO, delay: at - sent, size, ecn }
 }
 
 /// Who is told of a run while it goes on.

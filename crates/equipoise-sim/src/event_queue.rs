@@ -52,19 +52,6 @@ impl EventQueue {
         (at != NEVER).then(|| (Time::from_nanos(at), first as u32 as usize))
     }
 
-    /// Until when event `number`, which is next, would still be if it happened later than it does.
-    #[inline]
-    pub(crate) fn lead(&self, number: usize) -> Time {
-        let (mut node, mut second) = (self.nodes.len() / 2 + number, Entry::MAX);
-        while node > 1 {
-            second = second.min(self.nodes[node ^ 1]);
-            node /= 2;
-        }
-        let at = (second >> u32::BITS) as u64;
-        // At the same time the lower number comes first.
-        Time::from_nanos(at.saturating_add(u64::from(second as u32 as usize > number)))
-    }
-
     fn leaves(&self) -> &[Entry] {
         &self.nodes[self.nodes.len() / 2..]
     }
@@ -101,13 +88,6 @@ mod tests {
                 reference[number] = *at;
                 let expected = reference.iter().enumerate().filter_map(|(n, at)| at.map(|at| (at, n))).min();
                 prop_assert_eq!(events.next().map(|(at, n)| (at.as_nanos(), n)), expected);
-                let Some((_, first)) = expected else { continue };
-                let lead = events.lead(first).as_nanos().min(30);
-                for at in 0..30 {
-                    events.set(first, Some(Time::from_nanos(at)));
-                    prop_assert_eq!(events.next().map(|(_, n)| n) == Some(first), at < lead, "{} of {:?}", at, &reference);
-                }
-                events.set(first, reference[first].map(Time::from_nanos));
             }
         }
     }

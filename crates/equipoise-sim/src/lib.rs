@@ -48,6 +48,6 @@ pub mod tcp;
 pub mod web;
 mod world;
 
-pub use network::LinkId;
+pub use network::{LinkId, Packet};
 pub use observer::{Arrival, FlowId, Observer, Side, SimClock, Time};
 pub use world::{BandwidthOracle, FarEnd, Flow, FlowError, NearEnd, PathLinks, Stream, WhiteNoise, World, turn};

@@ -1,18 +1,21 @@
+mod lot;
 mod order;
+mod packet;
 mod stream;
 
 use std::collections::VecDeque;
 
 use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{Capacity, Ecn, LinkStats, PipeConfig, PipeError, Queued};
+use equipoise_path::link::{Capacity, LinkStats, PipeConfig, PipeError};
 use equipoise_path::source::Source;
-use equipoise_session::Event;
 
+use self::lot::Lot;
+pub use self::packet::Packet;
 use self::stream::StreamState;
 use crate::carrier::Carrier;
 use crate::event_queue::EventQueue;
-use crate::observer::{Arrival, FlowId, Observer, Side, SimClock, Time};
+use crate::observer::{FlowId, Observer, SimClock, Time};
 use crate::packets::{PacketId, Packets};
 use crate::world::TICK;
 
@@ -24,7 +27,7 @@ pub struct LinkId(pub(crate) usize);
 ///
 /// No event is made for a packet's arrival at a link. The network stands still until it is told that all is known that
 /// the sessions send before some moment; then each link, behind those that feed it, takes what has come in until the
-/// moment that its feeders are known to, merged by time and in lots, so that one thing is done to many packets before the
+/// moment that its feeders are known to, merged by time and in one lot, so that one thing is done to many packets before the
 /// next. What comes out at the end of a session's route waits there.
 #[derive(Default)]
 pub(crate) struct Network {
@@ -38,7 +41,7 @@ pub(crate) struct Network {
     has_ring: bool,
     /// For each link what is known there, in networks with rings; kept for its room, as is what a link serves in one go.
     known_of: Vec<Time>,
-    lot: Vec<Packet>,
+    lot: Lot,
     /// What the sessions send before this is known.
     known: Time,
     /// Nothing is taken from this moment on: somebody is going to look at the counters then.
@@ -49,8 +52,6 @@ struct Link {
     carrier: Carrier,
     capacity: Capacity,
     feeders: Vec<Feeder>,
-    /// The time of each feeder's first packet.
-    heads: EventQueue,
     /// What came in before this is taken; not kept in networks with rings.
     known: Time,
     /// It is part of a ring, or behind one, that only streams enter: it is taken no further than what is known of the sessions.
@@ -58,9 +59,6 @@ struct Link {
     /// Somebody wants to know what comes by single routes.
     counts_own: bool,
 }
-
-/// Packets that are served in one go: all of them fit into a cache of the first level.
-const LOT: usize = 256;
 
 struct Feeder {
     from: From,
@@ -95,42 +93,6 @@ struct Hop {
     own: Option<Size>,
 }
 
-/// A packet under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
-    /// When it arrives at its next link, or at its end.
-    pub(crate) at: Time,
-    pub(crate) sent: Time,
-    /// Of a stream's packet its sequence number, of a session's where its datagram is kept.
-    pub(crate) number: u64,
-    pub(crate) size: Size,
-    pub(crate) route: u32,
-    /// How many links lie behind it.
-    pub(crate) hop: u16,
-    /// What queues may tell its ends, and have told.
-    pub(crate) ecn: Ecn,
-    /// In the queues of all links behind it.
-    pub(crate) waited: Span,
-}
-
-impl Queued for Packet {
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn mark(&mut self) {
-        self.ecn = Ecn::Marked;
-    }
-
-    fn flow(&self) -> u64 {
-        self.route.into()
-    }
-
-    fn on_waited(&mut self, wait: Span) {
-        self.waited = self.waited + wait;
-    }
-}
-
 /// What packets meet where they leave the network.
 pub(crate) struct Outside<'a, O> {
     /// Tells sessions of arrivals.
@@ -144,16 +106,8 @@ pub(crate) struct Outside<'a, O> {
 impl Network {
     pub(crate) fn add_link(&mut self, config: PipeConfig, seed: u64) -> Result<LinkId, PipeError> {
         let (capacity, carrier) = (config.capacity.clone(), Carrier::new(config, seed)?);
-        let (feeders, heads) = (Vec::new(), EventQueue::default());
-        self.links.push(Link {
-            carrier,
-            capacity,
-            feeders,
-            heads,
-            known: Time::ZERO,
-            is_adrift: false,
-            counts_own: false,
-        });
+        let feeders = Vec::new();
+        self.links.push(Link { carrier, capacity, feeders, known: Time::ZERO, is_adrift: false, counts_own: false });
         Ok(LinkId(self.links.len() - 1))
     }
 
@@ -168,13 +122,8 @@ impl Network {
 
     /// A stream over links that are known, one at least.
     pub(crate) fn add_stream(&mut self, source: Source<SimClock>, path: &[LinkId], flow: FlowId) {
-        let stream = self.streams.len();
-        let next = source.next_departure();
-        let route = self.lay(path, flow, From::Stream(stream), None);
+        let route = self.lay(path, flow, From::Stream(self.streams.len()), None);
         self.streams.push(StreamState::new(source, route));
-        if let Some(&Hop { link, feeder, .. }) = self.routes[route].hops.first() {
-            self.links[link].heads.set(feeder, next);
-        }
     }
 
     fn lay(&mut self, path: &[LinkId], flow: FlowId, first: From, thing: Option<usize>) -> usize {
@@ -197,7 +146,17 @@ impl Network {
 
     /// Up to where all must be known for the next packet to be taken on, of those that are known; before that none arrives anywhere.
     pub(crate) fn next_known(&self) -> Option<Time> {
-        self.links.iter().filter_map(Link::next_known).min()
+        (0..self.links.len()).filter_map(|link| self.next_known_at(link)).min()
+    }
+
+    /// Up to where all must be known for a link's next packet to be taken on, of those that are known.
+    fn next_known_at(&self, link: usize) -> Option<Time> {
+        let Link { carrier, feeders, .. } = &self.links[link];
+        let heads = feeders.iter().filter_map(|feeder| match feeder.from {
+            From::Stream(stream) => self.streams[stream].next_departure(),
+            From::Sessions | From::Link(_) => feeder.inbox.front().map(|next| next.at),
+        });
+        heads.map(|at| at + TICK).chain(carrier.next_known()).min()
     }
 
     /// A session sends a packet, at [`Packet::at`]. Returns it where its route has no link: it has arrived.
@@ -252,7 +211,7 @@ impl Network {
             for place in 0..self.order.len() {
                 let link = self.order[place];
                 let known = known[link].min(self.horizon);
-                if self.links[link].next_known().is_some_and(|next| next <= known) {
+                if self.next_known_at(link).is_some_and(|next| next <= known) {
                     self.take_until(link, known, outside);
                     moved = true;
                 }
@@ -267,16 +226,10 @@ impl Network {
     /// Serves what has come to a link before `known`.
     fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
         let mut lot = std::mem::take(&mut self.lot);
-        loop {
-            self.take_in(link, known, &mut lot, outside.observer);
-            let is_all = lot.len() < LOT;
-            self.serve(link, &mut lot, outside);
-            self.pass_on(&lot, outside);
-            lot.clear();
-            if is_all {
-                break;
-            }
-        }
+        self.take_in(link, known, &mut lot, outside.observer);
+        self.serve(link, &mut lot.packets, outside);
+        self.pass_on(&lot.packets, outside);
+        lot.clear();
         while let Some(packet) = self.links[link].carrier.leave_before(known) {
             self.pass_on(&[packet], outside);
         }
@@ -284,26 +237,21 @@ impl Network {
         self.lot = lot;
     }
 
-    /// What comes to a link next before `known`, as long as the lot is not full.
-    fn take_in(&mut self, link: usize, known: Time, lot: &mut Vec<Packet>, observer: &mut impl Observer) {
-        let Link { feeders, heads, .. } = &mut self.links[link];
-        while let Some((at, feeder)) = heads.next()
-            && at < known
-            && lot.len() < LOT
-        {
-            // All that it has before any other feeder's next.
-            let until = heads.lead(feeder).min(known);
-            let Feeder { from, inbox } = &mut feeders[feeder];
-            let next = if let From::Stream(stream) = *from {
+    /// What comes to a link before `known`, in the order of time; at one time, from the first feeder first.
+    fn take_in(&mut self, link: usize, known: Time, lot: &mut Lot, observer: &mut impl Observer) {
+        for Feeder { from, inbox } in &mut self.links[link].feeders {
+            let run = lot.begin_run();
+            if let From::Stream(stream) = *from {
                 let stream = &mut self.streams[stream];
-                stream.send_before(until, self.routes[stream.route].flow, lot, observer);
-                stream.next_departure()
+                stream.send_before(known, &mut lot.packets);
+                observer.on_departures(self.routes[stream.route].flow, &lot.packets[run..]);
             } else {
-                take_before(until, inbox, lot);
-                inbox.front().map(|next| next.at)
-            };
-            heads.set(feeder, next);
+                let before = inbox.partition_point(|packet| packet.at < known);
+                lot.packets.extend(inbox.range(..before));
+                inbox.drain(..before);
+            }
         }
+        lot.merge_runs();
     }
 
     /// Takes packets over a link, those first that come first; what is left of them leaves it then.
@@ -370,11 +318,6 @@ impl Network {
     pub(crate) fn stop_streams(&mut self) -> Vec<FlowId> {
         for stream in &mut self.streams {
             stream.stopped = true;
-            if let Some(&Hop { link, .. }) = self.routes[stream.route].hops.first() {
-                let Link { feeders, heads, .. } = &mut self.links[link];
-                let streams = feeders.iter().enumerate().filter(|(_, feeder)| matches!(feeder.from, From::Stream(_)));
-                streams.for_each(|(feeder, _)| heads.set(feeder, None));
-            }
         }
         self.streams.iter().map(|stream| self.routes[stream.route].flow).collect()
     }
@@ -408,18 +351,6 @@ impl Network {
     }
 }
 
-/// Takes out what comes before `until`, as long as the lot is not full.
-fn take_before(until: Time, inbox: &mut VecDeque<Packet>, lot: &mut Vec<Packet>) {
-    let before = lot.len();
-    for packet in inbox.as_slices().0 {
-        if packet.at >= until || lot.len() == LOT {
-            break;
-        }
-        lot.push(*packet);
-    }
-    inbox.drain(..lot.len() - before);
-}
-
 impl Route {
     /// Whether its packets have datagrams, which streams' packets do not.
     const fn is_of_session(&self) -> bool {
@@ -429,7 +360,7 @@ impl Route {
     /// The arrival of packets at the end of the route is known.
     fn arrive(&mut self, packets: &[Packet], outside: &mut Outside<'_, impl Observer>) {
         let Some(thing) = self.thing else {
-            return packets.iter().for_each(|packet| self.arrive_of_stream(packet, outside.observer));
+            return self.arrive_of_stream(packets, outside.observer);
         };
         if let (true, Some(first)) = (self.arrived.is_empty(), packets.first()) {
             outside.events.set(thing, Some(first.at));
@@ -437,35 +368,25 @@ impl Route {
         self.arrived.extend(packets);
     }
 
-    #[inline]
-    fn arrive_of_stream(&mut self, packet: &Packet, observer: &mut impl Observer) {
-        let Packet { at, sent, number: sequence, size, ecn, waited, .. } = *packet;
-        if let Some(arrivals) = &mut self.arrivals {
-            if arrivals.novelty(sequence as u16) != Novelty::New {
-                return;
+    fn arrive_of_stream(&mut self, packets: &[Packet], observer: &mut impl Observer) {
+        let Some(arrivals) = &mut self.arrivals else { return observer.on_arrivals(self.flow, packets) };
+        for packet in packets {
+            let sequence = packet.number as u16;
+            if arrivals.novelty(sequence) == Novelty::New {
+                arrivals.mark(sequence);
+                observer.on_arrivals(self.flow, std::slice::from_ref(packet));
             }
-            arrivals.mark(sequence as u16);
         }
-        let event = Event::MediaReceived { sequence, sent: sent.assume_clock(), delay: at - sent, size, ecn };
-        observer.on_arrival(at, self.flow, Side::Far, Arrival { size, waited });
-        observer.on_event(at, self.flow, Side::Far, &event);
     }
 }
 
 impl Link {
-    /// Up to where all must be known for its next packet to be taken on, of those that are known.
-    fn next_known(&self) -> Option<Time> {
-        let head = self.heads.next().map(|(at, _)| at + TICK);
-        head.into_iter().chain(self.carrier.next_known()).min()
-    }
-
     /// The number of a feeder, which may be new.
     fn feeder(&mut self, from: From) -> usize {
         if let Some(known) = self.feeders.iter().position(|feeder| feeder.from == from) {
             return known;
         }
         self.feeders.push(Feeder { from, inbox: VecDeque::new() });
-        self.heads.reserve(self.feeders.len());
         self.feeders.len() - 1
     }
 
@@ -473,9 +394,7 @@ impl Link {
     #[inline]
     fn put(&mut self, feeder: usize, packets: &[Packet]) {
         let inbox = &mut self.feeders[feeder].inbox;
-        if let (true, Some(first)) = (inbox.is_empty(), packets.first()) {
-            self.heads.set(feeder, Some(first.at));
-        }
+        debug_assert!(inbox.back().into_iter().chain(packets).is_sorted_by_key(|packet| packet.at));
         inbox.extend(packets);
     }
 }

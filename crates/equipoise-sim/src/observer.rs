@@ -3,6 +3,8 @@
 use equipoise::units::{Instant, Size, Span};
 use equipoise_session::{Event, PathId};
 
+use crate::network::Packet;
+
 /// The one clock of a simulated world; all hosts read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimClock {}
@@ -48,6 +50,21 @@ pub trait Observer {
     /// A packet has come to one end of a flow: media, data or what answers them, copies among them. What the end makes of it follows
     /// in its events.
     fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
+
+    /// Packets of a stream left one after the other. Where nobody takes them together, each is an event.
+    fn on_departures(&mut self, flow: FlowId, packets: &[Packet]) {
+        for packet in packets {
+            self.on_event(packet.sent, flow, Side::Near, &packet.departure());
+        }
+    }
+
+    /// Packets of a stream came to its end one after the other. Where nobody takes them together, each is an arrival and an event.
+    fn on_arrivals(&mut self, flow: FlowId, packets: &[Packet]) {
+        for packet in packets {
+            self.on_arrival(packet.at, flow, Side::Far, packet.arrival());
+            self.on_event(packet.at, flow, Side::Far, &packet.reception());
+        }
+    }
 }
 
 /// What the network knows of a packet that has come to its end.

@@ -9,7 +9,7 @@ use super::media::MediaRecord;
 use super::pair::PairRecord;
 use super::path::{PathRecord, owned};
 use super::playout::PlayoutRecord;
-use super::received::ReceivedRecord;
+use super::received::{Received, ReceivedRecord};
 use super::row::IntervalRow;
 use super::tcp::{TcpReading, TcpRecord, WebReading};
 use crate::result::{ExcursionResult, FlowResult, IntervalResult, Stall};
@@ -129,7 +129,7 @@ impl FlowRecord {
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
         match event {
             Event::MediaSent { sequence, size, waited, fragment } => {
-                self.media.on_sent(at, *size);
+                self.on_sent(at, *size);
                 if let Some(live) = &mut self.live {
                     live.on_sent(*sequence, *waited, *fragment);
                 }
@@ -138,14 +138,26 @@ impl FlowRecord {
                 if let Some(live) = &mut self.live {
                     live.on_received(at, *sequence);
                 }
-                self.media.on_received(*sent - origin, *delay, *size);
-                if let Some(marked) = &mut self.marked {
-                    *marked += u64::from(*ecn == Ecn::Marked);
-                }
-                self.on_received(at, *size);
+                self.on_packet(&Received { at, sent: *sent - origin, delay: *delay, size: *size, ecn: *ecn });
             }
             _ => self.on_rare_event(at, event),
         }
+    }
+
+    /// A media packet leaves.
+    #[inline]
+    pub(super) fn on_sent(&mut self, at: Span, size: Size) {
+        self.media.on_sent(at, size);
+    }
+
+    /// A media packet arrives.
+    #[inline]
+    pub(super) fn on_packet(&mut self, &Received { at, sent, delay, size, ecn }: &Received) {
+        self.media.on_received(sent, delay, size);
+        if let Some(marked) = &mut self.marked {
+            *marked += u64::from(ecn == Ecn::Marked);
+        }
+        self.on_received(at, size);
     }
 
     fn on_rare_event(&mut self, at: Span, event: &Event) {

@@ -95,7 +95,8 @@ impl MediaRecord {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as a flow's record")]
+    #[inline(always)]
     pub(super) fn on_received(&mut self, sent: Span, delay: Span, size: Size) {
         self.received += 1;
         if !self.receiving.has(sent) {

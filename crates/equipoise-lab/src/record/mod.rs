@@ -28,6 +28,7 @@ use crate::scenario::Scenario;
 use flow::FlowRecord;
 pub(crate) use frames::{Arrived, LiveRecord};
 use phases::PhaseRecord;
+pub use received::Received;
 pub use row::IntervalRow;
 pub(crate) use tcp::LinkRecord;
 pub use tcp::{TcpReading, WebReading};
@@ -58,6 +59,23 @@ impl Recorder {
         self.phases.on_event(at, flow, PathId::default(), event);
     }
 
+    /// Packets of the background traffic that is flow number `flow` left one after the other, each at a time and with a size: the same as an
+    /// event for each.
+    #[inline]
+    pub fn on_departures(&mut self, flow: usize, packets: impl Iterator<Item = (Span, Size)>) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            packets.for_each(|(at, size)| record.on_sent(at, size));
+        }
+    }
+
+    /// Packets of the background traffic that is flow number `flow` came to its receiver one after the other: the same as an event for each.
+    #[inline]
+    pub fn on_arrivals(&mut self, flow: usize, packets: impl Iterator<Item = Received>) {
+        if let Some(record) = self.flows.get_mut(flow) {
+            packets.for_each(|packet| record.on_packet(&packet));
+        }
+    }
+
     /// The same on one of the paths of a flow that has several.
     pub fn on_path_event(&mut self, at: Span, flow: usize, path: PathId, event: &Event) {
         if let Some(record) = self.flows.get_mut(flow) {
@@ -66,10 +84,11 @@ impl Recorder {
         self.phases.on_event(at, flow, path, event);
     }
 
-    /// A packet comes to the receiver of flow number `flow` at `at`, and waited in the queues of its way for so long; its event follows, if it
-    /// has one. Where this is never said, nobody knows what packets waited.
-    pub fn on_waited(&mut self, at: Span, flow: usize, wait: Span) {
-        self.phases.on_waited(at, flow, wait);
+    /// Packets come to the receiver of flow number `flow`, each at a time and after it waited in the queues of its way for so long. The event of
+    /// a session's packet follows before the next packet is told of. Where this is never said, nobody knows what packets waited.
+    #[inline]
+    pub fn on_waited(&mut self, flow: usize, waits: impl Iterator<Item = (Span, Span)>) {
+        self.phases.on_waited(flow, waits);
     }
 
     /// An IP packet of this size comes back to the sender of flow number `flow`: feedback, or an acknowledgement.

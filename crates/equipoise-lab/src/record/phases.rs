@@ -117,15 +117,18 @@ impl PhaseRecord {
         Self { warm_up: scenario.warm_up, duration: scenario.duration, flows, media }
     }
 
-    /// A packet came to the receiver of flow number `flow`, for which it had waited in queues for so long.
-    pub(super) fn on_waited(&mut self, at: Span, flow: usize, wait: Span) {
+    /// Packets came to the receiver of flow number `flow`, each at a time and after it had waited in queues for so long; those of media one
+    /// by one.
+    pub(super) fn on_waited(&mut self, flow: usize, waits: impl Iterator<Item = (Span, Span)>) {
         let Some(state) = self.flows.get_mut(flow) else { return };
-        match state.role {
-            Role::Media | Role::Half => state.waited = Some(wait),
-            Role::Tcp | Role::Background if at >= self.warm_up && at < self.duration => {
+        if state.has_events() {
+            state.waited = waits.last().map(|(_, wait)| wait);
+            return;
+        }
+        for (at, wait) in waits {
+            if at >= self.warm_up && at < self.duration {
                 state.waits.get_or_insert_with(Waits::default).push(wait);
             }
-            Role::Tcp | Role::Background => {}
         }
     }
 
@@ -148,7 +151,7 @@ impl PhaseRecord {
     #[inline]
     pub(super) fn on_event(&mut self, at: Span, flow: usize, path: PathId, event: &Event) {
         let Some(state) = self.flows.get_mut(flow) else { return };
-        if matches!(state.role, Role::Tcp | Role::Background) {
+        if !state.has_events() {
             return;
         }
         match event {
@@ -188,6 +191,10 @@ impl PhaseRecord {
 }
 
 impl FlowState {
+    const fn has_events(&self) -> bool {
+        matches!(self.role, Role::Media | Role::Half)
+    }
+
     pub(super) fn is_media(&self) -> bool {
         self.role == Role::Media
     }

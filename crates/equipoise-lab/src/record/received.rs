@@ -1,7 +1,23 @@
 use equipoise::units::{Size, Span};
+use equipoise_session::Ecn;
 
 use crate::result::ReceivedSample;
 use crate::scenario::MOST_INTERVALS;
+
+/// A packet that has come to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// When it came, since the run's start.
+    pub at: Span,
+    /// When it left, since the run's start by the sender's clock.
+    pub sent: Span,
+    /// Its one-way delay.
+    pub delay: Span,
+    /// Of the IP packet.
+    pub size: Size,
+    /// What its IP header said of congestion.
+    pub ecn: Ecn,
+}
 
 /// IP packets at a flow's receiver by sample interval.
 #[derive(Debug)]

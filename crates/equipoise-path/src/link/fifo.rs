@@ -132,15 +132,21 @@ impl<C, S: Service<C>> Fifo<C, S> {
     #[expect(clippy::inline_always, reason = "as of a link's")]
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Turn<C>> {
-        self.begin_services(now);
         if self.free_at <= now {
+            // All that waited has been served.
+            self.waiting.clear();
+            self.waiting_bytes = Size::ZERO;
             self.totals.idle_ns += now.as_nanos() - self.free_at.as_nanos();
             self.free_at = now;
             self.service.rest(now);
+        } else {
+            self.begin_services(now);
         }
         let service_start = self.service.ready(self.free_at);
+        let mut wait = Span::ZERO;
         if service_start > now {
-            if self.is_full(size, service_start - now) {
+            wait = service_start - now;
+            if self.is_full(size, wait) {
                 self.totals.dropped += 1;
                 self.totals.dropped_bytes += size.as_bytes();
                 return None;
@@ -153,7 +159,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
         self.free_at = self.service.serve(service_start, size);
         self.totals.forwarded += 1;
         self.totals.forwarded_bytes += size.as_bytes();
-        Some(Turn { wait: (service_start - now).max(Span::ZERO), end: self.free_at })
+        Some(Turn { wait, end: self.free_at })
     }
 
     /// How it was used until `now`.

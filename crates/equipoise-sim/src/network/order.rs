@@ -80,7 +80,7 @@ impl Network {
     pub(super) fn all_known(&self, known: &mut Vec<Time>) {
         known.clear();
         known.resize(self.links.len(), Time::MAX);
-        self.lower(known, self.known, |feeding, known| match self.links[feeding].next_known() {
+        self.lower(known, self.known, |feeding, known| match self.next_known_at(feeding) {
             Some(next) => known.min(next - TICK) + self.least_delay(feeding),
             None => known + self.least_delay(feeding),
         });

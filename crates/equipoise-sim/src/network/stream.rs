@@ -1,10 +1,9 @@
 use equipoise::units::Span;
 use equipoise_path::link::Ecn;
 use equipoise_path::source::Source;
-use equipoise_session::Event;
 
-use super::{LOT, Packet};
-use crate::observer::{FlowId, Observer, Side, SimClock, Time};
+use super::Packet;
+use crate::observer::{SimClock, Time};
 
 /// A stream: a source, and how many packets have left it.
 pub(super) struct StreamState {
@@ -25,24 +24,15 @@ impl StreamState {
         self.source.next_departure().filter(|_| !self.stopped)
     }
 
-    /// The stream's next packets, those that leave before `until`, as long as the lot is not full.
-    pub(super) fn send_before(
-        &mut self,
-        until: Time,
-        flow: FlowId,
-        lot: &mut Vec<Packet>,
-        observer: &mut impl Observer,
-    ) {
+    /// The stream's next packets, those that leave before `until`.
+    pub(super) fn send_before(&mut self, until: Time, lot: &mut Vec<Packet>) {
         let (size, route) = (self.source.packet_size(), self.route as u32);
-        while lot.len() < LOT
-            && let Some(at) = self.next_departure()
+        while let Some(at) = self.next_departure()
             && at < until
         {
             self.source.advance();
             let number = self.sent;
             self.sent += 1;
-            let sent = Event::MediaSent { sequence: number, size, waited: Span::ZERO, fragment: None };
-            observer.on_event(at, flow, Side::Near, &sent);
             lot.push(Packet { at, sent: at, number, size, route, hop: 0, ecn: Ecn::NotCapable, waited: Span::ZERO });
         }
     }
