@@ -64,7 +64,7 @@ impl Recorder {
     #[inline]
     pub fn on_departures(&mut self, flow: usize, packets: impl Iterator<Item = (Span, Size)>) {
         if let Some(record) = self.flows.get_mut(flow) {
-            packets.for_each(|(at, size)| record.on_sent(at, size));
+            record.on_sent(packets);
         }
     }
 

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::iter::once;
 
 use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_session::Event;
@@ -31,7 +32,7 @@ impl PathRecord {
 
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
         match event {
-            Event::MediaSent { size, .. } => self.media.on_sent(at, *size),
+            Event::MediaSent { size, .. } => self.media.on_sent(once((at, *size))),
             Event::MediaReceived { sent, delay, size, .. } => self.media.on_received(*sent - origin, *delay, *size),
             Event::ReportsMissing => self.reports_missing += 1,
             Event::CircuitBroken(breaker) => *self.circuit_broken.entry(breaker.name()).or_default() += 1,
