@@ -81,6 +81,7 @@ pub(super) fn phases(runs: &[Kept]) -> Vec<PhaseResult> {
         let mean = |metric: &metrics::Metric<crate::result::PhaseResult>| {
             (metric.key.to_owned(), Estimate::of(all().map(|phase| metric.of(phase?))))
         };
+        let more = |(key, of): &result::PhaseMetric| ((*key).to_owned(), Estimate::of(all().map(|phase| of(phase?))));
         // The capacity is planned: it has no interval.
         let measured = metrics::PHASE.iter().filter(|metric| metric.key != result::CAPACITY);
         PhaseResult {
@@ -88,7 +89,7 @@ pub(super) fn phases(runs: &[Kept]) -> Vec<PhaseResult> {
             end_s: planned.end_s,
             capacity_bps: planned.capacity_bps,
             bottlenecks: planned.bottlenecks.iter().map(|found| (found.link.clone(), found.capacity_bps)).collect(),
-            metrics: measured.map(mean).collect(),
+            metrics: measured.map(mean).chain(result::PHASE_METRICS.iter().map(more)).collect(),
         }
     };
     first.iter().enumerate().map(phase).collect()

@@ -210,6 +210,8 @@ pub(super) const FLOW_METRICS: &[FlowMetric] = &[
         of: lost,
         of_audio: |audio| share(audio.packets.sent.saturating_sub(audio.packets.received), audio.packets.sent),
     },
+    FlowMetric { key: "delay_mean_s", of: |flow| flow.delay.mean_s, of_audio: none },
+    FlowMetric { key: "delay_p95_s", of: |flow| flow.delay.p95_s, of_audio: none },
     FlowMetric {
         key: "queueing_mean_s",
         of: |flow| flow.queueing?.mean_s,
@@ -257,6 +259,26 @@ pub(super) const FLOW_METRICS: &[FlowMetric] = &[
     },
     FlowMetric { key: "fetch_p95_s", of: |flow| flow.tcp.as_ref()?.web?.time.p95_s, of_audio: none },
 ];
+
+/// What a phase has in addition to the metrics of tables: the steadiness of its flows, and how evenly they shared in windows of 1, 5 and 20 s
+/// (RFC 8868, Sec. 3, metrics 7 and 9).
+pub(super) const PHASE_METRICS: &[PhaseMetric] = &[
+    ("rate_cv", |phase| {
+        let found: Vec<_> = phase.flows.iter().filter_map(|flow| flow.rate_cv).collect();
+        (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
+    }),
+    ("ratio_1s", |phase| least_over_greatest(phase, 1.0)),
+    ("ratio_5s", |phase| least_over_greatest(phase, 5.0)),
+    ("ratio_20s", |phase| least_over_greatest(phase, 20.0)),
+];
+
+/// A metric of a phase by its key.
+pub(super) type PhaseMetric = (&'static str, fn(&crate::result::PhaseResult) -> Option<f64>);
+
+/// The least flow's throughput over the greatest's in windows of a length, in the mean.
+fn least_over_greatest(phase: &crate::result::PhaseResult, window_s: f64) -> Option<f64> {
+    Some(phase.fairness.iter().find(|found| (found.window_s - window_s).abs() < 1e-9)?.ratio)
+}
 
 impl CaseResult {
     /// The estimate of a metric of all media together, by its key.
