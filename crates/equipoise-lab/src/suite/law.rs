@@ -129,7 +129,7 @@ pub(super) fn with_controller(
     Ok(scenario)
 }
 
-/// What a fixed rate is: R_v of RFC 8593, Sec. 5.1, the example of a video's target rate.
+/// What a fixed rate is: `R_v` of RFC 8593, Sec. 5.1, the example of a video's target rate.
 const FIXED_RATE: &str = "1 Mbit/s";
 
 /// Whether a controller keeps to a rate that it has to be given.

@@ -212,7 +212,7 @@ impl<'a> Message<'a> {
                     _ => return None,
                 };
                 let (secure, several, joins) = (flags & 1 != 0, flags & 8 != 0, flags & 16 != 0);
-                let (cookie, reporting) = (nonce(24)?, reporting(head.get(44..48)?.try_into().ok()?)?);
+                let (cookie, reporting) = (nonce(24)?, reporting(head.get(44..48)?.try_into().ok()?).ok()?);
                 Self::Open(
                     Open { number, cookie, ssrc, payload, reporting, secure, several, joins, fingerprint },
                     records,
@@ -241,17 +241,17 @@ fn feedback(reporting: Option<Reporting>) -> [u8; 4] {
     [format, 0, high, low]
 }
 
-/// What the four bytes say; `None` for what says nothing.
-fn reporting([format, zero, high, low]: [u8; 4]) -> Option<Option<Reporting>> {
+/// What the four bytes say, or that they say nothing.
+fn reporting([format, zero, high, low]: [u8; 4]) -> Result<Option<Reporting>, ()> {
     let interval = Span::from_millis(i64::from(u16::from_be_bytes([high, low])));
     let format = match (format, zero) {
-        (0, 0) => return (interval == Span::ZERO).then_some(None),
+        (0, 0) => return if interval == Span::ZERO { Ok(None) } else { Err(()) },
         (1, 0) => Format::CongestionFeedback,
         (2, 0) => Format::TransportWide,
-        _ => return None,
+        _ => return Err(()),
     };
     let is_right = (Reporting::SHORTEST..=Reporting::LONGEST).contains(&interval);
-    is_right.then_some(Some(Reporting { format, interval }))
+    if is_right { Ok(Some(Reporting { format, interval })) } else { Err(()) }
 }
 
 /// Puts the code of a key in the place of the one that a message has, and other records in the place of its own, where there are such.
@@ -322,9 +322,9 @@ mod tests {
     fn feedback_by_packet_is_none_or_in_its_limits() {
         let right = Reporting { format: Format::TransportWide, interval: Span::from_millis(50) };
         assert_eq!(feedback(Some(right)), [2, 0, 0, 50]);
-        assert_eq!((reporting([2, 0, 0, 50]), reporting([0; 4])), (Some(Some(right)), Some(None)));
+        assert_eq!((reporting([2, 0, 0, 50]), reporting([0; 4])), (Ok(Some(right)), Ok(None)));
         for wrong in [[1, 0, 0, 4], [1, 0, 1, 245], [2, 1, 0, 50], [3, 0, 0, 50], [0, 0, 0, 50]] {
-            assert_eq!(reporting(wrong), None, "{wrong:?}");
+            assert_eq!(reporting(wrong), Err(()), "{wrong:?}");
         }
     }
 
