@@ -14,15 +14,15 @@ use crate::output::Results;
 pub(crate) enum Suite {
     /// The cases of RFC 8867, Sec. 5 and 6, with all their variants
     #[command(after_help = "Examples:
-  equipoise suite rfc8867 --report rfc8867.html                # all cases, all variants, 10 seeds
-  equipoise suite rfc8867 --quick                              # the first variant of each case, 3 seeds
+  equipoise suite rfc8867 --report rfc8867.html    # all cases and variants, 10 seeds
+  equipoise suite rfc8867 --quick                  # first variant of each case, 3 seeds
   equipoise suite rfc8867 5.1 5.6 --controllers ap,tfrc --json suite.json
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel", after_long_help = long_help())]
     Rfc8867(Rfc8867),
-    /// Media over each recorded link of a folder, in Mahimahi's format or CSV of time_s,rate_mbps
+    /// Media over each recorded link of a folder, in Mahimahi's format or as CSV of times and rates
     #[command(after_help = "Examples:
   equipoise suite traces traces/ --report traces.html
-  equipoise suite traces traces/ --duration 120s --max-rate 8M --controllers ap,tfrc --csv traces.csv")]
+  equipoise suite traces traces/ --duration 120s --max-rate 8M --controllers ap,tfrc")]
     Traces(Traces),
 }
 
@@ -86,8 +86,8 @@ pub(crate) struct Common {
 /// All cases with their variants.
 fn long_help() -> String {
     let mut text = "Examples:
-  equipoise suite rfc8867 --report rfc8867.html                # all cases, all variants, 10 seeds
-  equipoise suite rfc8867 --quick                              # the first variant of each case, 3 seeds
+  equipoise suite rfc8867 --report rfc8867.html    # all cases and variants, 10 seeds
+  equipoise suite rfc8867 --quick                  # first variant of each case, 3 seeds
   equipoise suite rfc8867 5.1 5.6 --controllers ap,tfrc --json suite.json
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
 

@@ -136,13 +136,10 @@ fn capacities(found: &CaseResult) -> Vec<(String, Points)> {
     let mut lines: Vec<(String, Points)> = Vec::new();
     for phase in &found.phases {
         for (link, bps) in &phase.bottlenecks {
-            let at = match lines.iter().position(|(known, _)| known == link) {
-                Some(at) => at,
-                None => {
-                    lines.push((link.clone(), Vec::new()));
-                    lines.len() - 1
-                }
-            };
+            let at = lines.iter().position(|(known, _)| known == link).unwrap_or_else(|| {
+                lines.push((link.clone(), Vec::new()));
+                lines.len() - 1
+            });
             // A phase in which nobody sends over a link has no capacity of it: the line ends there.
             let Some((_, points)) = lines.get_mut(at) else { continue };
             points.extend([(phase.start_s, bps / 1e6), (phase.end_s, bps / 1e6)]);

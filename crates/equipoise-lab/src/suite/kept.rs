@@ -120,7 +120,7 @@ pub(super) fn series(runs: &[Kept]) -> Vec<FlowSeries> {
         let second = |place: usize| {
             let of_run = |run: &'_ Kept| run.flows.get(number)?.seconds.get(place).copied();
             let all: Vec<_> = runs.iter().filter_map(of_run).collect();
-            Second::mean(all.iter())
+            Second::mean(&all)
         };
         FlowSeries {
             name: flow.name.clone(),

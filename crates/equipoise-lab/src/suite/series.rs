@@ -177,10 +177,10 @@ impl Bin {
 
 impl Second {
     /// The means of what some seconds have.
-    pub(super) fn mean<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
+    pub(super) fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let (sum, count) =
-                all.clone().filter_map(of).fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+                all.iter().filter_map(of).fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
             (count > 0).then(|| sum / f64::from(count))
         };
         Self {
