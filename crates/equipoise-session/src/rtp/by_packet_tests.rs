@@ -311,7 +311,7 @@ proptest! {
         let mut ends = ends(format, build(entry, "300 kbit/s"), link(2.0, Span::from_millis(200)));
         ends.run_until(4000);
         // From now on nothing of what leaves arrives anywhere.
-        let first = ends.first_number(format);
+        let first = first_number(format);
         let (mut sender, mut now, mut highest) = (ends.sender, ends.now, None);
         for (passes, begin, count) in mischief {
             let end = now + passes * MILLI;
@@ -334,11 +334,9 @@ fn drain(sender: &mut Sender) {
     while sender.poll().is_some() {}
 }
 
-impl<F> TwoEnds<F> {
-    /// The number of the first packet, as reports in this format have it.
-    fn first_number(&self, format: Format) -> u16 {
-        let (_, numbers) = sender_after(100, format);
-        let (sequence, transport) = numbers[0];
-        transport.unwrap_or(sequence)
-    }
+/// The number of the first packet of every session here, as reports in this format have it.
+fn first_number(format: Format) -> u16 {
+    let (_, numbers) = sender_after(100, format);
+    let (sequence, transport) = numbers[0];
+    transport.unwrap_or(sequence)
 }
