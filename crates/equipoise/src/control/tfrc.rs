@@ -5,7 +5,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// TCP-friendly rate control: the rate that TCP's throughput equation gives for the loss events seen.
 ///
 /// Source: RFC 5348, Sec. 3.1 for the equation, Sec. 4.3 for the rate, Sec. 5.2 to 5.4 for loss events and their mean
-/// interval, Sec. 6.3.1 for the first of them.
+/// interval, Sec. 6.3.1 for the first of them. A mark of ECN is a loss event, as a loss is (Sec. 5.1).
 ///
 /// Readings: loss events are found at the sender, from reports (RFC 5348, Sec. 8.3 allows the sender to): a report with loss
 /// is one event, unless the last event began within a round trip. An event lies in the middle of its report's packets.
@@ -107,7 +107,8 @@ impl Tfrc {
         let packets = interval.packets.unwrap_or(0) as f64;
         let lost = interval.fraction_lost.unwrap_or(0.0).clamp(0.0, 1.0);
         let receive_bps = packets * (1.0 - lost) * self.packet.as_bits() as f64 / elapsed_s;
-        self.count(now, packets, lost > 0.0, receive_bps);
+        let marked = interval.fraction_marked.unwrap_or(0.0);
+        self.count(now, packets, lost > 0.0 || marked > 0.0, receive_bps);
         let next = match self.loss_event_rate() {
             // Sec. 4.3, step 4: by the equation, at most twice what comes through.
             Some(p) => throughput(self.packet.as_bits() as f64, round_trip_s, p).min(2.0 * receive_bps),
@@ -182,6 +183,25 @@ mod tests {
         let mathis = |p: f64| 8000.0 / (0.1 * (2.0 * p / 3.0).sqrt());
         assert!((throughput(8000.0, 0.1, 1e-8) / mathis(1e-8) - 1.0).abs() < 1e-6);
         assert!((mathis(0.01) / throughput(8000.0, 0.1, 0.01) - 1.090_288).abs() < 1e-4);
+    }
+
+    /// If it fails, the law fills every queue that marks in place of dropping.
+    #[test]
+    fn a_mark_is_a_loss_event() {
+        let mut tfrc = tfrc();
+        let summary = |marked| IntervalSummary {
+            fraction_lost: Some(0.0),
+            fraction_marked: Some(marked),
+            packets: Some(100),
+            round_trip: Some(Span::from_millis(100)),
+            ..IntervalSummary::unmeasured()
+        };
+        for (second, marked) in [(0, 0.0), (1, 0.0), (2, 0.02)] {
+            let now = Instant::ZERO + Span::from_secs(second);
+            assert_eq!(tfrc.loss_event_rate(), None);
+            tfrc.on_feedback(now, &Feedback::Interval(summary(marked)));
+        }
+        assert!(tfrc.loss_event_rate().is_some_and(|rate| rate > 0.0));
     }
 
     /// A loss every hundred packets is a loss event rate of 1 %, whatever came before the ninth last.

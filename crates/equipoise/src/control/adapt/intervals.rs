@@ -1,5 +1,5 @@
 use crate::control::{
-    Allowance, Controller, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame, SentPacket,
+    Allowance, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame, SentPacket,
     Snapshot,
 };
 use crate::measure::{ClockMap, DelayMeter, DelaySummary, Notice, PacketPairs, PathClock};
@@ -62,6 +62,9 @@ struct Interval {
     began: Instant<SenderClock>,
     packets: u64,
     lost: u64,
+    /// Packets that might be marked and arrived, and how many of them were.
+    capable: u64,
+    marked: u64,
     arrived: Size,
     round_trip: Option<Span>,
     app_limited: bool,
@@ -77,7 +80,8 @@ enum Reading {
 
 impl Interval {
     const fn new(began: Instant<SenderClock>) -> Self {
-        Self { began, packets: 0, lost: 0, arrived: Size::ZERO, round_trip: None, app_limited: false }
+        let (packets, lost, capable, marked) = (0, 0, 0, 0);
+        Self { began, packets, lost, capable, marked, arrived: Size::ZERO, round_trip: None, app_limited: false }
     }
 }
 
@@ -105,7 +109,11 @@ impl<C: Controller> Intervals<C> {
             interval.packets += 1;
             match packet.fate {
                 Fate::Lost => interval.lost += 1,
-                Fate::Arrived { .. } => interval.arrived = interval.arrived + packet.size,
+                Fate::Arrived { ecn, .. } => {
+                    interval.arrived = interval.arrived + packet.size;
+                    interval.capable += u64::from(ecn != Ecn::NotEct);
+                    interval.marked += u64::from(ecn == Ecn::Ce);
+                }
             }
             match packet.fate {
                 Fate::Lost | Fate::Arrived { at: None, .. } => {}
@@ -148,7 +156,7 @@ impl<C: Controller> Intervals<C> {
         let summary = IntervalSummary {
             delay,
             fraction_lost: Some(interval.lost as f64 / interval.packets.max(1) as f64),
-            fraction_marked: None,
+            fraction_marked: (interval.capable > 0).then(|| interval.marked as f64 / interval.capable as f64),
             packets: Some(interval.packets),
             delivered: interval.arrived.over(now - interval.began),
             round_trip: interval.round_trip,
@@ -244,7 +252,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::control::{Ecn, PacketReport};
+    use crate::control::PacketReport;
 
     /// Keeps what it is told.
     #[derive(Debug, Default)]
@@ -293,6 +301,20 @@ mod tests {
         assert!((delay.variance_s2 - 0.75e-6).abs() < 0.1e-6, "{delay:?}");
         let lost: f64 = intervals.iter().filter_map(|it| Some(it.fraction_lost? * it.packets? as f64)).sum();
         assert!((lost - 1.0).abs() < 1e-9, "{intervals:?}");
+    }
+
+    /// If it fails, a law that goes by marks hears of none where feedback is by packet.
+    #[test]
+    fn marks_are_a_share_of_those_that_might_be_marked() {
+        let mut adapter = Intervals::new(Log::default(), IntervalConfig::new(Span::from_millis(100)));
+        let marks = [Ecn::NotEct, Ecn::Ect0, Ecn::Ce, Ecn::Ect1, Ecn::Ce];
+        let reports = marks.map(|ecn| {
+            let fate = Fate::Arrived { at: Some(at(1010).assume_clock()), ecn };
+            PacketReport::new(1, Size::from_bytes(1000), at(1000), fate)
+        });
+        let feedback = PacketFeedback::new(&reports, Size::from_bytes(5000));
+        adapter.on_feedback(at(1200), &Feedback::Packets(&feedback));
+        assert_eq!(adapter.controller.0[0].fraction_marked, Some(0.5));
     }
 
     /// Clocks an hour apart, and a path of 5 ms: what is above the least is the queue.
