@@ -1,22 +1,26 @@
-//! Google congestion control beside the crate `goog_cc`, a translation of libwebrtc's code: both take the same feedback.
+//! Google congestion control beside foreign code that takes the same feedback: libwebrtc's form beside the crate `goog_cc`, a translation
+//! of libwebrtc's code, and the draft's form beside pion and the crate `rtc-interceptor` ([`draft`]).
 //!
-//! The sender follows our rate, so that theirs is what libwebrtc would say of the same packets. It is set to libwebrtc's configuration
-//! of today, whose loss-based estimate has changed since the crate was written, and without padding and probes, which nothing sends
-//! here. What is left of differences, and why: it rounds times to milliseconds, rates to bit/s and sizes to bytes; it orders equal
-//! observations of losses by their place in a ring, we by their age; it lowers the rate by a long round trip with its process interval,
-//! we with packets. Rounding alone may move the moment of an overuse by a group or a report, and with it the rate until the next one.
+//! Beside `goog_cc` the sender follows our rate, so that theirs is what libwebrtc would say of the same packets. It is set to libwebrtc's
+//! configuration of today, whose loss-based estimate has changed since the crate was written, and without padding and probes, which
+//! nothing sends here. What is left of differences, and why: it rounds times to milliseconds, rates to bit/s and sizes to bytes; it orders
+//! equal observations of losses by their place in a ring, we by their age; it lowers the rate by a long round trip with its process
+//! interval, we with packets. Rounding alone may move the moment of an overuse by a group or a report, and with it the rate until the next
+//! one.
 
+mod draft;
+mod libwebrtc;
 mod path;
-mod peer;
+mod pion;
 
 use equipoise::units::Span;
 
-use self::path::{Conditions, Path, Point};
+use self::libwebrtc::GoogCc;
+use self::path::{Conditions, Leader, Path, Point};
 
-/// Runs both for so many seconds: the points of both rates from the fifth second on.
-fn run(conditions: Conditions, seconds: i64) -> Vec<Point> {
-    let points = Path::new(conditions).run(Span::from_secs(seconds));
-    points.into_iter().filter(|point| point.at_s >= 5.0).collect()
+/// The points of both rates from the fifth second on.
+fn run(path: Path, seconds: i64) -> Vec<Point> {
+    path.run(Span::from_secs(seconds)).into_iter().filter(|point| point.at_s >= 5.0).collect()
 }
 
 /// Mean of |ln(ours/theirs)|, and the share of points at which they differ by more than a tenth.
@@ -34,7 +38,8 @@ const ROUNDING: (f64, f64) = (0.001, 0.0);
 const LOSSES: (f64, f64) = (0.03, 0.15);
 
 fn compare(name: &str, conditions: Conditions, most: (f64, f64)) {
-    let found = distance(&run(conditions, 90));
+    let path = Path::new(conditions, &[("probing", "off")], Box::new(GoogCc::new()), Leader::Ours);
+    let found = distance(&run(path, 90));
     assert!(found.0 <= most.0 && found.1 <= most.1, "{name}: {found:?}, where {most:?} are the most");
 }
 
@@ -47,9 +52,9 @@ fn on_a_steady_link_both_say_the_same() {
 
 #[test]
 fn on_a_link_that_changes_both_say_the_same() {
-    let conditions = Conditions { changed: Some((30.0, 0.6e6)), ..Conditions::new() };
+    let conditions = Conditions { changes: vec![(30.0, 0.6e6)], ..Conditions::new() };
     compare("a drop", conditions, ROUNDING);
-    let conditions = Conditions { changed: Some((30.0, 5e6)), ..Conditions::new() };
+    let conditions = Conditions { changes: vec![(30.0, 5e6)], ..Conditions::new() };
     compare("a rise", conditions, ROUNDING);
 }
 

@@ -5,21 +5,39 @@ use equipoise::random::{self, Generator};
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use rand_core::Rng as _;
 
-use super::peer::Peer;
-
-const PACKET: Size = Size::from_bytes(1200);
-const FROM: Instant<SenderClock> = Instant::from_nanos(1_000_000_000_000);
+pub(super) const PACKET: Size = Size::from_bytes(1200);
+/// When everything begins.
+pub(super) const FROM: Instant<SenderClock> = Instant::from_nanos(1_000_000_000_000);
+/// The rate to begin with, and the limits, in bit/s.
+pub(super) const START_BPS: i64 = 300_000;
+pub(super) const MAX_BPS: i64 = 20_000_000;
 const PROPAGATION: Span = Span::from_millis(25);
 const REPORT: Span = Span::from_millis(50);
 /// A packet that would wait for longer is dropped.
 const LONGEST_WAIT: Span = Span::from_millis(300);
 
+/// A foreign controller.
+pub(super) trait Peer {
+    /// A packet left.
+    fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size);
+
+    /// Its rate behind the feedback, in bit/s; `None` before it has said one.
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64>;
+}
+
+/// Whose rate the sender follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leader {
+    Ours,
+    Theirs,
+}
+
 /// What a path does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Conditions {
     pub capacity_bps: f64,
-    /// From which second on the capacity is another.
-    pub changed: Option<(f64, f64)>,
+    /// From which seconds on the capacity is another, in bit/s.
+    pub changes: Vec<(f64, f64)>,
     /// Random loss, 0 to 1.
     pub loss: f64,
     /// Random delay behind the queue, even between zero and this; nothing is overtaken.
@@ -30,7 +48,19 @@ pub(super) struct Conditions {
 
 impl Conditions {
     pub(super) const fn new() -> Self {
-        Self { capacity_bps: 2e6, changed: None, loss: 0.0, jitter_ms: 0.0, application_bps: f64::INFINITY, seed: 1 }
+        Self {
+            capacity_bps: 2e6,
+            changes: Vec::new(),
+            loss: 0.0,
+            jitter_ms: 0.0,
+            application_bps: f64::INFINITY,
+            seed: 1,
+        }
+    }
+
+    fn capacity_bps(&self, seconds: f64) -> f64 {
+        let behind = self.changes.partition_point(|(from, _)| *from <= seconds);
+        behind.checked_sub(1).map_or(self.capacity_bps, |last| self.changes[last].1)
     }
 }
 
@@ -47,7 +77,9 @@ pub(super) struct Path {
     conditions: Conditions,
     random: Generator,
     ours: BoxedController,
-    theirs: Peer,
+    theirs: Box<dyn Peer>,
+    leader: Leader,
+    theirs_bps: f64,
     number: u64,
     free: Instant<SenderClock>,
     last_arrival: Instant<SenderClock>,
@@ -55,14 +87,18 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn new(conditions: Conditions) -> Self {
+    /// With our law set as `words` say.
+    pub(super) fn new(conditions: Conditions, words: &[(&str, &str)], theirs: Box<dyn Peer>, leader: Leader) -> Self {
         let entry = find("gcc").expect("in the catalogue");
-        let parameters = entry.parse(&[("probing", "off"), ("max_rate", "20 Mbit/s")]).expect("right");
+        let words = [words, &[("max_rate", "20 Mbit/s")]].concat();
+        let parameters = entry.parse(&words).expect("right");
         Self {
-            conditions,
             random: random::generator(conditions.seed, 0),
+            conditions,
             ours: entry.build(&parameters, PACKET).expect("right"),
-            theirs: Peer::new(FROM, 30_000, 300_000, 20_000_000),
+            theirs,
+            leader,
+            theirs_bps: START_BPS as f64,
             number: 0,
             free: FROM,
             last_arrival: FROM,
@@ -76,7 +112,8 @@ impl Path {
         while next_report < FROM + length {
             if next_send < next_report {
                 self.send(next_send);
-                let bps = self.rate().min(self.conditions.application_bps);
+                let bps = if self.leader == Leader::Ours { self.rate() } else { self.theirs_bps };
+                let bps = bps.min(self.conditions.application_bps);
                 next_send = next_send + span(PACKET.as_bits() as f64 / bps);
             } else {
                 points.extend(self.report(next_report));
@@ -97,8 +134,7 @@ impl Path {
 
     fn send(&mut self, now: Instant<SenderClock>) {
         let seconds = (now - FROM).as_secs_f64();
-        let changed = self.conditions.changed.filter(|(from, _)| seconds >= *from);
-        let capacity_bps = changed.map_or(self.conditions.capacity_bps, |(_, bps)| bps);
+        let capacity_bps = self.conditions.capacity_bps(seconds);
         let is_lost = self.draw() < self.conditions.loss || self.free - now > LONGEST_WAIT;
         let fate = if is_lost {
             Fate::Lost
@@ -125,8 +161,8 @@ impl Path {
         let mut feedback = PacketFeedback::new(&packets, Size::ZERO);
         feedback.round_trip = Some(now - newest.departed);
         self.ours.on_feedback(now, &Feedback::Packets(&feedback));
-        let theirs_bps = self.theirs.on_feedback(now, &feedback)?;
-        Some(Point { at_s: (now - FROM).as_secs_f64(), ours_bps: self.rate(), theirs_bps })
+        self.theirs_bps = self.theirs.on_feedback(now, &feedback)?;
+        Some(Point { at_s: (now - FROM).as_secs_f64(), ours_bps: self.rate(), theirs_bps: self.theirs_bps })
     }
 }
 

@@ -9,11 +9,15 @@ use goog_cc::transport::{
 use goog_cc::units::{DataRate, DataSize, TimeDelta, Timestamp};
 use goog_cc::{GoogCcConfig, GoogCcNetworkController, LossBasedBweV2Config};
 
+use super::path::{FROM, MAX_BPS, Peer, START_BPS};
+
+/// The lowest rate of both, in bit/s.
+const MIN_BPS: i64 = 30_000;
 /// libwebrtc's process interval.
 const PROCESS: Span = Span::from_millis(25);
 
-/// The foreign controller.
-pub(super) struct Peer {
+/// The crate `goog_cc`.
+pub(super) struct GoogCc {
     controller: GoogCcNetworkController,
     processed: Instant<SenderClock>,
     /// Its last word, in bit/s.
@@ -42,8 +46,9 @@ fn losses() -> LossBasedBweV2Config {
     }
 }
 
-impl Peer {
-    pub(super) fn new(now: Instant<SenderClock>, min_bps: i64, start_bps: i64, max_bps: i64) -> Self {
+impl GoogCc {
+    pub(super) fn new() -> Self {
+        let now = FROM;
         let mut field_trials = FieldTrials { loss_based_bwe_v2: losses(), ..FieldTrials::default() };
         let app_limit = &mut field_trials.alr_detector_parameters;
         app_limit.bandwidth_usage_ratio = 0.65;
@@ -51,9 +56,9 @@ impl Peer {
         app_limit.stop_budget_level_ratio = 0.5;
         let constraints = TargetRateConstraints {
             at_time: at(now),
-            min_data_rate: Some(DataRate::from_bits_per_sec(min_bps)),
-            max_data_rate: Some(DataRate::from_bits_per_sec(max_bps)),
-            starting_rate: Some(DataRate::from_bits_per_sec(start_bps)),
+            min_data_rate: Some(DataRate::from_bits_per_sec(MIN_BPS)),
+            max_data_rate: Some(DataRate::from_bits_per_sec(MAX_BPS)),
+            starting_rate: Some(DataRate::from_bits_per_sec(START_BPS)),
         };
         let config = NetworkControllerConfig { field_trials, constraints, ..NetworkControllerConfig::default() };
         let controller = GoogCcNetworkController::new(config, GoogCcConfig { feedback_only: false });
@@ -88,15 +93,16 @@ impl Peer {
             self.process(self.processed);
         }
     }
+}
 
-    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size) {
+impl Peer for GoogCc {
+    fn on_sent(&mut self, now: Instant<SenderClock>, number: u64, size: Size) {
         self.advance(now);
         let update = self.controller.on_sent_packet(sent(now, number, size));
         self.take(&update);
     }
 
-    /// Its rate behind the feedback; `None` before it has said one.
-    pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64> {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64> {
         self.advance(now);
         if let Some(round_trip) = feedback.round_trip {
             let round_trip_time = TimeDelta::from_micros(round_trip.as_nanos() / 1000);

@@ -1,0 +1,155 @@
+use std::time::{Duration, Instant as Clock};
+
+use equipoise::control::{Fate, PacketFeedback};
+use equipoise::random;
+use equipoise::units::{Instant, SenderClock, Size};
+use rand_core::Rng as _;
+use rtc_interceptor::{BandwidthEstimator as _, Gcc};
+
+use super::path::{Conditions, FROM, Leader, MAX_BPS, Path, Peer, Point, START_BPS};
+use super::pion::{Pion, Recorded, Said, build, recorded_link};
+use super::{distance, run};
+
+/// The lowest rate of both, in bit/s: that of pion's rule on losses cannot be set.
+pub(super) const MIN_BPS: i64 = 100_000;
+const OURS: &[(&str, &str)] = &[("form", "draft"), ("min_rate", "100 kbit/s")];
+const SECONDS: i64 = 60;
+
+/// The crate `rtc-interceptor`.
+struct Rtc {
+    estimator: Gcc,
+    began: Clock,
+}
+
+impl Rtc {
+    fn new() -> Self {
+        Self { estimator: Gcc::new(START_BPS as f64, MIN_BPS as f64, MAX_BPS as f64), began: Clock::now() }
+    }
+
+    fn at(&self, instant: Instant<SenderClock>) -> Clock {
+        self.began + Duration::from_nanos((instant - FROM).as_nanos() as u64)
+    }
+}
+
+impl Peer for Rtc {
+    fn on_sent(&mut self, _now: Instant<SenderClock>, _number: u64, _size: Size) {}
+
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64> {
+        let reports = feedback.packets.iter().map(|packet| {
+            let arrival = match packet.fate {
+                Fate::Arrived { at: Some(at), .. } => Some(Duration::from_nanos(at.as_nanos())),
+                _ => None,
+            };
+            rtc_interceptor::PacketReport {
+                ssrc: 1,
+                id: packet.number,
+                rtp_sequence_number: packet.number as u16,
+                is_twcc: true,
+                twcc_sequence_number: packet.number as u16,
+                size: packet.size.as_bytes() as usize,
+                arrived: arrival.is_some(),
+                departure: self.at(packet.departed),
+                arrival,
+                ecn: Default::default(),
+            }
+        });
+        let reports: Vec<_> = reports.collect();
+        self.estimator.on_reports(self.at(now), &reports);
+        Some(self.estimator.target_bitrate())
+    }
+}
+
+fn random_path(seed: u64) -> Conditions {
+    let mut random = random::generator(seed, 1);
+    let mut between =
+        |least: f64, most: f64| least + (most - least) * (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    let mut changes = Vec::new();
+    let mut seconds = 0.0;
+    while seconds < SECONDS as f64 {
+        changes.push((seconds, 0.4e6 * between(0.0, 10f64.ln()).exp()));
+        seconds += between(5.0, 20.0);
+    }
+    Conditions { changes, jitter_ms: between(0.0, 5.0), loss: between(-0.03, 0.03).max(0.0), seed, ..Conditions::new() }
+}
+
+/// A path of each kind, and how far pion is from us on it while the sender follows pion's rate: the most of the mean of |ln(ours/theirs)|.
+fn paths() -> Vec<(&'static str, Conditions, f64)> {
+    let steady = |mbps: f64| Conditions { capacity_bps: mbps * 1e6, ..Conditions::new() };
+    let changing = |bps: f64| Conditions { changes: vec![(30.0, bps)], ..Conditions::new() };
+    let lossy = |loss: f64| Conditions { loss, seed: 7, ..Conditions::new() };
+    vec![
+        ("steady 0.5", steady(0.5), 0.05),
+        ("steady 2", steady(2.0), 0.35),
+        ("steady 4", steady(4.0), 0.35),
+        ("drop", changing(0.6e6), 0.15),
+        ("rise", changing(4e6), 0.35),
+        ("jitter", Conditions { jitter_ms: 4.0, ..Conditions::new() }, 0.2),
+        ("loss 0.01", lossy(0.01), 0.4),
+        ("loss 0.05", lossy(0.05), 0.4),
+        ("loss 0.15", lossy(0.15), 0.2),
+        ("random 1", random_path(1), 0.15),
+        ("random 2", random_path(2), 0.2),
+        ("random 3", random_path(3), 0.15),
+    ]
+}
+
+fn beside(theirs: Box<dyn Peer>, conditions: Conditions, leader: Leader) -> Vec<Point> {
+    run(Path::new(conditions, OURS, theirs, leader), SECONDS)
+}
+
+#[test]
+fn beside_pion_both_say_about_the_same() {
+    for (name, conditions, most) in paths() {
+        let (mean, apart) = distance(&beside(Box::new(Recorded::of(name)), conditions, Leader::Theirs));
+        println!("pion, {name}: {mean:.3} on average, {apart:.3} of the points apart");
+        assert!(mean <= most, "{name}: {mean}, where {most} is the most");
+    }
+}
+
+/// If it fails, pion's version or a path is another one: what it says now stands beside the tests' programs.
+#[test]
+fn what_pion_said_is_what_it_says() {
+    let Some(program) = build() else { return };
+    let head = "# Targets in bit/s after each report, by pion/interceptor v0.1.51, pkg/gcc (bench/peers/gcc):\n\
+                # EQUIPOISE_GO=go cargo test -p equipoise --test it gcc::draft, which writes pion.txt into target/tmp\n";
+    let mut text = String::from(head);
+    for (name, conditions, _) in paths() {
+        let said = Said::default();
+        beside(Box::new(Pion::start(&program, said.clone())), conditions, Leader::Theirs);
+        let targets: Vec<_> = said.borrow().iter().map(u64::to_string).collect();
+        text.push_str(&format!("{name}: {}\n", targets.join(" ")));
+    }
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pion.txt");
+    std::fs::write(&file, &text).expect("writable");
+    assert!(text == include_str!("pion.txt"), "{} is another text than tests/it/gcc/pion.txt", file.display());
+}
+
+#[test]
+fn on_a_recorded_link_pion_says_about_the_same() {
+    let Some(program) = build() else { return };
+    let Some(changes) = recorded_link("links/wifi-cellular-pairs/11_1_cellular.csv") else { return };
+    let theirs = Box::new(Pion::start(&program, Said::default()));
+    let (mean, _) = distance(&beside(theirs, Conditions { changes, ..Conditions::new() }, Leader::Theirs));
+    assert!(mean <= 0.35, "{mean}");
+}
+
+/// Pion's increase goes beyond one and a half times what arrives as soon as the rate is above it; the draft's does not.
+/// `rtc-interceptor` has no such limit.
+#[test]
+fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
+    let conditions = Conditions { application_bps: 200e3, ..Conditions::new() };
+    let points = beside(Box::new(Rtc::new()), conditions, Leader::Ours);
+    let last = points.last().expect("a minute of them");
+    assert!(last.ours_bps <= 1.5 * 200e3 * 1.1 && last.theirs_bps > 10.0 * last.ours_bps, "{last:?}");
+}
+
+/// It compares the filter's estimate with the threshold as it is, not times the number of groups: an overload of tens of percent is not seen.
+#[test]
+fn beside_our_rate_the_crate_rtc_interceptor_sees_no_overuse() {
+    for (name, conditions, _) in paths().into_iter().filter(|(name, ..)| !name.starts_with("loss")) {
+        let points = beside(Box::new(Rtc::new()), conditions, Leader::Ours);
+        let falls = points.windows(2).filter(|pair| pair[1].theirs_bps < 0.9 * pair[0].theirs_bps).count();
+        println!("rtc, {name}: {:?}, {falls} falls", distance(&points));
+        assert_eq!(falls, 0, "{name}");
+    }
+}
