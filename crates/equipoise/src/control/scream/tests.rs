@@ -239,6 +239,7 @@ fn silence_and_timeouts_halve_and_other_feedback_leaves_it() {
     assert_eq!(allowed(&scream), (Some(Rate::from_bps(150_000)), Some(Size::from_bytes(30_000))));
     (0..9).for_each(|_| scream.on_feedback(at(1), &Feedback::TimedOut { in_flight: PACKET }));
     let floor = Allowance::paced_window(Rate::from_bps(100_000), Size::from_bytes(9000));
+    let floor = floor.with_pace(Rate::from_bps(150_000));
     assert_eq!(scream.allowance(), floor);
     scream.on_feedback(at(3), &Feedback::Interval(IntervalSummary::unmeasured()));
     scream.on_feedback(at(4), &Feedback::Packets(&PacketFeedback::new(&[], Size::from_bytes(u64::MAX))));
