@@ -18,7 +18,13 @@ impl Parameters {
             _ => GccProbing::On,
         };
         let limits = limits.starting_at(self.rate(&GCC_INITIAL_RATE)?);
-        Ok(GccConfig { limits, form, probing, decrease: self.number(&GCC_DECREASE)? })
+        Ok(GccConfig {
+            limits,
+            form,
+            probing,
+            decrease: self.number(&GCC_DECREASE)?,
+            pacing: self.number(&GCC_PACING)?,
+        })
     }
 }
 
@@ -45,6 +51,14 @@ const GCC_DECREASE: Parameter = Parameter {
     source: "draft-ietf-rmcat-gcc-02, Sec. 5.5",
     ..DECREASE
 };
+const GCC_PACING: Parameter = Parameter {
+    name: "pacing",
+    kind: Kind::Number { unit: "" },
+    default: Some("1.1"),
+    range: Some(("1", "100")),
+    meaning: "how much faster than the rate packets leave, for callers that pace by it; more has frames leave at once, as browsers do within 40 ms. The draft's form leaves it to the session",
+    source: "libwebrtc, goog_cc_network_control",
+};
 const GCC_MIN_RATE: Parameter = Parameter {
     default: Some("30 kbit/s"),
     meaning: "lowest rate",
@@ -62,7 +76,7 @@ pub(super) const GCC: Entry = Entry {
     name: "gcc",
     summary: "Google congestion control: below the rate at which the delay begins to rise, by feedback on single packets",
     source: "draft-ietf-rmcat-gcc-02; Carlucci 2016; libwebrtc, goog_cc",
-    parameters: &[GCC_FORM, GCC_PROBING, GCC_DECREASE, GCC_INITIAL_RATE, GCC_MIN_RATE, MAX_RATE],
+    parameters: &[GCC_FORM, GCC_PROBING, GCC_DECREASE, GCC_PACING, GCC_INITIAL_RATE, GCC_MIN_RATE, MAX_RATE],
     make: |given, _| Ok(Box::new(Gcc::new(given.gcc()?))),
 };
 

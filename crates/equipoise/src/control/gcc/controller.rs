@@ -49,15 +49,25 @@ pub struct GccConfig {
     /// β, the share of what arrives that the rate falls to after overuse; 0 to 1, other values are brought into these limits, and NaN
     /// is [`GccConfig::DECREASE`].
     pub decrease: f64,
+    /// How much faster than the rate packets of libwebrtc's form follow each other; at 1 at least, and NaN is [`GccConfig::PACING`].
+    pub pacing: f64,
 }
 
 impl GccConfig {
     /// β of both forms (draft-ietf-rmcat-gcc-02, Sec. 5.5).
     pub const DECREASE: f64 = 0.85;
+    /// How much faster than the rate packets leave (libwebrtc, `goog_cc_network_control`).
+    pub const PACING: f64 = 1.1;
 
     /// libwebrtc's form between these limits, with its probes.
     pub const fn new(limits: RateLimits) -> Self {
-        Self { limits, form: GccForm::Libwebrtc, probing: GccProbing::On, decrease: Self::DECREASE }
+        Self {
+            limits,
+            form: GccForm::Libwebrtc,
+            probing: GccProbing::On,
+            decrease: Self::DECREASE,
+            pacing: Self::PACING,
+        }
     }
 }
 
@@ -71,6 +81,7 @@ pub struct Gcc {
     aimd: Aimd,
     backoff: RoundTripBackoff,
     form: Form,
+    pacing: f64,
     /// What waited at the sender when the last frame came.
     waiting: Size,
     /// The packets of one feedback that arrived, in the order of their arrival.
@@ -88,9 +99,7 @@ enum Form {
 
 /// The least rate that a long round trip brings it to, in bit/s (libwebrtc, `send_side_bandwidth_estimation`).
 const BACKOFF_FLOOR: f64 = 5000.0;
-/// How much faster than the rate packets follow each other, and what waits at the sender leaves within so long (libwebrtc,
-/// `goog_cc_network_control` and `pacing_controller`).
-const PACING: f64 = 1.1;
+/// What waits at the sender leaves within so long (libwebrtc, `pacing_controller`).
 const LONGEST_QUEUE: Span = Span::from_secs(2);
 /// Share of what arrives that the result of a probe lowers the rate to at most (libwebrtc, `goog_cc_network_control`).
 const PROBE_DROP: f64 = 0.85;
@@ -98,7 +107,7 @@ const PROBE_DROP: f64 = 0.85;
 impl Gcc {
     /// One that has heard nothing yet, at the rate to start with.
     pub fn new(config: GccConfig) -> Self {
-        let GccConfig { limits, form, probing, decrease } = config;
+        let GccConfig { limits, form, probing, decrease, pacing } = config;
         let decrease = if decrease.is_nan() { GccConfig::DECREASE } else { decrease.clamp(0.0, 1.0) };
         let bps = limits.start().as_bps_f64();
         let probing = (probing != GccProbing::Off).then(|| Probing::new(limits, probing == GccProbing::Periodic));
@@ -120,6 +129,7 @@ impl Gcc {
                     Form::Draft { recent: Recent::new(), rule: LossRule::default(), rule_bps }
                 }
             },
+            pacing: if pacing.is_nan() { GccConfig::PACING } else { pacing.max(1.0) },
             waiting: Size::ZERO,
             arrivals: Vec::new(),
             snapshot: Snapshot::default(),
@@ -297,7 +307,9 @@ impl Controller for Gcc {
         let (rate, _) = self.limits.clamp(self.bps);
         let draining = self.waiting.over(LONGEST_QUEUE).unwrap_or(Rate::ZERO);
         let pace = match self.form {
-            Form::Libwebrtc { .. } => Rate::from_bps_f64(rate.as_bps_f64() * PACING).map(|pace| pace.max(draining)),
+            Form::Libwebrtc { .. } => {
+                Rate::from_bps_f64(rate.as_bps_f64() * self.pacing).map(|pace| pace.max(draining))
+            }
             Form::Draft { .. } => None,
         };
         Allowance { pace, ..Allowance::rate(rate) }

@@ -52,8 +52,8 @@
 //! # Readings
 //! - Times are exact where libwebrtc rounds to milliseconds. Reports come in the order of numbers; they are taken in that of arrivals.
 //! - libwebrtc pads its stream and divides it among streams. The seam tells none of these; see [`Probing`](GccProbing) and the
-//!   readings of `loss` and `probing`. It paces at 1.1 times the rate, as here, and at 2.5 times before the first feedback, which is
-//!   left out. The draft's form leaves the pace to the session.
+//!   readings of `loss` and `probing`. It paces at 1.1 times the rate, as here, in bursts of up to 40 ms, which `pacing` stands for here, and at
+//!   2.5 times before the first feedback, which is left out. The draft's form leaves the pace to the session.
 //! - libwebrtc has its round-trip time from reports of its own; here it is that of the feedback.
 //! - A receiver's own estimate (REMB) and separate handling of audio are left out, as is libwebrtc's congestion window, which is off.
 //! - The session's word that the application limits the rate is not used: the increase is bound by what arrives, and `alr` finds out by

@@ -275,6 +275,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
+/// By hand: 300 kbit/s times 1.1, and times 100; a factor that would hold packets back, or is no number, does not.
+#[test]
+fn packets_leave_as_much_faster_as_is_set_and_by_the_session_in_the_drafts_form() {
+    let pace = |form, pacing| {
+        let gcc = Gcc::new(GccConfig { form, pacing, ..GccConfig::new(limits()) });
+        gcc.allowance().pace.map(Rate::as_bps)
+    };
+    let found = [GccConfig::PACING, 100.0, 0.1, f64::NAN].map(|pacing| pace(GccForm::Libwebrtc, pacing));
+    assert_eq!(found, [Some(330_000), Some(30_000_000), Some(300_000), Some(330_000)]);
+    assert_eq!(pace(GccForm::Draft, 100.0), None);
+}
+
 proptest! {
     /// Numbers, sizes and times that make no sense: the rate stays between its limits, and never rises by more than 8 % and the least
     /// steps for each second, as no probe was sent.
