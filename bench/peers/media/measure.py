@@ -1,0 +1,114 @@
+"""Utilisation and queueing of one live run, by its two captures.
+
+A packet's queueing is its one-way delay between the captures, which share the kernel's clock, less the propagation delay and less its
+own time on the wire at the capacity of the moment. A packet belongs to the moment at which it left the bottleneck.
+"""
+
+import collections
+import json
+import socket
+import struct
+
+from bed import DELAY_MS
+from problems import Unmeasured
+from senders import SENDER
+
+PROPAGATION_S = DELAY_MS * 1e-3
+# pcap with nanoseconds, of this machine's byte order.
+MAGIC = 0xA1B23C4D
+IPV4, UDP, TCP = b"\x08\x00", 17, 6
+
+Sent = collections.namedtuple("Sent", "at, key, size, is_tcp")
+# `left`: when it left the bottleneck; None if it was lost.
+Packet = collections.namedtuple("Packet", "at, left, size, is_tcp")
+
+
+def frames(path):
+    """Seconds, nanoseconds and IP packet of each frame of a capture."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if len(data) < 24 or struct.unpack_from("<I", data)[0] != MAGIC:
+        raise Unmeasured("no capture", path)
+    at = 24
+    while at + 16 <= len(data):
+        seconds, nanoseconds, length, _ = struct.unpack_from("<IIII", data, at)
+        frame = data[at + 16 : at + 16 + length]
+        at += 16 + length
+        if len(frame) >= 42 and frame[12:14] == IPV4:
+            yield seconds, nanoseconds, frame[14:]
+
+
+def sent(path, begin_s):
+    """The sender's packets of a capture, by seconds since `begin_s`; a key that is the same at both ends."""
+    whole, part = int(begin_s), begin_s % 1
+    source = socket.inet_aton(SENDER)
+    for seconds, nanoseconds, packet in frames(path):
+        if packet[12:16] != source:
+            continue
+        size, at = struct.unpack_from("!H", packet, 2)[0], seconds - whole + nanoseconds * 1e-9 - part
+        body = packet[(packet[0] & 15) * 4 :]
+        if packet[9] == UDP:
+            # Without the checksum, which the link fills in.
+            yield Sent(at, (size, body[:6], body[8:]), size, False)
+        elif packet[9] == TCP:
+            yield Sent(at, (size, packet[4:6], body[:16]), size, True)
+
+
+def matched(near, far):
+    """Packets that were sent, with when each left the bottleneck."""
+    arrivals = collections.defaultdict(collections.deque)
+    for packet in far:
+        arrivals[packet.key].append(packet.at)
+    for packet in near:
+        waiting = arrivals[packet.key]
+        while waiting and waiting[0] < packet.at:
+            waiting.popleft()
+        left = waiting.popleft() - PROPAGATION_S if waiting else None
+        yield Packet(packet.at, left, packet.size, packet.is_tcp)
+
+
+def rate_bps(packets, begin, end):
+    return 8 * sum(packet.size for packet in packets if packet.left is not None and begin <= packet.left < end) / (end - begin)
+
+
+def part(case, media, begin, end):
+    """What is reported of a stretch of time."""
+    got = [packet for packet in media if packet.left is not None and begin <= packet.left < end]
+    waits = [max(0.0, packet.left - packet.at - 8 * packet.size / case.capacity(packet.left)) for packet in got]
+    offered = [packet for packet in media if begin <= packet.at < end]
+    bits = 8 * sum(packet.size for packet in got)
+    waits.sort()
+    return {
+        "utilisation": bits / case.bits(begin, end),
+        "rate_bps": bits / (end - begin),
+        "queueing_mean_s": sum(waits) / len(waits) if waits else None,
+        "queueing_p95_s": waits[int(0.95 * (len(waits) - 1))] if waits else None,
+        "loss": sum(packet.left is None for packet in offered) / len(offered) if offered else None,
+    }
+
+
+def lateness(path):
+    """How late the link itself was: this machine's part in the delays."""
+    with open(path, encoding="utf-8") as file:
+        link = json.load(file)
+    return {
+        "late_p99_s": link["forward"]["late"]["p99_s"],
+        "late_max_s": link["forward"]["late"]["max_s"],
+        "stalled_s": sum(stall["end_s"] - stall["start_s"] for stall in link["stalls"]),
+    }
+
+
+def measure(case, out):
+    """A live run by what `bed.live` left in `out`."""
+    with open(f"{out}/meta.json", encoding="utf-8") as file:
+        meta = json.load(file)
+    packets = list(matched(*(list(sent(f"{out}/{end}.pcap", meta["begin_s"])) for end in "ab")))
+    media = [packet for packet in packets if not packet.is_tcp]
+    if not media:
+        raise Unmeasured("no media", out)
+    result = {"whole": part(case, media, 0, case.seconds)}
+    result["phases"] = {f"{begin}-{end}": part(case, media, begin, end) for begin, end in case.phases}
+    if case.tcp:
+        result["tcp_bps"] = rate_bps([packet for packet in packets if packet.is_tcp], *case.tcp)
+    result["each_second_kbps"] = [round(rate_bps(media, at, at + 1) / 1e3) for at in range(case.seconds)]
+    return result | {"machine": lateness(f"{out}/link.json") | {"load": meta["load"]}}

@@ -1,0 +1,70 @@
+"""The same case in `equipoise sim`: a law of ours, and what its session sends."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+from problems import Failed
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMITS = 'initial_rate = "300 kbit/s", min_rate = "0.1 Mbit/s", max_rate = "5 Mbit/s"'
+
+
+def law(name, format_, interval, more=""):
+    """Keys of the scenario's session: packets at even distances, as many as the law allows, as `equipoise send` has them."""
+    return {
+        "controller": f'{{ name = "{name}", {LIMITS}{more} }}',
+        "feedback": f'{{ format = "{format_}", interval = "{interval}" }}',
+    }
+
+
+def frames(rate):
+    """Frames that follow the rate at once and are all alike, as the senders around pion and SCReAM make them."""
+    return (
+        f'[{{ kind = "encoder", frame_rate = {rate}, min_rate = "90 kbit/s", max_rate = "5 Mbit/s", reaction = "0 s", burst = "0 B", '
+        "interval_spread = 0, size_spread = 0 }]"
+    )
+
+
+DRAFT = law("gcc", "twcc", "100 ms", ', form = "draft"')
+LIBWEBRTC = law("gcc", "twcc", "50 ms", ', form = "libwebrtc"')
+SCREAM = law("scream", "rfc8888", "20 ms")
+# An encoder that follows with a delay, whose frames scatter: RFC 8593's example values but for its limits.
+ENCODER = '[{ kind = "encoder", min_rate = "50 kbit/s", max_rate = "5 Mbit/s" }]'
+
+# By the name of the sender: our own law as it runs live, or in a foreign sender's place with its media.
+SESSIONS = {
+    "gcc": LIBWEBRTC,
+    "gcc-draft": DRAFT,
+    "scream-ours": SCREAM,
+    "nada": law("nada", "twcc", "100 ms"),
+    # Its pacer's budget grows while it waits for a frame, so that a frame leaves at once.
+    "pion": DRAFT | {"source": frames(30), "pacing": 100},
+    # Its pacer lets go of 40 ms at once.
+    "chromium": law("gcc", "twcc", "50 ms", ', form = "libwebrtc", pacing = 100') | {"source": ENCODER},
+    "scream": SCREAM | {"source": frames(50)},
+}
+
+
+def simulate(equipoise, case, settings, runs):
+    """Results of each run, with the keys of `measure`."""
+    words = [word for key, value in settings.items() for word in ("--set", f"flow.media.{key}={value}")]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [equipoise, "sim", f"{HERE}/case-{case.name}.toml", "--quiet", "--threads", "1", "--runs", str(runs), "--json", f"{folder}/out", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failed(" ".join(command), done.returncode, done.stderr)
+        with open(f"{folder}/out", encoding="utf-8") as file:
+            return [result(run) for run in json.load(file)["runs"]]
+
+
+def part(stretch):
+    queueing = stretch["queueing"]
+    return {"utilisation": stretch["utilisation"], "queueing_mean_s": queueing["mean_s"], "queueing_p95_s": queueing["p95_s"]}
+
+
+def result(run):
+    media = run["media"]
+    whole = part(media) | {"loss": media["loss"]}
+    return {"whole": whole, "phases": {f"{phase['start_s']:.0f}-{phase['end_s']:.0f}": part(phase) for phase in media["phases"]}}
