@@ -34,6 +34,7 @@ impl Rtc {
 impl Peer for Rtc {
     fn on_sent(&mut self, _now: Instant<SenderClock>, _number: u64, _size: Size) {}
 
+    #[expect(clippy::default_trait_access, reason = "the type of `ecn` has no name among the crate's")]
     fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &PacketFeedback<'_>) -> Option<f64> {
         let reports = feedback.packets.iter().map(|packet| {
             let arrival = match packet.fate {

@@ -17,6 +17,7 @@ use super::path::{FROM, MAX_BPS, Peer, START_BPS};
 pub(super) type Said = Rc<RefCell<Vec<u64>>>;
 
 /// Builds the program with the command that `EQUIPOISE_GO` names; `None` without that variable.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(super) fn build() -> Option<PathBuf> {
     let Some(go) = env::var_os("EQUIPOISE_GO") else {
         println!("skipped: EQUIPOISE_GO does not name the command `go`");
@@ -110,6 +111,7 @@ impl Peer for Recorded {
 }
 
 /// A trace of `EQUIPOISE_TEST_DATA`, lines of a second and what it carries in bytes: changes of a capacity, a tenth of it.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 pub(super) fn recorded_link(name: &str) -> Option<Vec<(f64, f64)>> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let file = env::var_os("EQUIPOISE_TEST_DATA").map_or(default, PathBuf::from).join(name);
