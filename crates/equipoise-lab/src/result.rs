@@ -454,6 +454,13 @@ pub(crate) fn json<T: Serialize + ?Sized>(results: &T) -> String {
     json
 }
 
+/// The same in one line.
+pub(crate) fn json_line<T: Serialize + ?Sized>(results: &T) -> String {
+    let mut json = serde_json::to_string(results).expect("results are plain numbers and texts");
+    json.push('\n');
+    json
+}
+
 /// Initial values and steps of every link's capacity and every background flow's load.
 fn steps(scenario: &Scenario) -> Vec<Step> {
     let capacities = scenario.links.iter().filter_map(|link| {

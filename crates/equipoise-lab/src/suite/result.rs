@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::series::{Audio, FlowSeries};
-use crate::result::{FlowResult, FramesResult, World};
+use crate::result::{FlowResult, FramesResult, World, json_line};
 use crate::statistics::mean_95;
 
 /// All cases under all controllers.
@@ -347,7 +347,7 @@ impl PhaseResult {
 impl SuiteResult {
     /// The result as JSON in one line, as it has tens of thousands of numbers.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("results are plain numbers and texts") + "\n"
+        json_line(self)
     }
 
     /// The result as CSV: one line a metric; see the book.
