@@ -292,12 +292,17 @@ impl CaseResult {
         self.metrics.get(key).copied().flatten()
     }
 
-    /// Utilisation, 95th percentile of the waits in queues and loss, each with half the width of its interval: "93.5 ± 1.2 % ·
-    /// 144 ± 15 ms · 0.31 ± 0.06 %".
+    /// Utilisation, 95th percentile of the waits in queues and loss: "93.5 % · 144 ms · 0.31 %".
     pub fn in_short(&self) -> String {
+        self.short(false)
+    }
+
+    /// The same, each with half the width of its interval if `has_intervals`: "93.5 ± 1.2 % · 144 ± 15 ms · 0.31 ± 0.06 %".
+    fn short(&self, has_intervals: bool) -> String {
         let number = |key: &str, scale: f64, decimals: usize| {
             let Some(found) = self.metric(key) else { return "–".to_owned() };
-            let half = found.half_width().map(|half| format!(" ± {:.decimals$}", half * scale));
+            let half = found.half_width().filter(|_| has_intervals);
+            let half = half.map(|half| format!(" ± {:.decimals$}", half * scale));
             format!("{:.decimals$}{}", found.mean * scale, half.unwrap_or_default())
         };
         let (used, waited) = (number("utilisation", 100.0, 1), number("queueing_p95_s", 1e3, 0));
@@ -364,12 +369,12 @@ impl SuiteResult {
         }
     }
 
-    /// The result as a table of Markdown: a row a variant, a column a controller.
+    /// The result as a table of Markdown: a row a variant, a column a controller, with intervals.
     pub fn to_markdown(&self) -> String {
         let controllers = self.controllers();
         let mut text = format!("| case | {} |\n|---|{}\n", controllers.join(" | "), "---|".repeat(controllers.len()));
         for row in self.rows() {
-            let cell = |name: &&str| row.of(name).map_or_else(|| "–".to_owned(), CaseResult::in_short);
+            let cell = |name: &&str| row.of(name).map_or_else(|| "–".to_owned(), |found| found.short(true));
             let cells: Vec<_> = controllers.iter().map(cell).collect();
             text.push_str(&format!("| {} {} | {} |\n", row.case, row.variant, cells.join(" | ")));
         }
