@@ -15,6 +15,7 @@ mod bottleneck;
 mod catalogue;
 mod cbr;
 mod ceiling;
+mod equipoise;
 mod feedback;
 pub mod gcc;
 mod lda;
@@ -38,6 +39,7 @@ pub use feedback::{
     Allowance, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs,
     PacketFeedback, PacketReport, Probe, QueuedFrame, Reason, SentPacket, Snapshot, UnmetNeeds,
 };
+pub use equipoise::{Equipoise, EquipoiseConfig};
 pub use gcc::{Gcc, GccConfig, GccForm, GccProbing};
 pub use lda::{Increase, Lda, LdaConfig};
 pub use limits::RateLimits;

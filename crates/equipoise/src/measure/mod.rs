@@ -11,6 +11,7 @@ mod inline;
 mod jitter;
 mod moments;
 mod packet_pair;
+pub mod packets;
 mod path_clock;
 mod replay;
 mod sequence;

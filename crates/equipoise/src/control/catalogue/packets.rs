@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use super::super::nada::{Nada, NadaLaw};
 use super::super::scream::{Form, Marking, Scream, ScreamConfig, ScreamLaw};
-use super::super::{Gcc, GccConfig, GccForm, GccProbing, RateLimits};
+use super::super::{Equipoise, EquipoiseConfig, Gcc, GccConfig, GccForm, GccProbing, RateLimits};
 use super::rates::{DECREASE, FLOOR, INITIAL_RATE, MAX_RATE, MIN_RATE, START_RATE};
 use super::{ConfigError, Entry, Kind, Parameter, Parameters};
 
@@ -302,5 +302,26 @@ pub(super) const SCREAM: Entry = Entry {
         let form = if given.choice(&FORM)? == "full" { Form::Full } else { Form::Core };
         let limits = given.limits_and_start(&FLOOR)?;
         Ok(Box::new(Scream::new(ScreamConfig { law, limits, marking, form })))
+    },
+};
+
+const SHARE: Parameter = Parameter {
+    name: "priority",
+    kind: Kind::Number { unit: "" },
+    default: Some("1"),
+    range: Some(("0.1", "10")),
+    meaning: "a flow of twice the priority has twice the rate beside others of this law",
+    source: "ours",
+};
+
+pub(super) const EQUIPOISE: Entry = Entry {
+    name: "equipoise",
+    summary: "our own: a small queueing delay held, growth towards what trains of packets show, TCP's rate beside TCP; by feedback on single packets",
+    source: "ours; Waki 2013, Kodama 2009, Subramanya 2003, Tobe 1999",
+    parameters: &[SHARE, GCC_INITIAL_RATE, FLOOR, MAX_RATE],
+    make: |given, _| {
+        let limits = RateLimits::new(given.rate(&FLOOR)?, given.rate(&MAX_RATE)?)?;
+        let limits = limits.starting_at(given.rate(&GCC_INITIAL_RATE)?);
+        Ok(Box::new(Equipoise::new(EquipoiseConfig { limits, priority: given.number(&SHARE)? })))
     },
 };

@@ -298,6 +298,7 @@ pub(super) static ENTRIES: &[Entry] = &[
             Ok(Box::new(Tfrc::new(limits, context.packet)))
         },
     },
+    packets::EQUIPOISE,
     packets::GCC,
     Entry {
         name: "cbr",

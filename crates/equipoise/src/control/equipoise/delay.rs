@@ -1,0 +1,228 @@
+use super::path::{Path, Seen};
+use crate::control::Reason;
+use crate::measure::packets::Service;
+
+/// The mode in which the delay is held at its target.
+#[derive(Clone, Debug)]
+pub(super) struct DelayMode {
+    /// `B`, the base rate.
+    pub(super) base_bps: f64,
+    /// `B` when the queue was last short, and when that was.
+    pub(super) calm_bps: f64,
+    pub(super) calm_s: f64,
+    /// A queue of the own making has been seen.
+    has_queued: bool,
+    is_queued: bool,
+    /// Since when the path has been clear, and since when its queue has not emptied, in s.
+    busy_s: f64,
+    empty_s: f64,
+    /// Until when the rate is lowered so that all see the empty path.
+    dips_until_s: Option<f64>,
+    slower: Option<Slower>,
+}
+
+/// The bottleneck was found to be slower than before.
+#[derive(Clone, Copy, Debug)]
+struct Slower {
+    at_s: f64,
+    before_bps: f64,
+    now_bps: f64,
+}
+
+/// What the mode needs to know beside a report.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    /// `T`, in s.
+    pub(super) target_s: f64,
+    /// `D`, from a decision to the report on it, in s.
+    pub(super) loop_s: f64,
+    pub(super) service: Option<Service>,
+    /// The present rate.
+    pub(super) rate_bps: f64,
+    pub(super) min_bps: f64,
+    pub(super) max_bps: f64,
+    /// Another flow that fills the queue is there: what follows is not for here.
+    pub(super) has_rival: bool,
+}
+
+/// `g D²`: the integrator's gain in loops. Ours: the fastest that neither overshoots nor oscillates with the proportional part.
+const INTEGRAL: f64 = 1.0 / 0.9;
+/// The proportional part's gain, in loops, and the most that it adds.
+const PROPORTIONAL: f64 = 1.4;
+const MOST_PROPORTIONAL: f64 = 1.1;
+/// Logistic growth towards the rate of trains, in 1/s; where no train is seen; and what is faster before the first queue.
+const GROWTH: f64 = 3.0;
+const BLIND_GROWTH: f64 = 0.6;
+const STARTING: f64 = 3.0;
+/// The share of the headroom that counts at the most.
+const MOST_HEADROOM: f64 = 0.5;
+/// The base follows the rate of service within so much time, in s.
+const ANCHOR_S: f64 = 0.3;
+/// Beyond so much above the target a queue is an overshoot, in s, and is worked off at a rate lower by its length in s, to this share at the least.
+const OVERSHOOT_S: f64 = 0.040;
+const LEAST_SHARE: f64 = 0.3;
+/// Within so much time, in s.
+const DRAINED_S: f64 = 0.7;
+/// A queue that is not seen to empty for so long has everybody dip, by so much, in s.
+const EMPTY_EVERY_S: f64 = 4.0;
+const EMPTY_S: f64 = 0.003;
+const DIP: f64 = 0.7;
+/// Marks above this share lower the target.
+const MARKED: f64 = 0.5;
+/// How long a change of the bottleneck's rate is looked at, in s, and how large one is.
+const SLOWER_SETTLES_S: f64 = 3.0;
+const SLOWER: f64 = 0.75;
+
+impl DelayMode {
+    pub(super) const fn new(start_bps: f64) -> Self {
+        Self {
+            base_bps: start_bps,
+            calm_bps: start_bps,
+            calm_s: 0.0,
+            has_queued: false,
+            is_queued: false,
+            busy_s: -1.0,
+            empty_s: 0.0,
+            dips_until_s: None,
+            slower: None,
+        }
+    }
+
+    /// Whether the last report showed a queue so long that the base is not to be forgotten.
+    pub(super) const fn is_queued(&self) -> bool {
+        self.is_queued
+    }
+
+    /// Whether a queue of the own making has been seen.
+    pub(super) const fn has_queued(&self) -> bool {
+        self.has_queued
+    }
+
+    /// `q`, the queue when what is under way has arrived (a Smith predictor), in s.
+    fn predicted_s(seen: &Seen, service: Option<Service>) -> f64 {
+        service.map_or(seen.least_s, |service| {
+            (seen.in_flight_bits / service.served_bps - seen.least_round_trip_s).clamp(0.0, seen.least_s.max(0.0) + 0.1)
+        })
+    }
+
+    /// For how long the path has been clear, in s.
+    pub(super) fn clear_s(&self, now_s: f64) -> f64 {
+        now_s - self.busy_s
+    }
+
+    /// The bottleneck's rates before and now, once after it became slower and what waited in it has gone.
+    pub(super) fn take_slower(&mut self, now_s: f64) -> Option<(f64, f64)> {
+        let slower = self.slower.take_if(|it| now_s - it.at_s > SLOWER_SETTLES_S)?;
+        Some((slower.before_bps, slower.now_bps))
+    }
+
+    /// The rate after a report.
+    pub(super) fn step(&mut self, seen: &Seen, situation: &Situation) -> (f64, Reason) {
+        let Situation { target_s, loop_s, service, min_bps, max_bps, .. } = *situation;
+        self.is_queued = Path::holds_base(seen.least_s);
+        if seen.last_s > target_s.max(0.010) {
+            self.has_queued = true;
+        }
+        if seen.last_s > 0.7 * target_s {
+            self.busy_s = seen.now_s;
+        }
+        if seen.least_s <= EMPTY_S {
+            self.empty_s = seen.now_s;
+            self.dips_until_s = None;
+        }
+        if seen.least_s < 2.0 * target_s {
+            (self.calm_bps, self.calm_s) = (self.base_bps, seen.now_s);
+        }
+        let error_s = target_s - Self::predicted_s(seen, service)
+            - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
+        let mut reason = self.integrate(seen, situation, error_s);
+        if let Some(service) = service {
+            self.follow(seen, service);
+        }
+        self.base_bps = self.base_bps.clamp(min_bps, 1.02 * max_bps);
+        let proportional = libm::exp(PROPORTIONAL * error_s.min(target_s) / loop_s).min(MOST_PROPORTIONAL);
+        let mut rate_bps = self.base_bps * proportional;
+        if let Some(service) = service
+            && seen.last_s > target_s + OVERSHOOT_S
+            && (seen.least_s > target_s || seen.rises)
+        {
+            let cap_bps = self.overshot(seen, service, target_s);
+            rate_bps = rate_bps.min(cap_bps);
+            self.base_bps = self.base_bps.min(service.served_bps.max(min_bps));
+            reason = Reason::Other("overshoot");
+        }
+        if self.dips(seen.now_s, loop_s) && !situation.has_rival {
+            rate_bps *= DIP;
+            reason = Reason::Other("dip");
+        }
+        (rate_bps, reason)
+    }
+
+    fn integrate(&mut self, seen: &Seen, situation: &Situation, error_s: f64) -> Reason {
+        let Situation { target_s, loop_s, rate_bps, .. } = *situation;
+        let gain = INTEGRAL / (loop_s * loop_s);
+        if error_s <= 0.0 {
+            self.base_bps *= libm::exp(gain * error_s.max(-target_s) * seen.elapsed_s);
+            return Reason::Law;
+        }
+        let clear = error_s / target_s;
+        let starting = if self.has_queued { 1.0 } else { STARTING };
+        let logistic = seen.train_bps.map_or(BLIND_GROWTH, |train_bps| {
+            GROWTH * (1.0 - rate_bps / train_bps).clamp(0.0, MOST_HEADROOM)
+        });
+        let growth = gain * error_s + clear * clear * starting * logistic;
+        let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
+        if !is_used || seen.usage <= 0.0 {
+            return Reason::AppLimited;
+        }
+        self.base_bps *= libm::exp(growth * seen.usage * seen.elapsed_s);
+        Reason::Law
+    }
+
+    /// The base goes with what the bottleneck serves.
+    fn follow(&mut self, seen: &Seen, service: Service) {
+        let mut distance = libm::log(service.served_bps / self.base_bps);
+        if distance < 0.0 && service.sent_bps < self.base_bps {
+            let by_own = distance.max(libm::log(service.served_bps / service.sent_bps)).min(0.0);
+            distance = f64::midpoint(distance, by_own);
+        }
+        self.base_bps *= libm::exp((seen.elapsed_s / ANCHOR_S).min(0.5) * distance.clamp(-1.0, 0.3));
+        // What filled the queue for a moment is over: back to where the rate was.
+        let is_back = self.base_bps < 0.9 * self.calm_bps
+            && service.served_bps > 0.8 * self.calm_bps
+            && seen.train_bps.is_some_and(|train_bps| train_bps > 0.9 * self.calm_bps)
+            && seen.falls
+            && seen.now_s - self.calm_s < 5.0;
+        if is_back {
+            self.base_bps = self.base_bps.max(0.9 * self.calm_bps.min(service.served_bps));
+        }
+    }
+
+    /// The queue is far above its target: what rate works it off.
+    fn overshot(&mut self, seen: &Seen, service: Service, target_s: f64) -> f64 {
+        match &mut self.slower {
+            None if service.served_bps < SLOWER * self.calm_bps => {
+                let (at_s, before_bps, now_bps) = (seen.now_s, self.calm_bps, service.served_bps);
+                self.slower = Some(Slower { at_s, before_bps, now_bps });
+            }
+            Some(slower) if seen.now_s - slower.at_s < 1.0 => slower.now_bps = slower.now_bps.max(service.served_bps),
+            _ => {}
+        }
+        let ahead_s = (seen.in_flight_bits / service.served_bps - seen.least_round_trip_s)
+            .max(if seen.rises { seen.last_s } else { 0.0 });
+        service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
+    }
+
+    /// Whether the rate is lowered so that the queue empties once, and the base is seen.
+    fn dips(&mut self, now_s: f64, loop_s: f64) -> bool {
+        if let Some(until_s) = self.dips_until_s {
+            if now_s > until_s {
+                self.dips_until_s = None;
+                self.empty_s = now_s;
+            }
+        } else if now_s - self.empty_s > EMPTY_EVERY_S {
+            self.dips_until_s = Some(now_s + loop_s.max(0.2));
+        }
+        self.dips_until_s.is_some()
+    }
+}

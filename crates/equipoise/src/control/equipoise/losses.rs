@@ -1,0 +1,191 @@
+use super::path::Seen;
+use alloc::collections::VecDeque;
+
+/// Losses that no queue explains: of a link that is lossy whatever the rate, or of a policer, which drops what is above a rate.
+///
+/// Which of the two it is a test tells: at a rate a tenth lower a policer loses nothing, and a lossy link as much as before. What a link loses
+/// anyway is borne; a policer's rate is kept below, and tried again now and then.
+#[derive(Clone, Debug)]
+pub(super) struct Losses {
+    /// (when, lost, arrived) of reports: all losses, and those without a queue.
+    all: VecDeque<(f64, f64, f64)>,
+    unqueued: VecDeque<(f64, f64, f64)>,
+    /// `p_inh`, the share that is lost whatever the rate; and a slow mean.
+    inherent: f64,
+    mean: f64,
+    queued_s: f64,
+    state: State,
+    /// What became of packets since a test or a verdict began.
+    lost: f64,
+    arrived: f64,
+    since_s: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Free,
+    Testing { since_s: f64, share: f64, received_bps: f64 },
+    Policed { since_s: f64, share: f64, received_bps: f64, cap_bps: f64 },
+}
+
+/// Losses are counted over so long, in s, and need so many packets.
+const ALL_S: f64 = 1.2;
+const UNQUEUED_S: f64 = 1.5;
+const LEAST_PACKETS: f64 = 50.0;
+/// A queue longer than the target or this, in s, explains losses.
+const LONG_S: f64 = 0.015;
+const HOT_S: f64 = 0.040;
+/// A test lowers the rate to so much of what arrives; its packets count from so long on, until so many losses are expected, or so long, in s.
+const TEST: f64 = 0.9;
+const TEST_COUNTS_S: f64 = 0.3;
+const EXPECTED: f64 = 6.0;
+const TEST_S: f64 = 4.0;
+/// Below this share of the losses expected it is a policer; above this one of those of a verdict it was none.
+const POLICED: f64 = 0.3;
+const NOT_POLICED: f64 = 0.5;
+/// A policed rate is so much of what arrived, rises by so much a second after so long, faster later, and is free at so many times what arrived.
+const CAP: f64 = 0.95;
+const RISES: f64 = 0.015;
+const RISES_LATER: f64 = 0.03;
+const HOLD_S: f64 = 2.0;
+const LATER_S: f64 = 25.0;
+const RELEASED: f64 = 1.3;
+/// No more is taken for the link's own.
+const MOST_INHERENT: f64 = 0.25;
+const SLOW_S: f64 = 10.0;
+/// Losses with a queue count as overload from this share on, beyond the link's own.
+const OVERLOAD: f64 = 0.1;
+const MOST_REPORTS: usize = 256;
+
+impl Losses {
+    pub(super) const fn new() -> Self {
+        Self {
+            all: VecDeque::new(),
+            unqueued: VecDeque::new(),
+            inherent: 0.0,
+            mean: 0.0,
+            queued_s: f64::NEG_INFINITY,
+            state: State::Free,
+            lost: 0.0,
+            arrived: 0.0,
+            since_s: f64::INFINITY,
+        }
+    }
+
+    /// The most that may be sent, in bit/s, where a test or a policer limits it.
+    pub(super) const fn cap_bps(&self) -> Option<f64> {
+        match self.state {
+            State::Free => None,
+            State::Testing { received_bps, .. } => Some(TEST * received_bps),
+            State::Policed { cap_bps, .. } => Some(cap_bps),
+        }
+    }
+
+    /// The most that may be sent where more is lost than the link loses, and a queue is there; in bit/s.
+    pub(super) fn overload_bps(&self, seen: &Seen, target_s: f64) -> Option<f64> {
+        let (share, _) = shares(&self.all);
+        (share > OVERLOAD + 1.5 * self.inherent && seen.least_s > target_s)
+            .then(|| seen.received_bps * (1.0 - share / 2.0))
+    }
+
+    /// Takes a report, with what arrived within the last second.
+    pub(super) fn push(&mut self, seen: &Seen, target_s: f64, received_bps: f64) {
+        let lost = if seen.after_gap { 0.0 } else { seen.lost };
+        push(&mut self.all, (seen.now_s, lost, seen.arrived), ALL_S);
+        let is_unqueued = seen.least_s < target_s.max(LONG_S) && seen.now_s - self.queued_s > 1.5;
+        if seen.least_s > target_s.max(HOT_S) || seen.after_gap {
+            self.queued_s = seen.now_s;
+        }
+        let unqueued = if is_unqueued { lost } else { 0.0 };
+        push(&mut self.unqueued, (seen.now_s, unqueued, seen.arrived), UNQUEUED_S);
+        let (share, packets) = shares(&self.unqueued);
+        // A report tells of packets that left about a round trip ago.
+        if seen.now_s - seen.latest_round_trip_s > self.since_s {
+            (self.lost, self.arrived) = (self.lost + lost, self.arrived + seen.arrived);
+        }
+        match self.state {
+            State::Free => self.watch(seen, (share, packets), received_bps, unqueued),
+            State::Testing { since_s, share: before, received_bps } => {
+                self.judge_test(seen, (since_s, before, received_bps), share);
+            }
+            State::Policed { .. } => self.police(seen, (share, packets), received_bps),
+        }
+    }
+
+    fn watch(&mut self, seen: &Seen, (share, packets): (f64, f64), received_bps: f64, unqueued: f64) {
+        let chance = 2.0 * libm::sqrt(self.inherent.max(0.01) / packets.max(1.0));
+        if packets >= LEAST_PACKETS && share > 1.5 * self.inherent + 0.02 + chance {
+            self.state = State::Testing { since_s: seen.now_s, share, received_bps };
+            self.count_from(seen.now_s + TEST_COUNTS_S);
+            return;
+        }
+        let gain = seen.elapsed_s / SLOW_S;
+        self.mean += gain * (unqueued / (unqueued + seen.arrived) - self.mean);
+        self.inherent += gain * (share.min(self.inherent) - self.inherent);
+    }
+
+    fn judge_test(&mut self, seen: &Seen, (since_s, before, received_bps): (f64, f64, f64), share: f64) {
+        let all = self.lost + self.arrived;
+        let expected = before.min(self.mean.max(0.3 * before));
+        if seen.now_s - self.queued_s < 1.0 {
+            self.bear(share);
+        } else if all * expected >= EXPECTED || seen.now_s - since_s > TEST_S {
+            if self.lost <= POLICED * expected * all {
+                self.inherent *= 0.5;
+                let cap_bps = CAP * received_bps;
+                self.state = State::Policed { since_s: seen.now_s, share: expected, received_bps, cap_bps };
+                self.count_from(seen.now_s);
+            } else {
+                self.bear(self.lost / all.max(1.0));
+            }
+        }
+    }
+
+    fn police(&mut self, seen: &Seen, (share, packets): (f64, f64), now_bps: f64) {
+        let State::Policed { since_s, share: expected, received_bps, cap_bps } = &mut self.state else { return };
+        let all = self.lost + self.arrived;
+        if all * *expected >= EXPECTED {
+            if self.lost > NOT_POLICED * *expected * all && *cap_bps < 0.98 * *received_bps {
+                self.bear(self.lost / all);
+                return;
+            }
+            (self.lost, self.arrived) = (0.0, 0.0);
+        }
+        let elapsed_s = seen.now_s - *since_s;
+        let is_over = share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
+        if is_over && elapsed_s > HOLD_S {
+            (*since_s, *received_bps, *cap_bps) = (seen.now_s, now_bps, CAP * now_bps);
+            self.count_from(seen.now_s + TEST_COUNTS_S);
+        } else if elapsed_s > HOLD_S {
+            let rises = if elapsed_s > LATER_S { RISES_LATER } else { RISES };
+            *cap_bps *= libm::exp(seen.elapsed_s * rises);
+            if *cap_bps > RELEASED * *received_bps {
+                self.state = State::Free;
+            }
+        }
+    }
+
+    /// The link loses so much anyway.
+    fn bear(&mut self, share: f64) {
+        self.inherent = self.inherent.max(share).min(MOST_INHERENT);
+        self.state = State::Free;
+        self.count_from(f64::INFINITY);
+    }
+
+    fn count_from(&mut self, since_s: f64) {
+        (self.lost, self.arrived, self.since_s) = (0.0, 0.0, since_s);
+    }
+}
+
+fn push(window: &mut VecDeque<(f64, f64, f64)>, report: (f64, f64, f64), span_s: f64) {
+    window.push_back(report);
+    while window.len() > MOST_REPORTS || window.front().is_some_and(|it| it.0 < report.0 - span_s) {
+        window.pop_front();
+    }
+}
+
+/// The share that was lost, and of how many packets.
+fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
+    let (lost, arrived) = window.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.1, sum.1 + it.2));
+    (lost / (lost + arrived).max(1.0), lost + arrived)
+}

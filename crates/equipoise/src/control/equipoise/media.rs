@@ -1,0 +1,59 @@
+use crate::control::QueuedFrame;
+
+/// The rate that an encoder is asked for, so that what waits at the sender goes away before the encoder can be set again.
+///
+/// A frame waits twice: at the sender and in the network. What waits at the sender beyond half a frame is taken off the media's rate so that it
+/// is gone in a quarter of a second. Steps of the encoder's rate by more than a tenth cost a large frame (RFC 8593, Sec. 5.2), which real
+/// encoders' key frames are too: the rate is moved steadily, but for steps that are worth it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MediaRate {
+    /// What is expected to wait when the next frame is taken, in bits.
+    waiting_bits: f64,
+    /// Time between frames, smoothed, and when the last one came, in s.
+    frame_s: f64,
+    framed_s: Option<f64>,
+    /// What was asked for last, in bit/s, and when.
+    asked: Option<(f64, f64)>,
+}
+
+/// The share of the rate that media have, and the least.
+const SHARE: f64 = 0.99;
+const LEAST_SHARE: f64 = 0.7;
+/// What waits beyond so much of a frame goes within so long, in s.
+const FRAMES: f64 = 0.5;
+const GONE_S: f64 = 0.25;
+/// How fast the rate moves, in 1/s of its logarithm; and from which ratio on it jumps.
+const SLOPE: f64 = 0.5;
+const JUMP_UP: f64 = 1.5;
+const JUMP_DOWN: f64 = 0.55;
+
+impl MediaRate {
+    pub(super) const fn new() -> Self {
+        Self { waiting_bits: 0.0, frame_s: 1.0 / 30.0, framed_s: None, asked: None }
+    }
+
+    /// A frame joins what waits, at `now_s`, where packets leave by `pace_bps`.
+    pub(super) fn on_frame(&mut self, now_s: f64, frame: &QueuedFrame, pace_bps: f64) {
+        let gap_s = self.framed_s.replace(now_s).map_or(self.frame_s, |last| now_s - last);
+        if gap_s > 0.0 && gap_s < 0.5 {
+            self.frame_s += 0.1 * (gap_s - self.frame_s);
+        }
+        let joined = (frame.waiting.as_bits() + frame.size.as_bits()) as f64;
+        self.waiting_bits = (joined - pace_bps * self.frame_s).max(0.0);
+    }
+
+    /// What media may have of `rate_bps` at `now_s`, in bit/s; `free` before a queue was ever seen.
+    pub(super) fn ask(&mut self, now_s: f64, rate_bps: f64, free: bool) -> f64 {
+        let excess_bits = (self.waiting_bits - FRAMES * rate_bps * self.frame_s).max(0.0);
+        let wanted = (SHARE * rate_bps - excess_bits / GONE_S).max(LEAST_SHARE * rate_bps);
+        let asked = match self.asked {
+            Some((before_bps, at_s)) if !free && wanted > JUMP_DOWN * before_bps && wanted < JUMP_UP * before_bps => {
+                let most = libm::exp(SLOPE * (now_s - at_s).clamp(0.0, 0.2));
+                wanted.clamp(before_bps / most, before_bps * most)
+            }
+            _ => wanted,
+        };
+        self.asked = Some((asked, now_s));
+        asked
+    }
+}

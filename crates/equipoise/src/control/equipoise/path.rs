@@ -1,0 +1,256 @@
+use alloc::collections::VecDeque;
+
+use crate::control::{Ecn, Fate, PacketFeedback};
+use crate::measure::packets::{BaseDelay, Recent, Roughness, Sample, Trains};
+use crate::units::{Instant, ReceiverClock, SenderClock};
+
+/// What of the path is measured from feedback on its packets.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    /// Moments from which the seconds of both clocks count.
+    origins: Option<(Instant<SenderClock>, Instant<ReceiverClock>)>,
+    base: BaseDelay,
+    /// The least round trip has the same window as the base.
+    least_round_trip: BaseDelay,
+    pub(super) recent: Recent,
+    trains: Trains,
+    roughness: Roughness,
+    /// `rtt` and `fb`, smoothed, in s.
+    round_trip_s: Option<f64>,
+    feedback_s: f64,
+    began_s: f64,
+    reported_s: Option<f64>,
+    /// `m`, the smoothed share of marks.
+    marked: f64,
+    last_over_s: f64,
+    granted: VecDeque<(f64, f64)>,
+}
+
+/// What a report showed, and what is known of the path by it. Times in s, rates in bit/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    pub(super) now_s: f64,
+    /// Since the last report, and within sense.
+    pub(super) elapsed_s: f64,
+    /// Reports failed to come for longer than they do as a rule.
+    pub(super) after_gap: bool,
+    /// `fb`, the usual time from report to report.
+    pub(super) feedback_s: f64,
+    pub(super) round_trip_s: f64,
+    pub(super) latest_round_trip_s: f64,
+    pub(super) least_round_trip_s: f64,
+    /// `dq` and `dl`: the least delay above the base in this report, and that of its last packet.
+    pub(super) least_s: f64,
+    pub(super) last_s: f64,
+    /// The delay rises by more than 0.3 s a second.
+    pub(super) rises: bool,
+    /// The last packet waited for less than the last one of the report before.
+    pub(super) falls: bool,
+    /// `R_del`, what arrived lately.
+    pub(super) received_bps: f64,
+    /// `A`, the rate of trains.
+    pub(super) train_bps: Option<f64>,
+    /// `n`, how rough delays are.
+    pub(super) roughness_s: f64,
+    /// `m`, the smoothed share of marks.
+    pub(super) marked: f64,
+    pub(super) arrived: f64,
+    pub(super) lost: f64,
+    pub(super) arrived_bits: f64,
+    /// What is under way behind this report.
+    pub(super) in_flight_bits: f64,
+    /// `u`, 1 if what was granted is used, 0 if a good part is not.
+    pub(super) usage: f64,
+    /// The application, and not the allowance, held the sender back.
+    pub(super) app_limited: bool,
+}
+
+/// Weights of a report in `rtt` and `fb`, and of a tenth of a second in `m`.
+const ROUND_TRIP_GAIN: f64 = 0.2;
+const FEEDBACK_GAIN: f64 = 0.1;
+const MARKED_S: f64 = 0.1;
+/// `R_del` is taken over so much time, in s.
+const RECEIVED_S: f64 = 0.3;
+/// From this share of what was granted on it counts as used, in full from so much more on.
+const LEAST_USE: f64 = 0.72;
+const USE_WIDTH: f64 = 0.15;
+/// A delay that rises so fast does not stay where it is, in s/s.
+const STEEP: f64 = 0.3;
+/// The base is held while the queue is longer than this, in s, for at most so long.
+const HELD_ABOVE_S: f64 = 0.050;
+/// Reports that fail to come for longer than so many times their usual distance, and so long in s, leave a gap.
+const GAPS: f64 = 2.5;
+const GAP_S: f64 = 0.3;
+const MOST_GRANTED: usize = 512;
+
+impl Path {
+    pub(super) const fn new() -> Self {
+        Self {
+            origins: None,
+            base: BaseDelay::new(),
+            least_round_trip: BaseDelay::new(),
+            recent: Recent::new(),
+            trains: Trains::new(),
+            roughness: Roughness::new(),
+            round_trip_s: None,
+            feedback_s: 0.05,
+            began_s: 0.0,
+            reported_s: None,
+            marked: 0.0,
+            last_over_s: 0.0,
+            granted: VecDeque::new(),
+        }
+    }
+
+    /// A moment of the sender's clock in s since the first packet that was reported.
+    pub(super) fn seconds(&self, now: Instant<SenderClock>) -> Option<f64> {
+        self.origins.map(|(origin, _)| (now - origin).as_secs_f64())
+    }
+
+    /// When the last report came, in s.
+    pub(super) const fn reported_s(&self) -> Option<f64> {
+        self.reported_s
+    }
+
+    /// How long no report may come before that counts as silence, in s.
+    pub(super) fn silence_s(&self) -> f64 {
+        (0.25 + self.round_trip_s.unwrap_or(0.25) + 3.0 * self.feedback_s).max(0.4)
+    }
+
+    /// The rate from `now_s` on, which `usage` compares with what arrives.
+    pub(super) fn grant(&mut self, now_s: f64, rate_bps: f64) {
+        self.granted.push_back((now_s, rate_bps));
+        let oldest = now_s - self.round_trip_s.unwrap_or(1.0) - self.feedback_s - RECEIVED_S;
+        while self.granted.len() > MOST_GRANTED || self.granted.len() > 1 && self.granted[1].0 < oldest {
+            self.granted.pop_front();
+        }
+    }
+
+    /// Takes a report of packets, which follow each other by `pace_bps` at the fastest; `None` if none of them arrived. `held` says that a queue
+    /// is known not to empty.
+    pub(super) fn observe(
+        &mut self,
+        now: Instant<SenderClock>,
+        feedback: &PacketFeedback<'_>,
+        pace_bps: f64,
+        held: bool,
+    ) -> Option<Seen> {
+        let arrived_at = |fate| match fate {
+            Fate::Arrived { at, ecn } => Some((at.unwrap_or(now.assume_clock()), ecn)),
+            Fate::Lost => None,
+        };
+        let first = feedback.packets.iter().find_map(|it| Some((it.departed, arrived_at(it.fate)?.0)))?;
+        let (sent_origin, received_origin) = *self.origins.get_or_insert(first);
+        let now_s = (now - sent_origin).as_secs_f64();
+        if self.reported_s.is_none() {
+            self.began_s = now_s;
+        }
+        let gap_s = now_s - self.reported_s.replace(now_s).unwrap_or(now_s - self.feedback_s);
+        let elapsed_s = gap_s.clamp(0.001, 0.2);
+        let after_gap = gap_s > GAP_S.max(GAPS * self.feedback_s);
+        self.feedback_s += FEEDBACK_GAIN * (elapsed_s - self.feedback_s);
+
+        let sample = |packet: &crate::control::PacketReport| {
+            let (at, ecn) = arrived_at(packet.fate)?;
+            let sample = Sample {
+                number: packet.number,
+                departed_s: (packet.departed - sent_origin).as_secs_f64(),
+                arrived_s: (at - received_origin).as_secs_f64(),
+                bits: packet.size.as_bits() as f64,
+                over_s: 0.0,
+            };
+            Some((sample, ecn))
+        };
+        self.base.come_to(now_s, held);
+        self.least_round_trip.come_to(now_s, held);
+        let mut covered_bits = 0.0;
+        for packet in feedback.packets {
+            covered_bits += packet.size.as_bits() as f64;
+            if let Some((sample, _)) = sample(packet) {
+                self.base.push(sample.bits, sample.arrived_s - sample.departed_s);
+            }
+        }
+        let (mut least_s, mut last_s) = (f64::INFINITY, 0.0);
+        let (mut arrived, mut marked, mut arrived_bits) = (0.0, 0.0, 0.0);
+        let bases = [1600.0, 4800.0, 9600.0].map(|bits| self.base.of(bits));
+        for packet in feedback.packets {
+            let Some((sample, ecn)) = sample(packet) else { continue };
+            let base = bases[crate::measure::packets::SizeClass::of(sample.bits) as usize];
+            let sample = Sample { over_s: sample.arrived_s - sample.departed_s - base, ..sample };
+            let follows = self.trains.push(sample, pace_bps);
+            self.roughness.push(&sample, follows);
+            self.recent.push(sample);
+            (least_s, last_s) = (sample.over_s.min(least_s), sample.over_s);
+            (arrived, arrived_bits) = (arrived + 1.0, arrived_bits + sample.bits);
+            marked += f64::from(ecn == Ecn::Ce);
+        }
+        self.marked += (elapsed_s / MARKED_S).min(1.0) * (marked / arrived - self.marked);
+        let latest_round_trip_s = feedback.round_trip.map(|it| it.as_secs_f64().max(0.0));
+        if let Some(round_trip_s) = latest_round_trip_s {
+            self.least_round_trip.push(f64::INFINITY, round_trip_s);
+            let smoothed = self.round_trip_s.get_or_insert(round_trip_s);
+            *smoothed += ROUND_TRIP_GAIN * (round_trip_s - *smoothed);
+        }
+        let round_trip_s = self.round_trip_s.unwrap_or(0.1);
+        let last_arrival_s = self.recent.newest_first().next().map_or(0.0, |it| it.arrived_s);
+        let received_over_s = (now_s - self.began_s + 0.05).clamp(0.1, RECEIVED_S);
+        let received_bps = self.recent.bits(received_over_s) / received_over_s;
+        let seen = Seen {
+            now_s,
+            elapsed_s,
+            after_gap,
+            feedback_s: self.feedback_s,
+            round_trip_s,
+            latest_round_trip_s: latest_round_trip_s.unwrap_or(round_trip_s),
+            least_round_trip_s: self.least_round_trip_s(),
+            least_s,
+            last_s,
+            rises: last_s - self.last_over_s > STEEP * elapsed_s,
+            falls: last_s < self.last_over_s,
+            received_bps,
+            train_bps: self.trains.rate_bps(last_arrival_s),
+            roughness_s: self.roughness.mean_s(),
+            marked: self.marked,
+            arrived,
+            lost: feedback.packets.len() as f64 - arrived,
+            arrived_bits,
+            in_flight_bits: (feedback.in_flight.as_bits() as f64 - covered_bits).max(0.0),
+            usage: self.usage(now_s, received_bps),
+            app_limited: feedback.app_limited,
+        };
+        self.last_over_s = last_s;
+        Some(seen)
+    }
+
+    fn least_round_trip_s(&self) -> f64 {
+        let least = self.least_round_trip.of(f64::INFINITY);
+        if least.is_finite() { least } else { 0.1 }
+    }
+
+    fn usage(&self, now_s: f64, received_bps: f64) -> f64 {
+        let until_s = now_s - self.round_trip_s.unwrap_or(0.1) - self.feedback_s / 2.0;
+        let mut sum = (0.0, 0.0);
+        for (_, rate_bps) in self.granted.iter().filter(|it| it.0 <= until_s && it.0 > until_s - RECEIVED_S) {
+            sum = (sum.0 + rate_bps, sum.1 + 1.0);
+        }
+        let granted_bps = if sum.1 > 0.0 { sum.0 / sum.1 } else { self.granted.front().map_or(received_bps, |it| it.1) };
+        ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
+    }
+
+    /// Whether the base is to be held where a report shows so long a queue.
+    pub(super) fn holds_base(least_s: f64) -> bool {
+        least_s >= HELD_ABOVE_S
+    }
+
+    /// The path became longer by so much, in s.
+    pub(super) fn shift(&mut self, by_s: f64) {
+        self.base.shift(by_s);
+        self.least_round_trip.shift(by_s);
+        self.recent.clear();
+    }
+
+    /// The bottleneck became slower.
+    pub(super) fn slowed(&mut self, before_bps: f64, now_bps: f64) {
+        self.base.slowed(before_bps, now_bps);
+    }
+}

@@ -1,0 +1,325 @@
+use alloc::collections::VecDeque;
+
+use super::path::{Path, Seen};
+use crate::control::window::{Acknowledged, Cubic, WindowController as _};
+use crate::units::{Instant, SenderClock, Span};
+
+/// Finds out whether a queue that stands is another flow's.
+///
+/// A queue that stays although the own rate went down is not the own: either another flow holds it, or the path became longer. What nobody
+/// moves does not vary (Waki 2013: variance tells of load), so that a standing delay without variance is a longer path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StandingQueue {
+    /// Of the last reports.
+    history: VecDeque<Noted>,
+    /// When packets were lost last.
+    lost_s: Option<f64>,
+}
+
+/// What is kept of a report.
+#[derive(Clone, Copy, Debug)]
+struct Noted {
+    at_s: f64,
+    /// The least delay above the base, and its target.
+    least_s: f64,
+    target_s: f64,
+}
+
+/// What stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Standing {
+    /// Nothing that is not the own.
+    Nothing,
+    /// The path became longer by so much, in s.
+    LongerPath(f64),
+    /// Another flow holds the queue, so long at the most lately, in s.
+    Rival(f64),
+}
+
+/// For how long a queue has to stand, in s: one that was made by UDP at a fixed rate, which takes no more when the own rate is low, has drained by
+/// then. Within how long of the last rival's end a shorter time does.
+const STANDS_S: f64 = 2.8;
+const STANDS_AGAIN_S: f64 = 0.5;
+pub(super) const AGAIN_S: f64 = 8.0;
+/// How long the queue has to be, in s, and how far above the least target.
+const LEAST_STANDING_S: f64 = 0.035;
+const ABOVE_TARGET_S: f64 = 0.010;
+/// The share of the queue at the beginning that is still there at the end.
+const STILL_THERE: f64 = 0.7;
+/// Delays that lie so close together do not vary, in s: of single packets, of those where delays are smooth as a rule, of minima.
+const EVEN_S: f64 = 0.006;
+const EVEN_IF_SMOOTH_S: f64 = 0.012;
+const SMOOTH_S: f64 = 0.001;
+const EVEN_MINIMA_S: f64 = 0.005;
+/// For how long single packets are looked at, and losses are remembered, in s.
+const EVEN_OVER_S: f64 = 0.8;
+const LOSSES_S: f64 = 1.2;
+const HISTORY_S: f64 = 3.2;
+const MOST_REPORTS: usize = 512;
+
+impl StandingQueue {
+    /// Takes a report.
+    pub(super) fn push(&mut self, seen: &Seen, target_s: f64) {
+        // One late report after an outage is no standing queue.
+        if seen.after_gap {
+            self.history.clear();
+        } else if seen.lost > 0.0 {
+            self.lost_s = Some(seen.now_s);
+        }
+        let Seen { now_s: at_s, least_s, .. } = *seen;
+        self.history.push_back(Noted { at_s, least_s, target_s });
+        while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at_s < seen.now_s - HISTORY_S) {
+            self.history.pop_front();
+        }
+    }
+
+    /// What stands now; the last rival left so long ago.
+    pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64) -> Standing {
+        let over_s = if since_rival_s < AGAIN_S { STANDS_AGAIN_S } else { STANDS_S };
+        if self.history.front().is_none_or(|it| it.at_s > seen.now_s - over_s) {
+            return Standing::Nothing;
+        }
+        let target_s = self.history.iter().map(|it| it.target_s).fold(f64::INFINITY, f64::min);
+        let (standing_s, _) = self.extremes(seen.now_s, over_s, 0.0);
+        let (lately_s, _) = self.extremes(seen.now_s, 0.5, 0.0);
+        let (_, before_s) = self.extremes(seen.now_s, over_s, over_s - 0.4);
+        if standing_s <= (target_s + ABOVE_TARGET_S).max(LEAST_STANDING_S) || lately_s <= STILL_THERE * before_s {
+            return Standing::Nothing;
+        }
+        let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
+        if !is_lossy && self.is_even(seen, path) {
+            return Standing::LongerPath(standing_s);
+        }
+        Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1)
+    }
+
+    fn is_even(&self, seen: &Seen, path: &Path) -> bool {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for sample in path.recent.last(EVEN_OVER_S) {
+            (least, most) = (least.min(sample.over_s), most.max(sample.over_s));
+        }
+        let range_s = most - least;
+        if range_s < EVEN_S || range_s < EVEN_IF_SMOOTH_S && seen.roughness_s < SMOOTH_S {
+            return true;
+        }
+        let minima = [(1.5, 1.0), (1.0, 0.5), (0.5, 0.0)].map(|(from, to)| self.extremes(seen.now_s, from, to).0);
+        let spread = minima.iter().copied().fold(0.0, f64::max) - minima.iter().copied().fold(f64::INFINITY, f64::min);
+        self.history.front().is_some_and(|it| it.at_s < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
+    }
+
+    /// The least and the greatest of the reports' least delays between two times before `now_s`, in s.
+    fn extremes(&self, now_s: f64, from_s: f64, to_s: f64) -> (f64, f64) {
+        let within = self.history.iter().filter(|it| it.at_s >= now_s - from_s && it.at_s <= now_s - to_s);
+        within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least_s), most.max(it.least_s)))
+    }
+
+    /// Whether the queue fell within half a second by so much that flows which stand in it know it together.
+    fn fell(&self, seen: &Seen) -> bool {
+        let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
+        let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
+        before_s - seen.least_s > (0.2 * seen.least_s).max(0.020) && !is_lossy
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.history.clear();
+    }
+}
+
+/// The mode beside a flow that goes by losses: the rate that TCP would have, from a window of its law, and tests whether it is still needed.
+#[derive(Clone, Debug)]
+pub(super) struct RivalMode {
+    /// The window law in segments, once its own slow start is over.
+    cubic: Option<Cubic>,
+    window_bits: f64,
+    /// Bits that have arrived and do not make a segment yet.
+    left_bits: f64,
+    /// The longest queue before.
+    queue_before_s: f64,
+    reduced_s: f64,
+    /// When the last test ended or the queue fell by itself, and the last test began, in s.
+    reference_s: f64,
+    tested_s: f64,
+    test: Option<DipTest>,
+    short_since_s: Option<f64>,
+}
+
+/// The rate is lowered for a moment to see who holds the queue.
+///
+/// Alone in a queue that does not empty, what arrives stays the same; with a share `f` of it and a rate lowered by `x`, what arrives of the own
+/// is `λ = (1 - x) / ((1 - x) f + 1 - f)` of before: 2/3 for `f` and `x` of a half.
+#[derive(Clone, Copy, Debug)]
+struct DipTest {
+    began_s: f64,
+    ends_s: f64,
+}
+
+/// How a mode goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Verdict {
+    /// With this rate, in bit/s.
+    Stays(f64),
+    /// No rival is there any more; the rate to go on with, in bit/s.
+    Leaves(f64),
+}
+
+/// A segment of the virtual window, in bits.
+const SEGMENT_BITS: f64 = 12_000.0;
+const LEAST_SEGMENTS: f64 = 2.0;
+/// What is kept of the window of a mode that was left lately.
+const KEPT: f64 = 0.9;
+/// Slow start adds so much of what arrives, and ends at so many times the queue before.
+const SLOW_START: f64 = 0.3;
+const QUEUE_GREW: f64 = 1.1;
+/// The window is at most what the highest rate needs, and so much more.
+const ABOVE_MAX: f64 = 1.15;
+/// A test takes the rate by so much, for a round trip and so long, in s.
+const TEST_DIP: f64 = 0.5;
+const TEST_S: f64 = 0.45;
+/// The last part of it is judged against so long before it.
+const JUDGED_S: f64 = 0.4;
+const COMPARED_S: f64 = 0.6;
+/// From this share of what arrived before on it is the only flow.
+const ALONE: f64 = 0.9;
+/// Tests are so far apart, in s and round trips; one that another's fall calls for, this share of it.
+const TEST_EVERY_S: f64 = 3.0;
+const TEST_EVERY_ROUND_TRIPS: f64 = 3.0;
+const TEST_SOONER: f64 = 0.6;
+/// A queue within the target for so long has no rival in it, in s.
+const SHORT_S: f64 = 1.2;
+
+impl RivalMode {
+    /// Begins with the window that `rate_bps` has, and goes on from a mode that was left lately.
+    pub(super) fn new(seen: &Seen, rate_bps: f64, queue_before_s: f64, left: Option<&Self>) -> Self {
+        let own = (rate_bps * seen.latest_round_trip_s).max(LEAST_SEGMENTS * SEGMENT_BITS);
+        let window_bits = left.map_or(own, |left| own.max(KEPT * left.window_bits));
+        let cubic = left.and_then(|left| left.cubic.map(|_| steady(seen, window_bits)));
+        Self {
+            cubic,
+            window_bits,
+            left_bits: 0.0,
+            queue_before_s,
+            reduced_s: f64::NEG_INFINITY,
+            reference_s: seen.now_s,
+            tested_s: seen.now_s,
+            test: None,
+            short_since_s: None,
+        }
+    }
+
+    /// The virtual window, in bits.
+    pub(super) const fn window_bits(&self) -> f64 {
+        self.window_bits
+    }
+
+    /// Takes a report, with the delay target of delay mode.
+    pub(super) fn step(
+        &mut self,
+        seen: &Seen,
+        (path, standing): (&Path, &StandingQueue),
+        (target_s, max_bps): (f64, f64),
+    ) -> Verdict {
+        self.grow(seen, max_bps);
+        let rate_bps = self.window_bits / seen.round_trip_s;
+        if let Some(before_bps) = self.test(seen, (path, standing), target_s) {
+            return Verdict::Leaves(before_bps);
+        }
+        if seen.least_s >= target_s {
+            self.short_since_s = None;
+        } else if seen.now_s - *self.short_since_s.get_or_insert(seen.now_s) > SHORT_S {
+            return Verdict::Leaves(rate_bps);
+        }
+        Verdict::Stays(if self.test.is_some_and(|it| seen.now_s < it.ends_s) { TEST_DIP * rate_bps } else { rate_bps })
+    }
+
+    fn grow(&mut self, seen: &Seen, max_bps: f64) {
+        let most_bits = ABOVE_MAX * max_bps * seen.round_trip_s;
+        let is_free = seen.now_s - self.reduced_s > seen.latest_round_trip_s;
+        let segments = self.window_bits / SEGMENT_BITS;
+        if seen.lost > 0.0 && is_free && !seen.after_gap {
+            self.reduced_s = seen.now_s;
+            let cubic = self.cubic.get_or_insert_with(|| steady(seen, self.window_bits));
+            cubic.on_loss(moment(seen.now_s), segments as u64);
+            self.window_bits = cubic.window() * SEGMENT_BITS;
+        } else if is_free && self.window_bits < most_bits {
+            match &mut self.cubic {
+                None if seen.last_s > QUEUE_GREW * self.queue_before_s => self.cubic = Some(steady(seen, self.window_bits)),
+                None => self.window_bits += SLOW_START * seen.arrived_bits,
+                Some(cubic) => {
+                    self.left_bits += seen.arrived_bits;
+                    while self.left_bits >= SEGMENT_BITS {
+                        self.left_bits -= SEGMENT_BITS;
+                        cubic.on_ack(moment(seen.now_s), &acknowledged(seen, segments));
+                    }
+                    self.window_bits = cubic.window() * SEGMENT_BITS;
+                }
+            }
+        }
+        self.window_bits = self.window_bits.min(most_bits).max(LEAST_SEGMENTS * SEGMENT_BITS);
+    }
+
+    /// Begins a test where one is due, and judges one that is over: the rate before it, if nobody else is there.
+    fn test(&mut self, seen: &Seen, (path, standing): (&Path, &StandingQueue), target_s: f64) -> Option<f64> {
+        let fell = standing.fell(seen);
+        if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
+            self.reference_s = seen.now_s;
+        }
+        let every_s = TEST_EVERY_S.max(TEST_EVERY_ROUND_TRIPS * seen.round_trip_s);
+        let since_s = seen.now_s - self.tested_s;
+        let is_called = fell && since_s > (2.0 * seen.round_trip_s).max(TEST_SOONER * every_s);
+        let Some(test) = self.test else {
+            if is_called || seen.now_s - self.reference_s > every_s || since_s > 2.0 * every_s {
+                let ends_s = seen.now_s + seen.round_trip_s.min(1.0) + TEST_S;
+                self.test = Some(DipTest { began_s: seen.now_s, ends_s });
+                (self.tested_s, self.reference_s) = (seen.now_s, seen.now_s);
+            }
+            return None;
+        };
+        if path.recent.newest_first().next().is_none_or(|it| it.departed_s <= test.ends_s) {
+            return None;
+        }
+        self.test = None;
+        let before_bps = arriving_bps(path, test.began_s - COMPARED_S, test.began_s);
+        let during_bps = arriving_bps(path, test.ends_s - JUDGED_S, test.ends_s);
+        let is_alone = before_bps.zip(during_bps).is_some_and(|(before, during)| during > ALONE * before);
+        let last = path.recent.newest_first().find(|it| it.departed_s <= test.ends_s);
+        let is_empty = last.is_some_and(|it| it.over_s < target_s);
+        (is_alone || is_empty).then(|| before_bps.unwrap_or(self.window_bits / seen.round_trip_s))
+    }
+}
+
+/// The rate at which the packets arrived that left between two times, in bit/s; `None` for too few.
+fn arriving_bps(path: &Path, from_s: f64, to_s: f64) -> Option<f64> {
+    let mut left = path.recent.newest_first().filter(|it| it.departed_s > from_s && it.departed_s <= to_s);
+    let last = left.next()?;
+    let (mut bits, mut first, mut packets) = (last.bits, last, 1);
+    for sample in left {
+        (bits, first, packets) = (bits + sample.bits, sample, packets + 1);
+    }
+    (packets >= 3).then(|| (bits - first.bits) / (last.arrived_s - first.arrived_s).max(1e-3))
+}
+
+/// The law in congestion avoidance, from this window on.
+fn steady(seen: &Seen, window_bits: f64) -> Cubic {
+    let window = (window_bits / SEGMENT_BITS).max(LEAST_SEGMENTS);
+    let mut cubic = Cubic::new(window);
+    cubic.on_timeout(moment(seen.now_s), 1);
+    cubic.reset_to(window);
+    cubic
+}
+
+fn acknowledged(seen: &Seen, in_flight: f64) -> Acknowledged {
+    let round_trip = Span::from_secs_f64(seen.round_trip_s);
+    Acknowledged {
+        segments: 1,
+        round_trip,
+        smoothed_round_trip: round_trip,
+        min_round_trip: Span::from_secs_f64(seen.least_round_trip_s),
+        in_flight: in_flight as u64,
+        window_limited: true,
+    }
+}
+
+fn moment(now_s: f64) -> Instant<SenderClock> {
+    Instant::ZERO + Span::from_secs_f64(now_s.max(0.0)).unwrap_or(Span::ZERO)
+}

@@ -1,0 +1,215 @@
+/// The delay of the empty path, as the two clocks show it: the least of the last seconds, apart for small, middling and large packets.
+///
+/// A larger packet takes longer on a slow link, so that one base for all would take the difference for a queue: 9 ms between audio and video at
+/// 1 Mbit/s. The least of each second is kept, and the base is the least of the last [`WINDOW_S`](Self::WINDOW_S): a longer route, and a
+/// clock that drifts by 100 ppm, are followed within that time (off by 1.2 ms at the most). Minima of seconds are those of
+/// RFC 6817, Sec. 2.4; classes, order and holding are ours.
+///
+/// - A class without a sample takes the least of the others, and a smaller class is never above a larger one.
+/// - Time may be **held** while a queue is known not to empty: what is held does not grow old. Lower samples are taken all the same.
+#[derive(Clone, Debug)]
+pub struct BaseDelay {
+    /// The least of each second, the present one first; infinite for one without a sample.
+    classes: [[f64; SECONDS]; 3],
+    /// How long the present second has run, in s, and when time came here last.
+    elapsed_s: f64,
+    now_s: Option<f64>,
+}
+
+/// How large a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeClass {
+    /// Below 400 bytes, as audio and feedback are.
+    Small,
+    /// Below 800 bytes.
+    Middling,
+    /// All others.
+    Large,
+}
+
+const SECONDS: usize = 12;
+
+impl SizeClass {
+    /// The class of a packet of so many bits.
+    pub fn of(bits: f64) -> Self {
+        if bits < 3200.0 {
+            Self::Small
+        } else if bits < 6400.0 {
+            Self::Middling
+        } else {
+            Self::Large
+        }
+    }
+
+    /// What a packet of the class has as a rule, in bits.
+    const fn usual_bits(self) -> f64 {
+        match self {
+            Self::Small => 2400.0,
+            Self::Middling => 4800.0,
+            Self::Large => 9600.0,
+        }
+    }
+}
+
+impl BaseDelay {
+    /// For how long a minimum counts, in s. Ours: a queue of our own making empties within some seconds.
+    pub const WINDOW_S: f64 = SECONDS as f64;
+
+    /// Nothing known yet.
+    pub const fn new() -> Self {
+        Self { classes: [[f64::INFINITY; SECONDS]; 3], elapsed_s: 0.0, now_s: None }
+    }
+
+    /// Time has come to `now_s`. While it is `held`, nothing grows old.
+    pub fn come_to(&mut self, now_s: f64, held: bool) {
+        let passed = (now_s - self.now_s.replace(now_s).unwrap_or(now_s)).max(0.0);
+        if held {
+            return;
+        }
+        self.elapsed_s += passed;
+        if self.elapsed_s >= 1.0 {
+            let seconds = (self.elapsed_s as usize).min(SECONDS);
+            self.elapsed_s -= libm::floor(self.elapsed_s);
+            for class in &mut self.classes {
+                // A class that nothing of came for so long keeps its last.
+                let least = least(class);
+                class.rotate_right(seconds);
+                class[..seconds].fill(f64::INFINITY);
+                if class.iter().all(|it| it.is_infinite()) {
+                    class[0] = least;
+                }
+            }
+        }
+    }
+
+    /// Takes the delay of a packet of so many bits, in s.
+    pub fn push(&mut self, bits: f64, delay_s: f64) {
+        let second = &mut self.classes[SizeClass::of(bits) as usize][0];
+        *second = second.min(delay_s);
+    }
+
+    /// The base of packets of so many bits, in s; infinite before the first sample.
+    pub fn of(&self, bits: f64) -> f64 {
+        self.bases()[SizeClass::of(bits) as usize]
+    }
+
+    /// The bases of all classes, smallest first, in s.
+    fn bases(&self) -> [f64; 3] {
+        let own = self.classes.each_ref().map(|class| least(class));
+        let least = own.iter().copied().fold(f64::INFINITY, f64::min);
+        let [small, middling, large] = own.map(|base| if base.is_infinite() { least } else { base });
+        let middling = middling.min(large);
+        [small.min(middling), middling, large]
+    }
+
+    /// The path became longer by so much, in s; shorter where it is negative.
+    pub fn shift(&mut self, by_s: f64) {
+        let bases = self.bases();
+        for (class, base) in self.classes.iter_mut().zip(bases) {
+            class.fill(f64::INFINITY);
+            class[0] = base + by_s;
+        }
+    }
+
+    /// The bottleneck serves `now_bps` in place of `before_bps`: a packet takes longer on it. The bases follow by that, and not above the least
+    /// delay of the last two seconds.
+    pub fn slowed(&mut self, before_bps: f64, now_bps: f64) {
+        let longer_s_per_bit = (1.0 / now_bps - 1.0 / before_bps).max(0.0);
+        let bases = self.bases();
+        for ((class, base), size) in
+            self.classes.iter_mut().zip(bases).zip([SizeClass::Small, SizeClass::Middling, SizeClass::Large])
+        {
+            let lately = class[0].min(class[1]);
+            let raised = lately.min(base + size.usual_bits() * longer_s_per_bit);
+            if lately.is_finite() && raised > base {
+                class.fill(f64::INFINITY);
+                class[0] = raised;
+            }
+        }
+    }
+}
+
+impl Default for BaseDelay {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn least(class: &[f64]) -> f64 {
+    class.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AUDIO: f64 = 1600.0;
+    const VIDEO: f64 = 9600.0;
+
+    fn after(seconds: u32, base: &mut BaseDelay, video_s: f64) {
+        let start = base.now_s.unwrap_or(0.0);
+        for step in 0..seconds * 10 {
+            base.come_to(start + f64::from(step + 1) / 10.0, false);
+            base.push(VIDEO, video_s);
+        }
+    }
+
+    #[test]
+    fn a_class_has_a_base_of_its_own_and_a_smaller_one_none_above_it() {
+        let mut base = BaseDelay::new();
+        assert!(base.of(VIDEO).is_infinite());
+        base.push(VIDEO, 0.060);
+        assert!((base.of(AUDIO) - 0.060).abs() < 1e-12, "of the others");
+        base.push(AUDIO, 0.052);
+        assert!((base.of(VIDEO) - base.of(AUDIO) - 0.008).abs() < 1e-12);
+        base.push(VIDEO, 0.050);
+        assert!((base.of(AUDIO) - 0.050).abs() < 1e-12, "a small packet is no slower than a large one");
+    }
+
+    #[test]
+    fn a_longer_path_is_followed_within_the_window_and_not_while_time_is_held() {
+        let mut base = BaseDelay::new();
+        base.push(VIDEO, 0.050);
+        after(11, &mut base, 0.080);
+        assert!((base.of(VIDEO) - 0.050).abs() < 1e-12);
+        after(2, &mut base, 0.080);
+        assert!((base.of(VIDEO) - 0.080).abs() < 1e-12);
+        base.come_to(100.0, true);
+        base.push(VIDEO, 0.090);
+        assert!((base.of(VIDEO) - 0.080).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_drifting_clock_of_100_ppm_is_off_by_no_more_than_1_2_ms() {
+        let mut base = BaseDelay::new();
+        for step in 0..1200 {
+            let now = f64::from(step) / 10.0;
+            base.come_to(now, false);
+            base.push(VIDEO, 0.050 + 100e-6 * now);
+            assert!(0.050 + 100e-6 * now - base.of(VIDEO) <= 0.00121, "at {now} s");
+        }
+    }
+
+    /// 1.5 to 0.6 Mbit/s: a packet of 1200 bytes takes 9.6 ms more.
+    #[test]
+    fn a_slower_link_raises_the_base_by_what_a_packet_takes_and_no_higher_than_what_is_seen() {
+        let settled = |seen: f64| {
+            let mut base = BaseDelay::new();
+            base.push(VIDEO, 0.050);
+            after(3, &mut base, seen);
+            base.slowed(1.5e6, 0.6e6);
+            base.of(VIDEO)
+        };
+        assert!((settled(0.100) - 0.0596).abs() < 1e-9);
+        assert!((settled(0.055) - 0.055).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_shift_moves_all_classes() {
+        let mut base = BaseDelay::new();
+        base.push(VIDEO, 0.060);
+        base.push(AUDIO, 0.052);
+        base.shift(0.040);
+        assert!((base.of(VIDEO) - 0.100).abs() < 1e-12 && (base.of(AUDIO) - 0.092).abs() < 1e-12);
+    }
+}
