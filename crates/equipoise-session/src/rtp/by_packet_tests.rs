@@ -112,7 +112,7 @@ fn every_law_fills_a_link_by_either_format() {
     let names: Vec<_> = adaptive(provided).map(|entry| entry.name).collect();
     assert_eq!(
         names,
-        ["ap", "aimd", "lda", "ldaf", "rap", "tfrc", "gcc", "nada", "scream"],
+        ["ap", "aimd", "lda", "ldaf", "rap", "tfrc", "equipoise", "gcc", "nada", "scream"],
         "a new one has to be looked at"
     );
     for (entry, format) in adaptive(provided).flat_map(|entry| FORMATS.map(|format| (entry, format))) {

@@ -42,7 +42,7 @@ fn path(harm: Harm) -> impl FnMut(&Passing) -> Vec<u64> {
 #[test]
 fn every_adaptive_controller_leaves_its_start_and_stays_within_twice_what_arrives() {
     let names: Vec<_> = adaptive(PROVIDED).map(|entry| entry.name).collect();
-    let known = ["ap", "aimd", "lda", "ldaf", "rap", "tfrc", "gcc", "nada", "scream"];
+    let known = ["ap", "aimd", "lda", "ldaf", "rap", "tfrc", "equipoise", "gcc", "nada", "scream"];
     assert_eq!(names, known, "a new one has to be looked at");
     for entry in adaptive(PROVIDED) {
         for (start, harm, leaves) in [

@@ -7,6 +7,8 @@ use crate::measure::packets::Service;
 pub(super) struct DelayMode {
     /// `B`, the base rate.
     pub(super) base_bps: f64,
+    /// The greatest `B` of late whose queue was short.
+    known_bps: f64,
     /// `B` when the queue was last short, and when that was.
     pub(super) calm_bps: f64,
     pub(super) calm_s: f64,
@@ -54,6 +56,13 @@ const MOST_PROPORTIONAL: f64 = 1.1;
 const GROWTH: f64 = 3.0;
 const BLIND_GROWTH: f64 = 0.6;
 const STARTING: f64 = 3.0;
+/// On the way back to a rate that was known to be free: growth in 1/s, the share of that rate at which trains leave, and below which it is a way back.
+const RETURN_GROWTH: f64 = 10.0;
+const RETURN_PACE: f64 = 1.0;
+const RETURNS_BELOW: f64 = 0.8;
+/// What is known fades within so long, in s; trains that come at less than this share of their rate were spread.
+const KNOWN_S: f64 = 10.0;
+const SPREAD: f64 = 0.85;
 /// The share of the headroom that counts at the most.
 const MOST_HEADROOM: f64 = 0.5;
 /// The base follows the rate of service within so much time, in s.
@@ -77,6 +86,7 @@ impl DelayMode {
     pub(super) const fn new(start_bps: f64) -> Self {
         Self {
             base_bps: start_bps,
+            known_bps: start_bps,
             calm_bps: start_bps,
             calm_s: 0.0,
             has_queued: false,
@@ -110,6 +120,32 @@ impl DelayMode {
         now_s - self.busy_s
     }
 
+    /// What was known of the path fades, and falls at once to what trains show that were spread on their way.
+    fn recall(&mut self, seen: &Seen) {
+        self.known_bps *= libm::exp(-seen.elapsed_s / KNOWN_S);
+        if let Some(trains) = seen.trains
+            && trains.arrived_bps < SPREAD * trains.left_bps
+        {
+            self.known_bps = self.known_bps.min(trains.arrived_bps);
+        }
+        self.known_bps = self.known_bps.max(self.calm_bps);
+    }
+
+    /// Whether the rate is on its way back to what it was before another's burst.
+    fn returns(&self) -> bool {
+        self.base_bps < RETURNS_BELOW * self.known_bps
+    }
+
+    /// The rate that single packets should have, so that trains show whether the path is what it was; zero where that is no question.
+    pub(super) fn return_bps(&self) -> f64 {
+        if self.returns() { RETURN_PACE * self.known_bps } else { 0.0 }
+    }
+
+    /// Whether the rate of service has fallen within the last seconds.
+    pub(super) const fn has_slowed(&self) -> bool {
+        self.slower.is_some()
+    }
+
     /// The bottleneck's rates before and now, once after it became slower and what waited in it has gone.
     pub(super) fn take_slower(&mut self, now_s: f64) -> Option<(f64, f64)> {
         let slower = self.slower.take_if(|it| now_s - it.at_s > SLOWER_SETTLES_S)?;
@@ -133,6 +169,7 @@ impl DelayMode {
         if seen.least_s < 2.0 * target_s {
             (self.calm_bps, self.calm_s) = (self.base_bps, seen.now_s);
         }
+        self.recall(seen);
         let error_s = target_s - Self::predicted_s(seen, service)
             - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
         let mut reason = self.integrate(seen, situation, error_s);
@@ -167,8 +204,9 @@ impl DelayMode {
         }
         let clear = error_s / target_s;
         let starting = if self.has_queued { 1.0 } else { STARTING };
-        let logistic = seen.train_bps.map_or(BLIND_GROWTH, |train_bps| {
-            GROWTH * (1.0 - rate_bps / train_bps).clamp(0.0, MOST_HEADROOM)
+        let growth_s = if self.returns() { RETURN_GROWTH } else { GROWTH };
+        let logistic = seen.trains.map_or(BLIND_GROWTH, |trains| {
+            growth_s * (1.0 - rate_bps / trains.arrived_bps).clamp(0.0, MOST_HEADROOM)
         });
         let growth = gain * error_s + clear * clear * starting * logistic;
         let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
@@ -190,7 +228,7 @@ impl DelayMode {
         // What filled the queue for a moment is over: back to where the rate was.
         let is_back = self.base_bps < 0.9 * self.calm_bps
             && service.served_bps > 0.8 * self.calm_bps
-            && seen.train_bps.is_some_and(|train_bps| train_bps > 0.9 * self.calm_bps)
+            && seen.trains.is_some_and(|trains| trains.arrived_bps > 0.9 * self.calm_bps)
             && seen.falls
             && seen.now_s - self.calm_s < 5.0;
         if is_back {

@@ -6,6 +6,8 @@ mod media;
 mod path;
 mod rival;
 mod target;
+#[cfg(test)]
+mod tests;
 
 use delay::{DelayMode, Situation};
 use losses::Losses;
@@ -15,11 +17,51 @@ use rival::{RivalMode, Standing, StandingQueue, Verdict};
 use target::DelayTarget;
 
 use super::{
-    Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, Snapshot,
+    Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, SentPacket, Snapshot,
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
-/// Our own law.
+/// Our own law: what five papers each hold a piece of, in one controller.
+///
+/// Source: ours. **Attractor perturbation** (Waki 2013): a small delay is held, and what the delay fluctuates by widens the target.
+/// **Symbiosis** (Kodama 2009): logistic growth towards a capacity that is measured inline, on trains of packets that are sent
+/// anyway; a dip now and then, so that all see the empty path. **TQ** (Subramanya 2003): the *predicted* queue is controlled around the
+/// *measured rate of service*. **TPBA** (Tobe 1999): beside flows that go by losses the rate is TCP's, and whether that is still needed is tested.
+///
+/// ```text
+/// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 2 n)        target of the queue
+/// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
+/// e = T - q - T max(0, 2 m - 1)
+/// B ← B exp(dt (e/(0.9 D²) + w (e/T)² G (1 - r/A)))    e > 0, and what is granted is used
+///   ← B exp(dt max(e, -T)/(0.9 D²))                     otherwise
+///   ← B (R/B)^(dt / 0.3 s)                              where R is known
+/// r = B min(1.1, exp(1.4 min(e, T)/D))
+///   ≤ R (1 - (q - T)/0.7 s)                             dl > T + 40 ms: overshoot
+/// ```
+///
+/// | symbol | name | unit |
+/// | --- | --- | --- |
+/// | `dq`, `dl` | least delay above the base in a report, and that of its last packet | s |
+/// | `D` | from a decision to the report on it: round trip, report interval and 30 ms | s |
+/// | `R` | rate of service of a busy bottleneck ([`Recent::service`](crate::measure::packets::Recent::service)) | bit/s |
+/// | `A` | rate of trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
+/// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
+/// | `m` | smoothed share of marks | |
+/// | `B`, `r` | base rate, and rate | bit/s |
+/// | `k`, `w` | priority and newcomer; 3 before the first queue, 1 behind it | |
+///
+/// **Why flows are equal**: the queue is common to flows that share it, and the target falls strictly with the own rate, so that in equilibrium
+/// all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\].
+///
+/// **Losses without a queue** are a lossy link's or a policer's; a test at nine tenths of the rate tells which. **A queue that stands** although the
+/// own rate went down is a rival's, or a longer path's; what nobody moves does not vary, and is the path's. **Silence** lets the rate fall
+/// with a time constant of 0.3 s. **Media** have the rate less what waits at the sender, in steps that an encoder takes without a large frame.
+///
+/// Degenerate cases: feedback without times of arrival takes its own time for them, so that the round trip stands for the delay. Without a
+/// round trip 100 ms are assumed. A clock that is set back becomes the base at once, one that is set forward within 12 s.
+///
+/// Limits: a start beside a queue that stands takes that for the empty path, until it empties once; beside CUBIC the share comes within some 20 s;
+/// beside short TCP flows a third of what they leave is lost to the way back from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,
@@ -56,6 +98,8 @@ pub struct EquipoiseConfig {
 const PACE: f64 = 1.02;
 const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;
+/// The most on the way back to a rate that was known to be free.
+const MOST_PACE: f64 = 2.5;
 /// The path counts as clear after so long, in full after so long more, in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
@@ -69,6 +113,8 @@ const SILENT_SHARE: f64 = 0.2;
 const AFTER_SILENCE: f64 = 0.7;
 /// A flow counts as new after so long without a report, in s.
 const NEW_AFTER_S: f64 = 2.0;
+/// Beside a rival the rate is at first at least so much of what it was before.
+const HALF: f64 = 0.5;
 /// The base is held for at most so long, in s.
 const HELD_S: f64 = 20.0;
 
@@ -104,7 +150,7 @@ impl Equipoise {
         };
         let after_silence = core::mem::take(&mut self.silent);
         let last_s = self.path.reported_s();
-        let Some(mut seen) = self.path.observe(now, feedback, self.pace_bps, held) else { return };
+        let Some(mut seen) = self.path.observe(now, feedback, held) else { return };
         seen.after_gap |= after_silence;
         if last_s.is_none_or(|last| seen.now_s - last > NEW_AFTER_S) {
             self.new_s = seen.now_s;
@@ -129,7 +175,7 @@ impl Equipoise {
             return;
         }
         let since_s = self.left.as_ref().map_or(f64::INFINITY, |(at_s, _)| seen.now_s - at_s);
-        match self.standing.judge(seen, &self.path, since_s) {
+        match self.standing.judge(seen, &self.path, since_s, self.delay.has_slowed()) {
             Standing::Nothing => {}
             Standing::LongerPath(by_s) => {
                 self.path.shift(by_s);
@@ -138,7 +184,9 @@ impl Equipoise {
             }
             Standing::Rival(queue_s) => {
                 let left = self.left.as_ref().filter(|_| since_s < rival::AGAIN_S).map(|(_, mode)| mode);
-                self.rival = Some(RivalMode::new(seen, self.rate_bps, queue_s, left));
+                // Who takes half of what one had is no more than an equal.
+                let rate_bps = self.rate_bps.max(self.delay.calm_bps * HALF);
+                self.rival = Some(RivalMode::new(seen, rate_bps, queue_s, left));
             }
         }
     }
@@ -196,6 +244,9 @@ impl Equipoise {
         let most = if self.losses.cap_bps().is_some() { POLICED_PACE } else { CLEAR_PACE };
         let clear = ((self.delay.clear_s(seen.now_s) - CLEAR_S) / CLEAR_WIDTH_S).clamp(0.0, 1.0);
         self.pace_bps = self.rate_bps * (PACE + (most - PACE) * clear);
+        if seen.last_s < target_s && self.rival.is_none() && self.losses.cap_bps().is_none() {
+            self.pace_bps = self.pace_bps.max(self.delay.return_bps().min(MOST_PACE * self.rate_bps));
+        }
         let window_bits = match &self.rival {
             Some(rival) => 1.5 * rival.window_bits(),
             None => {
@@ -230,6 +281,10 @@ impl Controller for Equipoise {
             Feedback::Silent { .. } | Feedback::TimedOut { .. } => self.on_silence(now),
             Feedback::Interval(_) => {}
         }
+    }
+
+    fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
+        self.path.on_sent(now, packet, self.pace_bps);
     }
 
     fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {

@@ -1,7 +1,7 @@
 use alloc::collections::VecDeque;
 
-use crate::control::{Ecn, Fate, PacketFeedback};
-use crate::measure::packets::{BaseDelay, Recent, Roughness, Sample, Trains};
+use crate::control::{Ecn, Fate, PacketFeedback, SentPacket};
+use crate::measure::packets::{BaseDelay, Recent, Roughness, Sample, TrainRates, Trains};
 use crate::units::{Instant, ReceiverClock, SenderClock};
 
 /// What of the path is measured from feedback on its packets.
@@ -49,7 +49,7 @@ pub(super) struct Seen {
     /// `R_del`, what arrived lately.
     pub(super) received_bps: f64,
     /// `A`, the rate of trains.
-    pub(super) train_bps: Option<f64>,
+    pub(super) trains: Option<TrainRates>,
     /// `n`, how rough delays are.
     pub(super) roughness_s: f64,
     /// `m`, the smoothed share of marks.
@@ -126,13 +126,17 @@ impl Path {
         }
     }
 
-    /// Takes a report of packets, which follow each other by `pace_bps` at the fastest; `None` if none of them arrived. `held` says that a queue
-    /// is known not to empty.
+    /// A packet leaves, where packets follow each other by `pace_bps` at the fastest.
+    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket, pace_bps: f64) {
+        let (origin, _) = *self.origins.get_or_insert((now, Instant::ZERO));
+        self.trains.on_sent(packet.number, (now - origin).as_secs_f64(), packet.size.as_bits() as f64, pace_bps);
+    }
+
+    /// Takes a report of packets; `None` if none of them arrived. `held` says that a queue is known not to empty.
     pub(super) fn observe(
         &mut self,
         now: Instant<SenderClock>,
         feedback: &PacketFeedback<'_>,
-        pace_bps: f64,
         held: bool,
     ) -> Option<Seen> {
         let arrived_at = |fate| match fate {
@@ -140,7 +144,10 @@ impl Path {
             Fate::Lost => None,
         };
         let first = feedback.packets.iter().find_map(|it| Some((it.departed, arrived_at(it.fate)?.0)))?;
-        let (sent_origin, received_origin) = *self.origins.get_or_insert(first);
+        let (sent_origin, received_origin) = match (self.origins, self.reported_s) {
+            (Some(origins), Some(_)) => origins,
+            (sent, _) => *self.origins.insert((sent.map_or(first.0, |it| it.0), first.1)),
+        };
         let now_s = (now - sent_origin).as_secs_f64();
         if self.reported_s.is_none() {
             self.began_s = now_s;
@@ -177,7 +184,7 @@ impl Path {
             let Some((sample, ecn)) = sample(packet) else { continue };
             let base = bases[crate::measure::packets::SizeClass::of(sample.bits) as usize];
             let sample = Sample { over_s: sample.arrived_s - sample.departed_s - base, ..sample };
-            let follows = self.trains.push(sample, pace_bps);
+            let follows = self.trains.push(sample);
             self.roughness.push(&sample, follows);
             self.recent.push(sample);
             (least_s, last_s) = (sample.over_s.min(least_s), sample.over_s);
@@ -208,7 +215,7 @@ impl Path {
             rises: last_s - self.last_over_s > STEEP * elapsed_s,
             falls: last_s < self.last_over_s,
             received_bps,
-            train_bps: self.trains.rate_bps(last_arrival_s),
+            trains: self.trains.rates(last_arrival_s),
             roughness_s: self.roughness.mean_s(),
             marked: self.marked,
             arrived,

@@ -36,9 +36,10 @@ pub(super) enum Standing {
     Rival(f64),
 }
 
-/// For how long a queue has to stand, in s: one that was made by UDP at a fixed rate, which takes no more when the own rate is low, has drained by
-/// then. Within how long of the last rival's end a shorter time does.
-const STANDS_S: f64 = 2.8;
+/// For how long a queue has to stand, in s; and behind a fall of the rate of service: what filled the queue may be UDP at a fixed rate, which takes
+/// no more when the own rate is low, and has drained by then. Within how long of the last rival's end a shorter time does.
+const STANDS_S: f64 = 2.2;
+const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
 /// How long the queue has to be, in s, and how far above the least target.
@@ -54,7 +55,7 @@ const EVEN_MINIMA_S: f64 = 0.005;
 /// For how long single packets are looked at, and losses are remembered, in s.
 const EVEN_OVER_S: f64 = 0.8;
 const LOSSES_S: f64 = 1.2;
-const HISTORY_S: f64 = 3.2;
+const HISTORY_S: f64 = 4.0;
 const MOST_REPORTS: usize = 512;
 
 impl StandingQueue {
@@ -73,9 +74,13 @@ impl StandingQueue {
         }
     }
 
-    /// What stands now; the last rival left so long ago.
-    pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64) -> Standing {
-        let over_s = if since_rival_s < AGAIN_S { STANDS_AGAIN_S } else { STANDS_S };
+    /// What stands now; the last rival left so long ago, and the rate of service has fallen lately, or not.
+    pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64, has_slowed: bool) -> Standing {
+        let over_s = match has_slowed {
+            _ if since_rival_s < AGAIN_S => STANDS_AGAIN_S,
+            true => STANDS_BEHIND_FALL_S,
+            false => STANDS_S,
+        };
         if self.history.front().is_none_or(|it| it.at_s > seen.now_s - over_s) {
             return Standing::Nothing;
         }
@@ -141,6 +146,8 @@ pub(super) struct RivalMode {
     reference_s: f64,
     tested_s: f64,
     test: Option<DipTest>,
+    /// How many tests in a row found a rival.
+    confirmed: u32,
     short_since_s: Option<f64>,
 }
 
@@ -169,22 +176,25 @@ const LEAST_SEGMENTS: f64 = 2.0;
 /// What is kept of the window of a mode that was left lately.
 const KEPT: f64 = 0.9;
 /// Slow start adds so much of what arrives, and ends at so many times the queue before.
-const SLOW_START: f64 = 0.3;
-const QUEUE_GREW: f64 = 1.1;
+const SLOW_START: f64 = 0.5;
+const QUEUE_GREW: f64 = 1.5;
 /// The window is at most what the highest rate needs, and so much more.
 const ABOVE_MAX: f64 = 1.15;
 /// A test takes the rate by so much, for a round trip and so long, in s.
-const TEST_DIP: f64 = 0.5;
+const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;
 /// The last part of it is judged against so long before it.
 const JUDGED_S: f64 = 0.4;
 const COMPARED_S: f64 = 0.6;
 /// From this share of what arrived before on it is the only flow.
-const ALONE: f64 = 0.9;
+const ALONE: f64 = 0.92;
 /// Tests are so far apart, in s and round trips; one that another's fall calls for, this share of it.
 const TEST_EVERY_S: f64 = 3.0;
 const TEST_EVERY_ROUND_TRIPS: f64 = 3.0;
 const TEST_SOONER: f64 = 0.6;
+/// Each test that finds a rival makes the next so much rarer, up to so much.
+const RARER: f64 = 0.5;
+const MOST_RARER: f64 = 2.0;
 /// A queue within the target for so long has no rival in it, in s.
 const SHORT_S: f64 = 1.2;
 
@@ -203,6 +213,7 @@ impl RivalMode {
             reference_s: seen.now_s,
             tested_s: seen.now_s,
             test: None,
+            confirmed: 0,
             short_since_s: None,
         }
     }
@@ -264,7 +275,8 @@ impl RivalMode {
         if fell && seen.now_s - self.reference_s > 1.0 && self.test.is_none() {
             self.reference_s = seen.now_s;
         }
-        let every_s = TEST_EVERY_S.max(TEST_EVERY_ROUND_TRIPS * seen.round_trip_s);
+        let rarer = 1.0 + (RARER * f64::from(self.confirmed)).min(MOST_RARER);
+        let every_s = rarer * TEST_EVERY_S.max(TEST_EVERY_ROUND_TRIPS * seen.round_trip_s);
         let since_s = seen.now_s - self.tested_s;
         let is_called = fell && since_s > (2.0 * seen.round_trip_s).max(TEST_SOONER * every_s);
         let Some(test) = self.test else {
@@ -284,6 +296,7 @@ impl RivalMode {
         let is_alone = before_bps.zip(during_bps).is_some_and(|(before, during)| during > ALONE * before);
         let last = path.recent.newest_first().find(|it| it.departed_s <= test.ends_s);
         let is_empty = last.is_some_and(|it| it.over_s < target_s);
+        self.confirmed += 1;
         (is_alone || is_empty).then(|| before_bps.unwrap_or(self.window_bits / seen.round_trip_s))
     }
 }

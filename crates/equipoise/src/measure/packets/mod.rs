@@ -13,7 +13,7 @@ mod trains;
 pub use base::{BaseDelay, SizeClass};
 pub use recent::{Recent, Service};
 pub use roughness::Roughness;
-pub use trains::Trains;
+pub use trains::{TrainRates, Trains};
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
