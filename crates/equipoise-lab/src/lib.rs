@@ -67,6 +67,16 @@ pub enum Progress {
         /// What happened.
         event: Event,
     },
+    /// A packet has come to the receiver of a flow, after it waited in the queues of its way for so long; if it was media, its event follows.
+    /// Of live runs alone.
+    Waited {
+        /// When, since the run's start.
+        at: Span,
+        /// The flow's place in the scenario.
+        flow: usize,
+        /// How long.
+        waited: Span,
+    },
     /// A control interval of a session is over.
     Interval(record::IntervalRow),
 }

@@ -212,7 +212,7 @@ pub struct FlowResult {
     /// last one if there are fewer.
     #[serde(default)]
     pub distribution: Vec<DelayShare>,
-    /// How long its packets that arrived after the warm-up waited in queues; left out where nobody knows: in live runs.
+    /// How long its packets that arrived after the warm-up waited in queues; left out if none arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queueing: Option<QueueingResult>,
     /// What became of the frames of a session's live video; left out for other flows.

@@ -56,7 +56,7 @@ pub use channel::{Closed, PayloadSender};
 pub use clock::{Clock, HostClock, Time};
 pub use datagram::Received;
 pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
-pub use emulator::{Emulator, EmulatorConfig, EmulatorReport, LinkSample, LoadProbe, Protocol, Route};
+pub use emulator::{Emulator, EmulatorConfig, EmulatorReport, LinkSample, LoadProbe, Passed, Protocol, Route, Watcher};
 pub use engine::PortStats;
 pub use error::NetError;
 pub use lateness::Lateness;

@@ -8,11 +8,12 @@ use equipoise::units::Span;
 use equipoise_net::flow_pair::{PairEnds, RunningPair};
 use equipoise_net::{
     Clock, Emulator, EmulatorConfig, EmulatorReport, Host, HostStats, NetError, Place, Protocol, Route, Running,
-    RunningTcp, Socket, TcpEnds, TestBed, WebEnds, run_endpoint,
+    RunningTcp, Socket, TcpEnds, TestBed, Watcher, WebEnds, run_endpoint,
 };
 
 use super::ground::{Ground, Note, Poster};
 use super::outages::Outages;
+use super::waits::RouteOf;
 use super::{DRAIN, LiveError, pair, tcp};
 use crate::ends;
 use crate::playout::SharedPlayout;
@@ -64,12 +65,25 @@ impl Ground<'_> {
         Ok(Sockets::Datagrams(pairs))
     }
 
-    fn emulator(&self, scenario: &Scenario, routes: Vec<Route>) -> Result<Emulator, NetError> {
+    /// The emulator, which tells of each packet that leaves it; `owners` are those of the routes.
+    fn emulator(
+        &self,
+        scenario: &Scenario,
+        (routes, owners): (Vec<Route>, Vec<RouteOf>),
+        post: &Post<Note>,
+    ) -> Result<Emulator, NetError> {
         // The links' other directions stand behind them in the emulator's list.
         let forward = scenario.links.iter().map(|link| link.forward.clone());
         let links = forward.chain(scenario.links.iter().map(|link| link.back.clone())).collect();
         let (seed, sample_interval) = (self.seed, scenario.is_sampled().then_some(scenario.sample_interval));
-        let config = EmulatorConfig { seed, sample_interval, ..EmulatorConfig::new(self.origin, links, routes) };
+        let post = post.clone();
+        let watcher = Watcher::new(move |passed| {
+            // The main thread outlives the emulator; if it is gone, there is nobody to tell.
+            let _ = owners.get(passed.route).map(|owner| post.send(owner.note(passed)));
+        });
+        let watcher = Some(watcher);
+        let config =
+            EmulatorConfig { seed, sample_interval, watcher, ..EmulatorConfig::new(self.origin, links, routes) };
         match self.bed {
             Some(bed) => Emulator::start_in(bed, self.clock, config),
             None => Emulator::start(self.clock, config),
@@ -154,7 +168,10 @@ impl Bench {
         // A flow's routes stand behind those of the flows before it.
         let first = routes.iter().scan(0, |next, routes| Some(std::mem::replace(next, *next + routes.len())));
         let first: Vec<usize> = first.collect();
-        let emulator = ground.emulator(scenario, routes.into_iter().flatten().collect())?;
+        let owner = |(index, flow)| (RouteOf::new(index, flow), routes.get(index).map_or(0, Vec::len));
+        let owners = scenario.flows.iter().enumerate().map(owner);
+        let owners = owners.flat_map(|(owner, count)| std::iter::repeat_n(owner, count)).collect();
+        let emulator = ground.emulator(scenario, (routes.into_iter().flatten().collect(), owners), post)?;
         // A scenario's links are valid: the emulator has made them already.
         let playouts = SharedPlayout::of(scenario, ground.origin.assume_clock()).into_iter();
         let playouts = playouts.map(|playout| playout.ok().flatten()).collect();

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender as Post;
 
 use equipoise::control::PathLoad;
-use equipoise::units::Size;
+use equipoise::units::{Size, Span};
 use equipoise_net::flow_pair::WindowControl;
 use equipoise_net::{Clock, LoadProbe, Observer, TestBed, Time, WebFetched};
 use equipoise_session::{Event, Half, PathId};
@@ -21,7 +21,7 @@ pub(super) struct Ground<'a> {
     pub(super) window_control: &'a dyn Fn(&str) -> Option<WindowControl>,
 }
 
-/// What an endpoint's thread tells of flow number `flow`.
+/// What the thread of an endpoint, or that of the emulator, tells of flow number `flow`.
 pub(super) struct Note {
     pub(super) at: Time,
     pub(super) flow: usize,
@@ -37,6 +37,10 @@ pub(super) enum Said {
     Web(WebReading, Vec<WebFetched>),
     /// The receiver of a flow pair read this much of what came over TCP.
     Stream(Size),
+    /// A packet is about to come to the flow's receiver, after it waited in queues for so long; of media with its number.
+    Waited { waited: Span, sequence: Option<u16> },
+    /// A packet of this size is about to come back to the flow's sender.
+    Returned(Size),
 }
 
 /// Posts what a flow's end says to the main thread, and knows the load of its path where that is wanted.

@@ -6,7 +6,9 @@ mod outages;
 mod pair;
 mod playout;
 mod tcp;
+mod waits;
 
+use std::iter::once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver as PayloadReceiver, RecvTimeoutError};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use equipoise::units::{Size, Span};
 pub use equipoise_net::flow_pair::WindowControl;
 use equipoise_net::{Clock, EmulatorReport, NetError, Stalls, TestBed, Time, Watchdog, WebFetched};
+use equipoise_session::Event;
 use thiserror::Error;
 
 use crate::Progress;
@@ -24,6 +27,7 @@ use crate::scenario::{Flow, FlowKind, OverBudget, Scenario};
 use bench::{Bench, Stopped};
 use ground::{Ground, Note, Said};
 use playout::PlayoutWatch;
+use waits::UnderWay;
 
 /// Why a scenario cannot be run live.
 #[derive(Debug, Error)]
@@ -78,6 +82,19 @@ pub enum Stage {
     Namespaces,
 }
 
+impl Stage {
+    /// Whether a run can take place there.
+    ///
+    /// # Errors
+    /// [`LiveError::Net`] with what is missing.
+    pub fn check(self) -> Result<(), LiveError> {
+        match self {
+            Self::Loopback => Ok(()),
+            Self::Namespaces => Ok(TestBed::new().map(drop)?),
+        }
+    }
+}
+
 /// What a run is to be like, in addition to its scenario.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
@@ -117,7 +134,8 @@ pub fn run(
     let ground = Ground { clock: &clock, origin, seed, bed: bed.as_ref(), window_control };
     let bench = Bench::start(scenario, &ground, &post)?;
     let recorder = Recorder::new(scenario, origin.assume_clock());
-    let mut watch = Watch { inbox, recorder, origin, reckoned: Reckoned::new(scenario) };
+    let (reckoned, under_way) = (Reckoned::new(scenario), UnderWay::of(scenario));
+    let mut watch = Watch { inbox, recorder, origin, reckoned, under_way };
     let mut playouts = PlayoutWatch::new(bench.playouts(), scenario.sample_interval, origin);
     let mut lasted = Span::ZERO;
     while lasted < scenario.duration && !stop.load(Ordering::Relaxed) && !bench.has_failed() {
@@ -165,6 +183,8 @@ struct Watch {
     recorder: Recorder,
     origin: Time,
     reckoned: Reckoned,
+    /// Of each flow, between the emulator and its receiver.
+    under_way: Vec<UnderWay>,
 }
 
 /// The kernel's headers of a segment: IP, TCP and timestamps (RFC 791, RFC 9293, RFC 7323).
@@ -239,10 +259,21 @@ impl Watch {
         }
     }
 
+    /// A packet of flow number `flow` has come to its receiver at `at`.
+    fn waited(&mut self, (at, flow): (Span, usize), waited: Span, progress: &mut dyn FnMut(Progress)) {
+        self.recorder.on_waited(flow, once((at, waited)));
+        progress(Progress::Waited { at, flow, waited });
+    }
+
     fn record(&mut self, Note { at, flow, said }: Note, progress: &mut dyn FnMut(Progress)) {
         let at = at - self.origin;
         match said {
             Said::Event(path, event) => {
+                if let Event::MediaReceived { sequence, .. } = event
+                    && let Some(waited) = self.under_way.get_mut(flow).and_then(|flow| flow.on_received(sequence))
+                {
+                    self.waited((at, flow), waited, progress);
+                }
                 match path {
                     Some(path) => self.recorder.on_path_event(at, flow, path, &event),
                     None => self.recorder.on_event(at, flow, &event),
@@ -259,6 +290,13 @@ impl Watch {
                     self.recorder.on_fetch(flow, opened - self.origin, completed - self.origin);
                 }
             }
+            Said::Waited { waited, sequence } => {
+                let told = self.under_way.get_mut(flow).and_then(|flow| flow.on_passed(waited, sequence));
+                if let Some(waited) = told {
+                    self.waited((at, flow), waited, progress);
+                }
+            }
+            Said::Returned(size) => self.recorder.on_returned(flow, size),
             Said::Stream(read) => self.reckoned.record_read(at, flow, read, &mut self.recorder),
         }
     }

@@ -6,7 +6,7 @@ pub struct MediaResult {
     /// Media received after the warm-up over what they could use of their bottlenecks: the capacity or, where it is less, the sum of their
     /// greatest rates. `null` where nothing is narrow.
     pub utilisation: Option<f64>,
-    /// How long media packets that arrived after the warm-up waited in queues; `null` in live runs.
+    /// How long media packets that arrived after the warm-up waited in queues; `null` if none arrived.
     pub queueing: Option<QueueingResult>,
     /// The same without those that arrived in the second after each fall of the capacity.
     pub calm_queueing: Option<QueueingResult>,
@@ -14,7 +14,7 @@ pub struct MediaResult {
     pub loss: Option<f64>,
     /// Mean throughput of a media flow over that of a TCP connection, in the phases after the warm-up that have both.
     pub tcp_ratio: Option<f64>,
-    /// IP bytes that came back to the senders of media over those that they sent, in the whole run; `null` in live runs.
+    /// IP bytes that came back to the senders of media over those that they sent, in the whole run; `null` if nothing came back.
     pub feedback_share: Option<f64>,
     /// The stretches between planned changes, in the order of time.
     pub phases: Vec<PhaseResult>,
@@ -43,7 +43,7 @@ pub struct PhaseResult {
     pub capacity_bps: Option<f64>,
     /// Media received over what they could use of their bottlenecks.
     pub utilisation: Option<f64>,
-    /// How long the media packets that arrived in it waited in queues; `null` in live runs.
+    /// How long the media packets that arrived in it waited in queues; `null` if none did.
     pub queueing: Option<QueueingResult>,
     /// The longest convergence time of its media flows, in seconds; `null` if one of them did not converge.
     pub convergence_s: Option<f64>,

@@ -95,3 +95,32 @@ fn a_live_run_tells_its_rows_ends_on_request_and_keeps_what_it_measured() {
     assert!((5.5e-3..20e-3).contains(&least), "5 ms of propagation and 0.5 ms of service: {least}");
     assert!(run.flows[1].packets_received > 1000, "the background flows too");
 }
+
+/// A link that carries 1 Mbit/s is offered 1.3 Mbit/s: after t seconds packets wait for 0.3 t. If it fails, live results tell other waits than
+/// those in the emulated queues.
+#[test]
+fn a_live_run_has_the_waits_of_the_emulated_queue_as_the_simulated_one() {
+    let scenario = Scenario::parse(
+        "name = \"full\"\nduration = \"900 ms\"\n\n[[link]]\nname = \"link\"\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n\
+         queue = \"1 s\"\n\n[[flow]]\nname = \"media\"\npath = [\"link\"]\npacket_size = \"1000 B\"\nreport_interval = \"100 ms\"\n\
+         controller = { name = \"cbr\", rate = \"1.3 Mbit/s\" }\n",
+    );
+    let scenario = scenario.expect("a right scenario");
+    let mut told = 0;
+    let stop = AtomicBool::new(false);
+    let live = live::run(&scenario, &live::Setup::new(1, live::Stage::Loopback), &stop, &mut |progress| {
+        told += u32::from(matches!(progress, Progress::Waited { flow: 0, .. }));
+    });
+    let live = live.expect("sockets on loopback");
+    let means = [&simulated(&scenario, 1, 1)[0], &live].map(|run| {
+        let media = run.media.as_ref().expect("media");
+        let (flow, all) = (run.flows[0].queueing.expect("known"), media.queueing.expect("known"));
+        assert!(media.feedback_share.is_some_and(|share| (0.0..0.2).contains(&share) && share > 0.0), "{media:?}");
+        assert_eq!(flow.mean_s, all.mean_s, "one flow is all media");
+        flow.mean_s.expect("packets")
+    });
+    let [simulated, live] = means;
+    assert!((0.05..0.2).contains(&simulated), "{simulated}");
+    assert!((0.5..2.0).contains(&(live / simulated)), "{live} s live, {simulated} s simulated");
+    assert!(told > 50, "{told} packets");
+}

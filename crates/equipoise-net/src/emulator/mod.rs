@@ -15,6 +15,7 @@
 mod gates;
 mod load;
 mod network;
+mod watcher;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -23,6 +24,7 @@ use equipoise_path::link::{LinkStats, Pipe, PipeConfig, PipeError, link_seed};
 
 pub use load::LoadProbe;
 pub use network::LinkSample;
+pub use watcher::{Passed, Watcher};
 
 use crate::engine::{Engine, Known, PacketPorts, Ports, TCP, Traffic, UDP};
 use crate::thread::Worker;
@@ -43,6 +45,8 @@ pub struct EmulatorConfig {
     pub routes: Vec<Route>,
     /// Time between two samples of the links' counters, if there are to be any.
     pub sample_interval: Option<Span>,
+    /// Who is told of each packet that leaves, if anybody is.
+    pub watcher: Option<Watcher>,
 }
 
 /// The way of one flow through the emulator.
@@ -104,9 +108,9 @@ pub struct Emulator {
 }
 
 impl EmulatorConfig {
-    /// An emulator of seed 1 that takes no samples.
+    /// An emulator of seed 1 that takes no samples and has no watcher.
     pub const fn new(origin: Time, links: Vec<PipeConfig>, routes: Vec<Route>) -> Self {
-        Self { origin, links, seed: 1, routes, sample_interval: None }
+        Self { origin, links, seed: 1, routes, sample_interval: None, watcher: None }
     }
 }
 
@@ -149,7 +153,7 @@ impl Emulator {
         addresses: Vec<SocketAddr>,
         ports: P,
     ) -> Result<Self, NetError> {
-        let EmulatorConfig { origin, links, seed, routes, sample_interval } = config;
+        let EmulatorConfig { origin, links, seed, routes, sample_interval, watcher } = config;
         check(&routes, links.len())?;
         let load = LoadProbe::new(origin, links.iter().map(|link| link.capacity.clone()).collect());
         let links = build(origin, links, seed)?;
@@ -157,6 +161,9 @@ impl Emulator {
         let mut network = Network::new(links, ways, load.offered());
         if let Some(interval) = sample_interval.filter(|interval| *interval > Span::ZERO) {
             network.sample(origin, interval);
+        }
+        if let Some(watcher) = watcher {
+            network.watch(watcher);
         }
         let engine = Engine { clock: clock.clone(), ports, medium: network, spin: false };
         let worker = Worker::spawn("emulator", move |stop| engine.run(stop).map(report))?;

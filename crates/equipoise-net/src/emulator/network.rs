@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use equipoise::units::{Size, Span};
 use equipoise_path::link::{Agenda, Ecn, LinkStats, Pipe, Queued};
 
-use crate::engine::{Arrival, Departure, Manner, Medium, Packet};
+use super::watcher::{Passed, Watcher};
+use crate::engine::{Arrival, BACK, Departure, Manner, Medium, Packet};
 use crate::lateness::LatenessMeter;
 use crate::{HostClock, Time};
 
@@ -14,6 +15,9 @@ const MEMORY: usize = 128 << 20;
 
 /// What a packet takes up besides its bytes, at most.
 const OVERHEAD: usize = 128;
+
+/// Links that a packet beside the traffic has behind it: more than there are.
+const BESIDE: usize = usize::MAX;
 
 /// The links and what is on them, in virtual time: the part of the emulator that knows no socket.
 ///
@@ -34,6 +38,7 @@ pub(super) struct Network {
     spare: Vec<Vec<u8>>,
     lateness: LatenessMeter,
     sampling: Option<Sampling>,
+    watcher: Option<Watcher>,
 }
 
 /// The links' counters at a moment.
@@ -61,6 +66,8 @@ pub(super) struct Hop {
     passed: usize,
     /// IP bytes.
     size: Size,
+    /// In the queues behind it.
+    waited: Span,
     packet: Packet,
 }
 
@@ -75,6 +82,10 @@ impl Queued for Hop {
 
     fn flow(&self) -> u64 {
         self.packet.flow()
+    }
+
+    fn on_waited(&mut self, wait: Span) {
+        self.waited = self.waited + wait;
     }
 }
 
@@ -91,12 +102,18 @@ impl Network {
             spare: Vec::new(),
             lateness: LatenessMeter::new(),
             sampling: None,
+            watcher: None,
         }
     }
 
     /// Keeps the links' counters every `interval` from `origin` on.
     pub(super) fn sample(&mut self, origin: Time, interval: Span) {
         self.sampling = Some(Sampling { interval, next: origin + interval, samples: Vec::new() });
+    }
+
+    /// Tells `watcher` of each packet that leaves.
+    pub(super) fn watch(&mut self, watcher: Watcher) {
+        self.watcher = Some(watcher);
     }
 
     /// The links' counters at `now`.
@@ -160,6 +177,24 @@ impl Network {
         self.reclaim(link);
     }
 
+    /// Tells the watcher of a packet that leaves at `at`, unless it goes beside the traffic.
+    fn tell(&self, at: Time, hop: &Hop) {
+        let (Some(watcher), true, Ok(route)) =
+            (&self.watcher, hop.passed != BESIDE, usize::try_from(hop.packet.client))
+        else {
+            return;
+        };
+        let Hop { size, waited, .. } = *hop;
+        watcher.tell(&Passed {
+            at,
+            route,
+            is_back: hop.direction == BACK,
+            size,
+            waited,
+            datagram: hop.packet.payload(),
+        });
+    }
+
     /// Takes back the buffers of what a link has lost or dropped.
     fn reclaim(&mut self, link: usize) {
         while let Some(lost) = self.links.get_mut(link).and_then(Pipe::discarded) {
@@ -186,9 +221,10 @@ impl Medium for Network {
         buffer.extend_from_slice(bytes);
         let (passed, size) = match manner {
             Manner::Ip(size) => (0, size),
-            Manner::Beside => (usize::MAX, Size::ZERO),
+            Manner::Beside => (BESIDE, Size::ZERO),
         };
-        self.between.enter(at, Hop { direction, passed, size, packet: Packet { bytes: buffer, client, header } });
+        let packet = Packet { bytes: buffer, client, header };
+        self.between.enter(at, Hop { direction, passed, size, waited: Span::ZERO, packet });
     }
 
     /// The order of times is that of the agenda.
@@ -209,6 +245,7 @@ impl Medium for Network {
             let way =
                 usize::try_from(hop.packet.client).ok().and_then(|route| self.ways.get(route)?.get(hop.direction));
             let Some(&link) = way.and_then(|way| way.get(hop.passed)) else {
+                self.tell(at, &hop);
                 return Some(Departure { due: at, direction: hop.direction, packet: hop.packet });
             };
             self.pass(at, link, hop);
@@ -337,6 +374,33 @@ mod tests {
         let found: Vec<_> = samples.iter().map(|sample| (sample.at, busy(sample), sample.links[0].dropped())).collect();
         let expected = [(1500, 333.0, 2), (3000, 667.0, 2), (4500, 667.0, 2)];
         assert_eq!(found, expected.map(|(at, share, dropped)| (micros(at), Some(share), dropped)));
+    }
+
+    /// If it fails, live results tell of other waits than those in the emulated queues, or of those of another packet.
+    #[test]
+    fn a_watcher_is_told_what_each_packet_waited_before_it_leaves() {
+        let mut network = network(2, vec![vec![0, 1]]);
+        let (told, heard) = std::sync::mpsc::channel();
+        network.watch(Watcher::new(move |passed| {
+            let number = passed.datagram.and_then(<[u8]>::first).copied();
+            told.send((passed.at, passed.route, passed.is_back, passed.size, passed.waited, number)).expect("heard");
+        }));
+        for number in [1, 2, 3] {
+            let mut packet = PACKET;
+            packet[0] = number;
+            enter(&mut network, micros(0), 0, &packet);
+        }
+        let beside = Arrival { at: micros(1), manner: Manner::Beside, client: 0, header: HEADER };
+        network.stage(FORWARD, beside, &PACKET);
+        assert_eq!(drain(&mut network).len(), 4);
+        // A second link of the same rate has no queue: who waited for 1 ms at the first comes 1 ms later to it.
+        let found: Vec<_> = heard.try_iter().collect();
+        let expected = [(12_000, 0, 1), (13_000, 1000, 2), (14_000, 2000, 3)];
+        let size = Size::from_bytes(1000);
+        assert_eq!(
+            found,
+            expected.map(|(at, waited, number)| (micros(at), 0, false, size, Span::from_micros(waited), Some(number)))
+        );
     }
 
     #[test]

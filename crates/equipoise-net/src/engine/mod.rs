@@ -35,6 +35,9 @@ const MARGIN: Span = Span::from_micros(200);
 /// And no sleep is longer than this: receive buffers are finite. Ours: 125 kB at 1 Gbit/s.
 const LONGEST_SLEEP: Span = Span::from_millis(1);
 
+/// Length of a header (RFC 768).
+const UDP_HEADER: usize = 8;
+
 /// The sides, and the directions that begin there.
 pub(crate) const FORWARD: usize = 0;
 pub(crate) const BACK: usize = 1;
@@ -61,6 +64,16 @@ impl Packet {
     /// What a socket is to send, where the header is the kernel's.
     pub(crate) fn datagram(&self) -> Transmit<'_> {
         Transmit { ecn: self.ecn(), ..Transmit::datagram(&self.bytes) }
+    }
+}
+
+impl Packet {
+    /// What a datagram carries; `None` for packets that are not UDP.
+    pub(crate) fn payload(&self) -> Option<&[u8]> {
+        let Header::Inside(start) = self.header else { return Some(&self.bytes) };
+        let ip = ip_at(&self.bytes, start)?;
+        (ip.protocol == Some(UDP)).then_some(())?;
+        self.bytes.get(start + ip.header + UDP_HEADER..start + ip.len)
     }
 }
 

@@ -1,0 +1,158 @@
+//! What the emulator knows of a packet and its receiver does not, how long it waited in queues, joined with what the receiver says of it.
+//!
+//! The emulator tells of a packet before it sends it, and its receiver of the same packet later: the main thread takes in both in this order.
+
+use std::collections::VecDeque;
+
+use equipoise::units::Span;
+use equipoise_net::Passed;
+use equipoise_session::wire::is_rtcp;
+
+use super::ground::{Note, Said};
+use crate::scenario::{Direction, DuplexPart, Flow, FlowKind, Scenario};
+
+/// Whose packets take a route of the emulator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RouteOf {
+    flow: usize,
+    /// The flow sends from the route's receiver to its sender.
+    goes_back: bool,
+    /// Media go the other way, too, as those of the flow behind it.
+    is_duplex: bool,
+}
+
+impl RouteOf {
+    pub(super) fn new(index: usize, flow: &Flow) -> Self {
+        let goes_back = flow.direction == Direction::Back;
+        Self { flow: index, goes_back, is_duplex: flow.part == Some(DuplexPart::There) }
+    }
+
+    /// What the main thread is told of a packet, as the simulator counts it: one that goes with a flow's media comes to its receiver, any
+    /// other one back to its sender.
+    pub(super) fn note(&self, passed: &Passed<'_>) -> Note {
+        let goes_with = passed.is_back == self.goes_back;
+        let media = passed.datagram.filter(|datagram| !is_rtcp(datagram));
+        let (flow, comes) = match (self.is_duplex, goes_with) {
+            (false, goes_with) => (self.flow, goes_with),
+            (true, true) if media.is_some() => (self.flow, true),
+            (true, true) => (self.flow + 1, false),
+            (true, false) if media.is_some() => (self.flow + 1, true),
+            (true, false) => (self.flow, false),
+        };
+        let said = if comes {
+            Said::Waited { waited: passed.waited, sequence: media.and_then(sequence) }
+        } else {
+            Said::Returned(passed.size)
+        };
+        Note { at: passed.at, flow, said }
+    }
+}
+
+/// The sequence number of an RTP packet (RFC 3550, Sec. 5.1).
+fn sequence(datagram: &[u8]) -> Option<u16> {
+    let bytes = datagram.get(2..4)?;
+    Some(u16::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// Packets of a flow that have left the emulator and of which the receiver has said nothing yet.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay {
+    /// Those of other flows are known by their receivers as soon as they leave.
+    has_events: bool,
+    packets: VecDeque<(u16, Span)>,
+}
+
+/// Packets under way at the most, between the emulator and a receiver that is on the same machine; older ones were lost there. Ours: far from
+/// the 65536 after which sequence numbers come again.
+const MOST_UNDER_WAY: usize = 1024;
+
+impl UnderWay {
+    pub(super) fn of(scenario: &Scenario) -> Vec<Self> {
+        let has_events = |flow: &Flow| match &flow.kind {
+            FlowKind::Session { .. } | FlowKind::Multipath(_) | FlowKind::Pair(_) => true,
+            FlowKind::Background { .. } | FlowKind::Tcp(_) => false,
+        };
+        let of = |flow: &Flow| Self { has_events: has_events(flow), packets: VecDeque::new() };
+        scenario.flows.iter().map(of).collect()
+    }
+
+    /// A packet left the emulator after it waited for so long. What is to be recorded at once: the waits of packets whose receiver says
+    /// nothing of them.
+    pub(super) fn on_passed(&mut self, waited: Span, sequence: Option<u16>) -> Option<Span> {
+        if !self.has_events {
+            return Some(waited);
+        }
+        // What has no number is no media.
+        let sequence = sequence?;
+        if self.packets.len() == MOST_UNDER_WAY {
+            self.packets.pop_front();
+        }
+        self.packets.push_back((sequence, waited));
+        None
+    }
+
+    /// What the media packet waited that has come to the receiver, if the emulator has told of it.
+    pub(super) fn on_received(&mut self, sequence: u64) -> Option<Span> {
+        let place = self.packets.iter().position(|&(number, _)| number == sequence as u16)?;
+        self.packets.remove(place).map(|(_, waited)| waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use equipoise::units::Size;
+    use equipoise_net::Time;
+
+    use super::*;
+
+    fn passed(is_back: bool, datagram: Option<&[u8]>) -> Passed<'_> {
+        let (at, size) = (Time::ZERO, Size::from_bytes(60));
+        Passed { at, route: 0, is_back, size, waited: Span::from_millis(7), datagram }
+    }
+
+    /// RTP of payload type 96 and number 258, and a receiver report.
+    const MEDIA: &[u8] = &[0x80, 96, 1, 2, 0, 0];
+    const REPORT: &[u8] = &[0x80, 201, 0, 1, 0, 0];
+
+    fn told(route: RouteOf, passed: &Passed<'_>) -> (usize, Option<Option<u16>>) {
+        let Note { flow, said, .. } = route.note(passed);
+        match said {
+            Said::Waited { sequence, .. } => (flow, Some(sequence)),
+            _ => (flow, None),
+        }
+    }
+
+    /// If it fails, feedback counts as media, or the waits of one direction go to the other's flow.
+    #[test]
+    fn what_goes_with_the_media_comes_to_the_receiver_and_all_else_to_the_sender() {
+        let route = |goes_back, is_duplex| RouteOf { flow: 3, goes_back, is_duplex };
+        let one_way = route(false, false);
+        assert_eq!(told(one_way, &passed(false, Some(MEDIA))), (3, Some(Some(258))));
+        assert_eq!(told(one_way, &passed(false, Some(REPORT))), (3, Some(None)), "it has no number");
+        assert_eq!(told(one_way, &passed(false, None)), (3, Some(None)), "a segment of TCP");
+        assert_eq!(told(one_way, &passed(true, Some(REPORT))), (3, None));
+        assert_eq!(told(route(true, false), &passed(true, Some(MEDIA))), (3, Some(Some(258))));
+        let both = route(false, true);
+        let found = [(false, MEDIA), (true, MEDIA), (false, REPORT), (true, REPORT)]
+            .map(|(is_back, datagram)| told(both, &passed(is_back, Some(datagram))));
+        assert_eq!(found, [(3, Some(Some(258))), (4, Some(Some(258))), (4, None), (3, None)]);
+    }
+
+    #[test]
+    fn a_wait_is_found_by_the_last_16_bits_once_and_what_is_never_received_is_forgotten() {
+        let mut session = UnderWay { has_events: true, packets: VecDeque::new() };
+        for (number, ms) in [(65_535, 1), (0, 2), (1, 3)] {
+            assert_eq!(session.on_passed(Span::from_millis(ms), Some(number)), None);
+        }
+        assert_eq!(session.on_received(65_536), Some(Span::from_millis(2)), "the wrap is counted on");
+        assert_eq!(session.on_received(65_536), None);
+        assert_eq!(session.on_received(65_535), Some(Span::from_millis(1)));
+        for number in 0..5000 {
+            session.on_passed(Span::ZERO, Some(number));
+        }
+        assert_eq!(session.packets.len(), MOST_UNDER_WAY);
+        assert_eq!(session.on_passed(Span::ZERO, None), None, "feedback");
+        let mut tcp = UnderWay::default();
+        assert_eq!(tcp.on_passed(Span::from_millis(4), None), Some(Span::from_millis(4)));
+    }
+}
