@@ -17,7 +17,8 @@ pub(crate) enum Suite {
   equipoise suite rfc8867 --report rfc8867.html    # all cases and variants, 10 seeds
   equipoise suite rfc8867 --quick                  # first variant of each case, 3 seeds
   equipoise suite rfc8867 5.1 5.6 --controllers ap,tfrc --json suite.json
-  equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel", after_long_help = long_help())]
+  equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
+  equipoise suite rfc8867 5.1/50ms-link --live --report live.html", after_long_help = long_help())]
     Rfc8867(Rfc8867),
     /// Media over each recorded link of a folder, in Mahimahi's format or as CSV of times and rates
     #[command(after_help = "Examples:
@@ -35,9 +36,14 @@ pub(crate) struct Rfc8867 {
     /// Fewer seeds and variants: 3 runs of the first variant of each case, none of them shorter; --help lists them
     #[arg(long)]
     pub(crate) quick: bool,
-    /// How many runs of each [default: 10; 3 with --quick]
+    /// How many runs of each [default: 10, 3 with --quick; 1 of live runs]
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) runs: Option<u32>,
+    /// Run all of it over real sockets, too, in network namespaces and one after another; needs root, and as long as
+    /// all runs together
+    #[cfg(feature = "live")]
+    #[arg(long)]
+    pub(crate) live: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -83,6 +89,13 @@ pub(crate) struct Common {
     pub(crate) results: Results,
 }
 
+/// What --live takes.
+#[cfg(feature = "live")]
+const LIVE_HELP: &str = "\nA live run takes as long as the case, 100 to 300 s, and a few seconds more; --live says before how long all of them \
+take: for --quick with four controllers about two hours, for all variants eight. The kernel has to have reno and cubic.\n";
+#[cfg(not(feature = "live"))]
+const LIVE_HELP: &str = "";
+
 /// All cases with their variants.
 fn long_help() -> String {
     let mut text = "Examples:
@@ -90,6 +103,7 @@ fn long_help() -> String {
   equipoise suite rfc8867 --quick                  # first variant of each case, 3 seeds
   equipoise suite rfc8867 5.1 5.6 --controllers ap,tfrc --json suite.json
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
+  equipoise suite rfc8867 5.1/50ms-link --live     # simulated and over real sockets
 
 Cases and their variants, of which --quick has the first:
 "
@@ -98,6 +112,7 @@ Cases and their variants, of which --quick has the first:
         let names: Vec<_> = case.variants.iter().map(|variant| variant.name).collect();
         text.push_str(&format!("  {}  {}\n       {}\n", case.number, case.title, names.join(", ")));
     }
+    text.push_str(LIVE_HELP);
     text.push_str(&format!(
         "\nFull runs have {} seeds, quick ones {}. Without --controllers: {}.",
         rfc8867::RUNS,

@@ -1,16 +1,20 @@
 //! `equipoise suite`: many cases under many controllers.
 
 pub(crate) mod args;
+#[cfg(feature = "live")]
+mod live;
 mod table;
+
+use std::path::PathBuf;
 
 use equipoise_lab::report;
 use equipoise_lab::scenario::Catalogue;
-use equipoise_lab::suite::{self, Aqm, Item, Plan, rfc8867, traces};
+use equipoise_lab::suite::{self, Aqm, Item, Plan, SuiteResult, rfc8867, traces};
 
 use crate::bar::Bar;
 use crate::error::CliError;
 use crate::outcome::Outcome;
-use crate::output::{Output, say};
+use crate::output::{Output, Results, say};
 use args::{Common, Rfc8867, Suite, Traces};
 
 /// `equipoise suite`.
@@ -24,41 +28,100 @@ pub(crate) fn run(suite: &Suite) -> Result<Outcome, CliError> {
 fn cases(options: &Rfc8867) -> Result<Outcome, CliError> {
     let items = rfc8867::items(&options.cases, options.quick).map_err(CliError::Suite)?;
     let usual = if options.quick { rfc8867::QUICK_RUNS } else { rfc8867::RUNS };
-    all(rfc8867::NAME, &items, options.runs.unwrap_or(usual), &options.common)
+    let asked = Asked {
+        name: rfc8867::NAME,
+        items,
+        runs: options.runs.unwrap_or(usual),
+        #[cfg(feature = "live")]
+        live_runs: options.live.then(|| options.runs.unwrap_or(suite::live::RUNS)),
+    };
+    all(&asked, &options.common)
 }
 
 fn over_traces(options: &Traces) -> Result<Outcome, CliError> {
     let settings = traces::Settings { duration: options.duration, max_rate: options.max_rate };
     let items = traces::items(&options.folder, &settings).map_err(CliError::Suite)?;
-    all(traces::NAME, &items, options.runs, &options.common)
+    let asked = Asked {
+        name: traces::NAME,
+        items,
+        runs: options.runs,
+        #[cfg(feature = "live")]
+        live_runs: None,
+    };
+    all(&asked, &options.common)
+}
+
+/// What is to be run.
+struct Asked {
+    name: &'static str,
+    items: Vec<Item>,
+    /// Simulated runs of each.
+    runs: u32,
+    /// Live runs of each, if there are to be any.
+    #[cfg(feature = "live")]
+    live_runs: Option<u32>,
+}
+
+/// The files that were asked for.
+struct Files {
+    json: Option<Output>,
+    csv: Option<Output>,
+    html: Option<Output>,
+}
+
+impl Files {
+    fn promise(options: &Common) -> Result<Self, CliError> {
+        let promise = |path: &Option<PathBuf>| path.as_deref().map(Output::promise).transpose();
+        let Results { json, report, .. } = &options.results;
+        Ok(Self { json: promise(json)?, csv: promise(&options.csv)?, html: promise(report)? })
+    }
+
+    /// Results go to standard output, and nothing else may.
+    fn take_stdout(&self) -> bool {
+        [&self.json, &self.csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)))
+    }
+
+    fn fulfil(self, result: &SuiteResult) -> Result<(), CliError> {
+        if let Some(html) = self.html {
+            html.fulfil(&report::suite_html(result))?;
+        }
+        self.csv.map_or(Ok(()), |csv| csv.fulfil(&result.to_csv()))?;
+        self.json.map_or(Ok(()), |json| json.fulfil(&result.to_json()))
+    }
 }
 
 /// Runs all items, and writes what was asked for.
-fn all(name: &str, items: &[Item], runs: u32, options: &Common) -> Result<Outcome, CliError> {
-    let promise = |path: &Option<std::path::PathBuf>| path.as_deref().map(Output::promise).transpose();
-    let [json, csv, html] = [&options.results.json, &options.csv, &options.results.report].map(promise);
-    let (json, csv, html) = (json?, csv?, html?);
+fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
+    let files = Files::promise(options)?;
+    let is_quiet = options.results.quiet || files.take_stdout();
     let catalogue = Catalogue::default();
     let controllers = match options.controllers.as_slice() {
         [] => suite::default_controllers(&catalogue),
         named => named.to_vec(),
     };
+    let law = (&catalogue, controllers.as_slice());
     let plan = Plan {
         seed: options.seed,
-        runs,
+        runs: asked.runs,
         aqm: options.aqm.as_deref().and_then(Aqm::find),
         threads: options.threads.map(usize::from),
     };
+    #[cfg(feature = "live")]
+    let live = asked.live_runs.map(|runs| live::Live::announce(&asked.items, law, Plan { runs, ..plan }, is_quiet));
+    #[cfg(feature = "live")]
+    let live = live.transpose()?;
     let bar = Bar::new(options.results.quiet, "simulated");
-    let result = suite::run(name, items, (&catalogue, &controllers), &plan, &|share| bar.progress(share));
+    let result = suite::run(asked.name, &asked.items, law, &plan, &|share| bar.progress(share));
     let result = result.map_err(CliError::Suite)?;
     bar.finish();
-    let is_taken = [&json, &csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
-    say(options.results.quiet || is_taken, &table::of(&result));
-    if let Some(html) = html {
-        html.fulfil(&report::suite_html(&result))?;
-    }
-    csv.map_or(Ok(()), |csv| csv.fulfil(&result.to_csv()))?;
-    json.map_or(Ok(()), |json| json.fulfil(&result.to_json()))?;
-    Ok(Outcome::Complete)
+    #[cfg(feature = "live")]
+    let (result, outcome) = match live {
+        Some(live) => live.run_beside(result, options.results.quiet)?,
+        None => (result, Outcome::Complete),
+    };
+    #[cfg(not(feature = "live"))]
+    let outcome = Outcome::Complete;
+    say(is_quiet, &table::of(&result));
+    files.fulfil(&result)?;
+    Ok(outcome)
 }

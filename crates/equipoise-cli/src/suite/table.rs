@@ -21,15 +21,15 @@ type Row = [String; HEADS.len()];
 
 /// A table for each case, and what was not run.
 pub(super) fn of(result: &SuiteResult) -> String {
-    let mut text = format!("{}, simulated with {} each\n", result.suite, result.seeds());
+    let mut text = format!("{}, {}\n", result.suite, result.seeds());
     for case in result.results.chunk_by(|one, other| one.case == other.case) {
         let Some(first) = case.first() else { continue };
         text.push_str(&format!("\n{} {}\n", first.case, first.title));
         text.push_str(&lines(case));
     }
     let mut heads = "\nnot run:\n";
-    for NotRun { case, variant, controller, reason, .. } in &result.not_run {
-        text.push_str(&format!("{heads}  {case}/{variant} under {controller}: {reason}\n"));
+    for not_run @ NotRun { reason, .. } in &result.not_run {
+        text.push_str(&format!("{heads}  {}: {reason}\n", not_run.name()));
         heads = "";
     }
     text
@@ -64,7 +64,7 @@ fn row(found: &CaseResult, is_first: bool) -> Row {
     let frames = found.flow_mean(FlowKind::Media, "frame_delay_p95_s");
     [
         if is_first { found.variant.clone() } else { String::new() },
-        found.controller.clone(),
+        found.label(),
         metric("utilisation", 100.0, 1),
         metric("queueing_mean_s", 1e3, 1),
         metric("queueing_p95_s", 1e3, 1),

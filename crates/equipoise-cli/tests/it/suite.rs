@@ -5,7 +5,7 @@ use std::fs;
 use equipoise_lab::suite::{Aqm, rfc8867};
 use serde_json::Value;
 
-use crate::support::{Folder, run, said};
+use crate::support::{Folder, equipoise, run, said};
 
 #[test]
 fn help_lists_every_case_with_its_variants_and_every_queue() {
@@ -55,6 +55,19 @@ fn a_wrong_name_ends_with_2_and_the_most_similar_one() {
         let refused = run(&[&["suite"], arguments].concat());
         assert_eq!(refused.status.code(), Some(code), "{arguments:?}: {}", said(&refused));
         assert!(said(&refused).contains(words), "{arguments:?}: {}", said(&refused));
+    }
+}
+
+/// Where there is no `ip`, there are no namespaces, whoever asks. If it fails, somebody waits for the simulation to be told so.
+#[test]
+fn live_runs_without_namespaces_end_at_once_with_what_is_missing() {
+    let mut command = equipoise();
+    let refused =
+        command.env("PATH", "/nonexistent").args(["suite", "rfc8867", "--live", "--controllers", "ap"]).output();
+    let refused = refused.expect("the command starts");
+    assert_eq!(refused.status.code(), Some(4), "{}", said(&refused));
+    for words in ["network namespaces needs root and iproute2", "hint: network namespaces take root and iproute2"] {
+        assert!(said(&refused).contains(words), "{}", said(&refused));
     }
 }
 

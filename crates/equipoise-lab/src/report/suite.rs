@@ -5,7 +5,7 @@ use super::tables::table;
 use super::{head, suite_charts};
 use crate::metrics::{self, Metric};
 use crate::result::MediaResult;
-use crate::suite::{CaseFlow, CaseResult, Estimate, FlowKind, NotRun, PhaseResult, SuiteResult, rfc8867};
+use crate::suite::{CaseFlow, CaseResult, Estimate, FlowKind, Machine, NotRun, PhaseResult, SuiteResult, rfc8867};
 
 /// Wider than other pages: charts stand side by side.
 const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
@@ -26,6 +26,9 @@ pub fn suite_html(result: &SuiteResult) -> String {
         page.push_str(&case_section(result, number, case));
     }
     page.push_str(READING);
+    if result.live_runs.is_some() {
+        page.push_str(READING_LIVE);
+    }
     page.push_str("</body>\n</html>\n");
     page
 }
@@ -44,11 +47,17 @@ const READING: &str = "<h2>How to read this</h2>\n\
     <p>Charts have a point a second, the mean of all runs: of the rate at the receiver, of the wait of the packets that arrived, of the delay of the \
     frames captured, of the loss of the packets sent. Where nothing was measured, a line has a gap and a table a dash (–).</p>\n";
 
+const READING_LIVE: &str = "<p><em>Live</em> is the same scenario over real sockets in network namespaces of one machine, through an emulated \
+    path: the same code of the laws, from the same seed, one run after another, and TCP is the kernel's. Charts draw live runs as solid lines and \
+    simulated ones as dashed lines of the same colour. How long a packet waited in queues is what the emulated queues say, which the machine's own \
+    delays are no part of; all other delays are from end to end. With each variant stands how late the emulator was, and how long the machine \
+    ran nothing: where that is as much as what two results differ by, it may be why.</p>\n";
+
 fn about(result: &SuiteResult) -> String {
     let queue = result.aqm.as_ref().map(|aqm| format!(" · all narrow queues are {}", escape(aqm))).unwrap_or_default();
     let controllers = result.controllers().into_iter().map(escape).collect::<Vec<_>>().join(", ");
     let (version, seeds) = (escape(&result.version), result.seeds());
-    format!("<p class=\"meta\">Equipoise {version} · simulated, {seeds} each · {controllers}{queue}</p>\n")
+    format!("<p class=\"meta\">Equipoise {version} · {seeds} · {controllers}{queue}</p>\n")
 }
 
 /// The results of each case, in their order.
@@ -72,7 +81,7 @@ fn overview(result: &SuiteResult) -> String {
             format!("<td>{found}</td>")
         };
         let cells: String = controllers.iter().map(cell).collect();
-        let (case, variant) = (escape(&row.case), escape(&row.variant));
+        let (case, variant) = (escape(&row.case), escape(&row.label()));
         let number = cases.iter().position(|case| case.first().is_some_and(|first| first.case == row.case));
         let name = number.map_or_else(|| case.clone(), |number| format!("<a href=\"#case-{number}\">{case}</a>"));
         rows.push_str(&format!("<tr><th scope=\"row\">{name} {variant}</th>{cells}</tr>\n"));
@@ -87,7 +96,8 @@ fn not_run(all: &[NotRun]) -> String {
         return String::new();
     }
     let row = |found: &NotRun| {
-        let NotRun { case, variant, controller, reason, .. } = found;
+        let NotRun { case, variant, reason, .. } = found;
+        let controller = &found.controller_in_words();
         let [case, variant, controller, reason] = [case, variant, controller, reason].map(|text| escape(text));
         format!(
             "<tr><th scope=\"row\">{case} {variant}</th><td class=\"text\">{controller}</td><td class=\"text\">{reason}</td></tr>\n"
@@ -113,12 +123,13 @@ fn case_section(result: &SuiteResult, number: usize, case: &[CaseResult]) -> Str
         section.push_str(&suite_charts::side_by_side(&format!("{number}-{place}"), variant));
         section.push_str(&format!("<details>\n<summary>Flows</summary>\n{}</details>\n", flows(variant)));
         section.push_str(&format!("<details>\n<summary>Phases</summary>\n{}</details>\n", phases(variant)));
+        section.push_str(&machine(variant));
     }
     section
 }
 
 fn controller_heads(variant: &[CaseResult]) -> String {
-    variant.iter().map(|found| format!("<th scope=\"col\">{}</th>", escape(&found.controller))).collect()
+    variant.iter().map(|found| format!("<th scope=\"col\">{}</th>", escape(&found.label()))).collect()
 }
 
 /// An estimate in the unit of tables, with its interval.
@@ -138,6 +149,26 @@ fn together(variant: &[CaseResult]) -> String {
     };
     let rows: String = metrics::RUN.iter().filter_map(row).collect();
     table("All media together", &format!("<th scope=\"col\">all media</th>{}", controller_heads(variant)), &rows)
+}
+
+/// What the machine did in the live runs of a variant; nothing without such.
+fn machine(variant: &[CaseResult]) -> String {
+    let row = |found: &CaseResult| {
+        let Machine { stalled_s, packets_lost, late_p99_s, late_max_s } = found.machine?;
+        let millis = |late: Option<f64>| late.map_or_else(|| NOTHING.to_owned(), |late| format!("{:.2}", late * 1e3));
+        let (late, latest, name) = (millis(late_p99_s), millis(late_max_s), escape(&found.label()));
+        Some(format!(
+            "<tr><th scope=\"row\">{name}</th><td>{late}</td><td>{latest}</td><td>{stalled_s:.3}</td><td>{packets_lost}</td></tr>\n"
+        ))
+    };
+    let rows: String = variant.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return rows;
+    }
+    let heads = ["emulator late: 99th percentile (ms)", "latest (ms)", "stalls (s)", "packets lost by the machine"];
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
+    let machine = table("The machine in live runs", &format!("<th scope=\"col\">live runs</th>{heads}"), &rows);
+    format!("<details>\n<summary>The machine in live runs</summary>\n{machine}</details>\n")
 }
 
 /// A number of flows in a table: its key, its name, its scale to the unit there, and its decimals.
@@ -168,7 +199,7 @@ fn flows(variant: &[CaseResult]) -> String {
             let Some(flow) = found.flows.get(place) else { continue };
             let cell = |column: &&FlowColumn| format!("<td>{}</td>", flow_cell(flow, column));
             let cells: String = columns.iter().map(cell).collect();
-            let (name, controller) = (escape(&flow.name), escape(&found.controller));
+            let (name, controller) = (escape(&flow.name), escape(&found.label()));
             let kind = match flow.kind {
                 FlowKind::Media => "media",
                 FlowKind::Audio => "audio",
@@ -205,7 +236,7 @@ fn phases(variant: &[CaseResult]) -> String {
             };
             let cells: String = metrics::PHASE.iter().map(|metric| format!("<td>{}</td>", of(metric))).collect();
             let PhaseResult { start_s, end_s, .. } = phase;
-            let controller = escape(&found.controller);
+            let controller = escape(&found.label());
             rows.push_str(&format!(
                 "<tr><th scope=\"row\">{start_s} s to {end_s} s</th><td class=\"text\">{controller}</td>{cells}</tr>\n"
             ));

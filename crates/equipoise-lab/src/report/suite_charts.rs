@@ -1,9 +1,12 @@
 //! The charts of a suite's case: rate, wait in queues, frame delay and loss over time, side by side, all controllers in each.
 
+use std::collections::BTreeSet;
+
 use super::chart::{Axis, Chart, Layer, Shape, Style};
-use super::figure::{heights, nice};
+use super::figure::{heights, look, nice};
 use super::format::escape;
 use super::paths::COLORS;
+use crate::result::World;
 use crate::suite::{CaseResult, FlowSeries, Second};
 
 /// Dashes of lines in their order, so that colour is not the only difference.
@@ -79,7 +82,7 @@ impl Charts<'_> {
         }
         layers.extend(self.variant.iter().enumerate().map(|(number, found)| {
             let media: Vec<_> = found.series.iter().filter(|flow| !flow.is_tcp).collect();
-            Layer { name: found.controller.clone(), style: style(number), shape: Shape::Line(of(&media)) }
+            Layer { name: found.label(), style: self.style_of(number, found), shape: Shape::Line(of(&media)) }
         }));
         self.figure(what, title, unit, layers)
     }
@@ -101,8 +104,19 @@ impl Charts<'_> {
             let name = if flow.is_tcp { format!("{} (goodput)", flow.name) } else { flow.name.clone() };
             Layer { name, style: style(place), shape }
         }));
-        let title = format!("{}: each flow at its receiver", found.controller);
+        let title = format!("{}: each flow at its receiver", found.label());
         self.figure(&format!("flows-{number}"), &title, "rate (Mbit/s)", layers)
+    }
+
+    /// The style of a controller's line. Where both worlds are, a controller has one colour and the worlds differ in dashes, as on other pages.
+    fn style_of(&self, number: usize, found: &CaseResult) -> Style {
+        if self.variant.iter().all(|other| other.world == World::Sim) {
+            return style(number);
+        }
+        let earlier = self.variant.iter().take(number);
+        let others: BTreeSet<_> =
+            earlier.map(|other| &other.controller).filter(|name| **name != found.controller).collect();
+        Style { dash: look(found.world).0.dash, ..style(others.len()) }
     }
 
     fn figure(&self, what: &str, title: &str, unit: &'static str, layers: Vec<Layer>) -> String {

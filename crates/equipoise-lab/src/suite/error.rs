@@ -96,4 +96,8 @@ pub enum SuiteError {
     /// A run failed.
     #[error("a simulated run failed")]
     Run(#[from] SimError),
+    /// There can be no live runs.
+    #[cfg(feature = "live")]
+    #[error("there can be no live runs")]
+    Live(#[from] crate::live::LiveError),
 }

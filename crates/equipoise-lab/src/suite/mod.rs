@@ -1,19 +1,21 @@
 //! A suite: many cases, each under several controllers, on the same seeds, and one table of all of it.
 //!
 //! ```text
-//!   cases or traces ──▶ items ──┐
-//!                               ├─▶ scenarios ──▶ sim, all seeds at once ──▶ result ──▶ JSON, CSV, report
-//!   controllers, AQM ───────────┘
+//!   cases or traces ──▶ items ──┐               ┌─▶ sim, all seeds at once ──┐
+//!                               ├─▶ scenarios ──┤                            ├─▶ result ──▶ JSON, CSV, report
+//!   controllers, AQM ───────────┘               └─▶ live, one by one ────────┘
 //! ```
 //!
 //! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link of a folder. What of a run is kept are the metrics
 //! that it has anyway, of the whole run, by phase and by flow; means over the seeds are taken here, and nothing is measured anew but what
-//! charts show over time. A result says in which world it was found: another one can stand beside it in the same table.
+//! charts show over time. A result says in which world it was found; [`live`] lays that of real sockets beside the simulated one.
 
 mod csv;
 mod error;
 mod kept;
 mod law;
+#[cfg(feature = "live")]
+pub mod live;
 mod result;
 pub mod rfc8867;
 mod series;
@@ -24,7 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use error::SuiteError;
 pub use law::Aqm;
-pub use result::{CaseFlow, CaseResult, Estimate, FlowKind, Metrics, NotRun, PhaseResult, Row, SuiteResult};
+pub use result::{CaseFlow, CaseResult, Estimate, FlowKind, Machine, Metrics, NotRun, PhaseResult, Row, SuiteResult};
 pub use series::{FlowSeries, Second};
 
 use crate::result::World;
@@ -79,6 +81,24 @@ struct Prepared<'a> {
     scenario: Scenario,
 }
 
+impl Prepared<'_> {
+    #[cfg(feature = "live")]
+    fn not_run(&self, reason: String, worlds: Vec<World>) -> NotRun {
+        not_run(self.item, self.controller, reason, worlds)
+    }
+}
+
+fn not_run(item: &Item, controller: &str, reason: String, worlds: Vec<World>) -> NotRun {
+    NotRun {
+        case: item.case.clone(),
+        title: item.title.clone(),
+        variant: item.variant.clone(),
+        controller: controller.to_owned(),
+        worlds,
+        reason,
+    }
+}
+
 /// Runs every item under every controller on the same seeds. An item that a controller cannot run is no error: the result says why.
 /// `progress` is told the share of the runs that are done.
 ///
@@ -110,8 +130,9 @@ pub fn run(
         version: crate::VERSION.to_owned(),
         seed: plan.seed,
         runs: plan.runs,
+        live_runs: None,
         aqm: plan.aqm.map(|aqm| aqm.name().to_owned()),
-        results: by_item.map(|(prepared, runs)| case_result(prepared, runs, plan)).collect(),
+        results: by_item.map(|(prepared, runs)| case_result(prepared, runs, plan, World::Sim)).collect(),
         not_run,
     })
 }
@@ -123,7 +144,7 @@ fn prepare<'a>(
     plan: &Plan,
 ) -> Result<(Vec<Prepared<'a>>, Vec<NotRun>), SuiteError> {
     law::check_names(catalogue, controllers)?;
-    let (mut prepared, mut not_run) = (Vec::new(), Vec::new());
+    let (mut prepared, mut refused) = (Vec::new(), Vec::new());
     for item in items {
         let scenario = law::parse(catalogue, item, plan.aqm);
         let scenario = match (scenario, item.needs) {
@@ -136,40 +157,35 @@ fn prepare<'a>(
                 .and_then(|scenario| law::with_controller(catalogue, scenario, controller));
             match found {
                 Ok(scenario) => prepared.push(Prepared { item, controller, scenario }),
-                Err(reason) => not_run.push(NotRun {
-                    case: item.case.clone(),
-                    title: item.title.clone(),
-                    variant: item.variant.clone(),
-                    controller: controller.clone(),
-                    reason,
-                }),
+                Err(reason) => refused.push(not_run(item, controller, reason, vec![World::Sim])),
             }
         }
     }
-    match (prepared.is_empty(), not_run.first()) {
+    match (prepared.is_empty(), refused.first()) {
         (true, Some(first)) => Err(SuiteError::NothingRuns { reason: first.reason.clone() }),
-        _ => Ok((prepared, not_run)),
+        _ => Ok((prepared, refused)),
     }
 }
 
-fn case_result(prepared: &Prepared<'_>, runs: &[Kept], plan: &Plan) -> CaseResult {
+fn case_result(prepared: &Prepared<'_>, runs: &[Kept], plan: &Plan, world: World) -> CaseResult {
     let Prepared { item, controller, scenario } = prepared;
     CaseResult {
         case: item.case.clone(),
         title: item.title.clone(),
         variant: item.variant.clone(),
         description: scenario.description.trim().to_owned(),
-        world: World::Sim,
+        world,
         controller: (*controller).to_owned(),
         implementation: result::OURS.to_owned(),
         version: crate::VERSION.to_owned(),
         seed: plan.seed,
         parameters: law::parameters(scenario),
-        runs: plan.runs,
+        runs: u32::try_from(runs.len()).unwrap_or(plan.runs),
         duration_s: scenario.duration.as_secs_f64(),
         flows: kept::flows(runs),
         phases: kept::phases(runs),
         metrics: kept::whole(runs),
+        machine: None,
         series: kept::series(runs),
         capacity: series::capacity(scenario),
     }

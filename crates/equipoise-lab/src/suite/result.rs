@@ -19,9 +19,12 @@ pub struct SuiteResult {
     pub seed: u64,
     /// Runs of each.
     pub runs: u32,
+    /// Live runs of each; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_runs: Option<u32>,
     /// What the queues of all narrow links were made; `null` if they were as the scenarios have them.
     pub aqm: Option<String>,
-    /// In the order of the cases, their variants and the controllers.
+    /// In the order of the cases, their variants, the controllers and the worlds.
     pub results: Vec<CaseResult>,
     /// What a controller cannot run.
     pub not_run: Vec<NotRun>,
@@ -61,12 +64,28 @@ pub struct CaseResult {
     /// Of all media of the whole run together.
     #[serde(flatten)]
     pub metrics: Metrics,
+    /// What the machine did in live runs; left out of simulated ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// The flows over time, for charts.
     #[serde(skip)]
     pub series: Vec<FlowSeries>,
     /// What a recorded link carries in each second, in bit/s, for charts; empty of others.
     #[serde(skip)]
     pub capacity: Vec<f64>,
+}
+
+/// How far live runs are the machine's and not the law's, over all runs of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Time in which the machine ran nothing, in seconds, of all runs together.
+    pub stalled_s: f64,
+    /// Packets that it lost and no link, of all runs together.
+    pub packets_lost: u64,
+    /// How much later than ideal packets left the emulator: the 99th percentile, in seconds, of the worst run.
+    pub late_p99_s: Option<f64>,
+    /// The same of the latest packet.
+    pub late_max_s: Option<f64>,
 }
 
 /// The mean of each metric by its key; `null` of those that no run has.
@@ -83,8 +102,39 @@ pub struct NotRun {
     pub variant: String,
     /// The controller.
     pub controller: String,
+    /// The worlds in which it was not run; left out for the simulator alone.
+    #[serde(default = "simulated", skip_serializing_if = "is_simulated")]
+    pub worlds: Vec<World>,
     /// Why, in words.
     pub reason: String,
+}
+
+fn simulated() -> Vec<World> {
+    vec![World::Sim]
+}
+
+fn is_simulated(worlds: &[World]) -> bool {
+    worlds == [World::Sim]
+}
+
+impl NotRun {
+    /// Whether both are of the same variant and controller.
+    #[cfg(feature = "live")]
+    pub(super) fn is_of_same(&self, other: &Self) -> bool {
+        self.case == other.case && self.variant == other.variant && self.controller == other.controller
+    }
+
+    /// What was not run, as tables name it: "5.6/300ms-reno under gcc, live" of live runs alone, else without a world.
+    pub fn name(&self) -> String {
+        let Self { case, variant, .. } = self;
+        format!("{case}/{variant} under {}", self.controller_in_words())
+    }
+
+    /// The controller; "gcc, live" of live runs alone.
+    pub fn controller_in_words(&self) -> String {
+        let live = if self.worlds == [World::Live] { ", live" } else { "" };
+        format!("{}{live}", self.controller)
+    }
 }
 
 /// A flow of a case.
@@ -287,6 +337,14 @@ fn least_over_greatest(phase: &crate::result::PhaseResult, window_s: f64) -> Opt
 }
 
 impl CaseResult {
+    /// The controller as tables name it: "gcc", or "gcc, live".
+    pub fn label(&self) -> String {
+        match self.world {
+            World::Sim => self.controller.clone(),
+            World::Live => format!("{}, live", self.controller),
+        }
+    }
+
     /// The estimate of a metric of all media together, by its key.
     pub fn metric(&self, key: &str) -> Option<Estimate> {
         self.metrics.get(key).copied().flatten()
@@ -317,21 +375,29 @@ impl CaseResult {
     }
 }
 
-/// A variant of a case with its results.
+/// A variant of a case with its results in one world.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// The case.
     pub case: String,
     /// The variant.
     pub variant: String,
+    /// The world.
+    pub world: World,
     /// Of the controllers that ran it.
-    pub results: &'a [CaseResult],
+    pub results: Vec<&'a CaseResult>,
 }
 
 impl<'a> Row<'a> {
     /// The result under a controller.
     pub fn of(&self, controller: &str) -> Option<&'a CaseResult> {
-        self.results.iter().find(|found| found.controller == controller)
+        self.results.iter().copied().find(|found| found.controller == controller)
+    }
+
+    /// The variant, and the world if it is the real one: "50ms-link, live".
+    pub fn label(&self) -> String {
+        let live = if self.world == World::Live { ", live" } else { "" };
+        format!("{}{live}", self.variant)
     }
 }
 
@@ -360,40 +426,47 @@ impl SuiteResult {
         super::csv::of(self)
     }
 
-    /// The seeds in words: "10 runs on the seeds 1 to 10".
+    /// The runs in words: "simulated with 10 runs on the seeds 1 to 10 each", and how many live ones there are.
     pub fn seeds(&self) -> String {
-        let last = self.seed.wrapping_add(u64::from(self.runs.saturating_sub(1)));
-        match self.runs {
-            1 => format!("1 run on the seed {last}"),
-            runs => format!("{runs} runs on the seeds {} to {last}", self.seed),
-        }
+        let of = |runs: u32| {
+            let last = self.seed.wrapping_add(u64::from(runs.saturating_sub(1)));
+            match runs {
+                1 => format!("1 run on the seed {last}"),
+                runs => format!("{runs} runs on the seeds {} to {last}", self.seed),
+            }
+        };
+        let live = self.live_runs.map(|runs| format!(", live with {} each", of(runs))).unwrap_or_default();
+        format!("simulated with {} each{live}", of(self.runs))
     }
 
-    /// The result as a table of Markdown: a row a variant, a column a controller, with intervals.
+    /// The result as a table of Markdown: a row a variant and world, a column a controller, with intervals.
     pub fn to_markdown(&self) -> String {
         let controllers = self.controllers();
         let mut text = format!("| case | {} |\n|---|{}\n", controllers.join(" | "), "---|".repeat(controllers.len()));
         for row in self.rows() {
             let cell = |name: &&str| row.of(name).map_or_else(|| "–".to_owned(), |found| found.short(true));
             let cells: Vec<_> = controllers.iter().map(cell).collect();
-            text.push_str(&format!("| {} {} | {} |\n", row.case, row.variant, cells.join(" | ")));
+            text.push_str(&format!("| {} {} | {} |\n", row.case, row.label(), cells.join(" | ")));
         }
         text
     }
 
-    /// The variants, each with its results: first those that some controller ran.
+    /// The variants, each with its results by world: first those that some controller ran.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let is_same = |one: &CaseResult, other: &CaseResult| one.case == other.case && one.variant == other.variant;
-        let row = |results: &'_ [CaseResult]| results.first().map(|first| (first.case.clone(), first.variant.clone()));
         let mut rows: Vec<Row<'_>> = Vec::new();
-        for results in self.results.chunk_by(is_same) {
-            if let Some((case, variant)) = row(results) {
-                rows.push(Row { case, variant, results });
+        for variant in self.results.chunk_by(is_same) {
+            for world in [World::Sim, World::Live] {
+                let results: Vec<_> = variant.iter().filter(|found| found.world == world).collect();
+                if let Some(first) = results.first() {
+                    rows.push(Row { case: first.case.clone(), variant: first.variant.clone(), world, results });
+                }
             }
         }
         for NotRun { case, variant, .. } in &self.not_run {
             if rows.iter().all(|row| row.case != *case || row.variant != *variant) {
-                rows.push(Row { case: case.clone(), variant: variant.clone(), results: &[] });
+                let (case, variant) = (case.clone(), variant.clone());
+                rows.push(Row { case, variant, world: World::Sim, results: Vec::new() });
             }
         }
         rows

@@ -1,12 +1,14 @@
 //! The cases of RFC 8867 against the tables of its text, and what a suite gives.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::control::Value as Parameter;
 use equipoise::units::{Rate, Size, Span};
 use equipoise_lab::report;
+use equipoise_lab::result::World;
 use equipoise_lab::scenario::{Catalogue, Direction, Flow, FlowKind, Override, Scenario, VideoChoice};
-use equipoise_lab::suite::{self, Item, Plan, SuiteError, SuiteResult, rfc8867, traces};
+use equipoise_lab::suite::{self, CaseResult, Item, Machine, NotRun, Plan, SuiteError, SuiteResult, rfc8867, traces};
 use equipoise_path::link::{Capacity, Jitter, QueueLimit};
 use serde_json::Value;
 
@@ -404,6 +406,94 @@ fn what_a_law_cannot_run_is_said_and_no_error_unless_nothing_runs() {
     let unknown = ran(&items, &["ap", "tfcr"], &plan(1)).expect_err("no controller").to_string();
     assert!(unknown.contains("`tfcr`; a similar one exists: `tfrc`"), "{unknown}");
     assert!(matches!(ran(&items, &[], &plan(1)), Err(SuiteError::NoController)));
+}
+
+/// If it fails, a live result stands under another variant or controller, or cannot be told from the simulated one.
+#[test]
+fn live_results_stand_beside_the_simulated_ones_of_the_same_variant_and_controller() {
+    let items = [short(), Item { variant: "again".to_owned(), ..short() }];
+    let mut result = ran(&items, &["ap", "tfrc"], &plan(1)).expect("it runs");
+    let alone = [report::suite_html(&result), result.to_json()];
+    let machine = Machine { stalled_s: 0.125, packets_lost: 3, late_p99_s: Some(0.098_76), late_max_s: None };
+    let live = CaseResult { world: World::Live, runs: 1, machine: Some(machine), ..result.results[0].clone() };
+    result.results.insert(1, live);
+    result.live_runs = Some(1);
+    result.not_run.push(NotRun {
+        case: "5.6".to_owned(),
+        title: String::new(),
+        variant: "300ms-reno".to_owned(),
+        controller: "tfrc".to_owned(),
+        worlds: vec![World::Live],
+        reason: "the kernel has no reno".to_owned(),
+    });
+    let labels: Vec<_> = result.rows().iter().map(|row| (row.label(), row.results.len())).collect();
+    assert_eq!(labels, [("300ms-reno", 2), ("300ms-reno, live", 1), ("again", 2)].map(|(a, b)| (a.to_owned(), b)));
+    assert_eq!(result.results.iter().take(3).map(CaseResult::label).collect::<Vec<_>>(), ["ap", "ap, live", "tfrc"]);
+    assert!(result.to_markdown().contains("| 5.6 300ms-reno, live | "), "{}", result.to_markdown());
+    assert_eq!(result.seeds(), "simulated with 2 runs on the seeds 1 to 2 each, live with 1 run on the seed 1 each");
+    assert_eq!(result.not_run[0].name(), "5.6/300ms-reno under tfrc, live");
+    let csv = result.to_csv();
+    assert!(csv.contains("rfc8867,5.6,300ms-reno,live,ap,ours,run,,,,,utilisation,"), "{csv}");
+    let page = report::suite_html(&result);
+    for words in
+        ["5.6</a> 300ms-reno, live", "ap, live", "The machine in live runs", "<td>98.76</td>", "the kernel has no reno"]
+    {
+        assert!(page.contains(words) && !alone[0].contains(words), "{words}");
+    }
+    let json: Value = serde_json::from_str(&result.to_json()).expect("JSON");
+    assert_eq!((&json["live_runs"], &json["not_run"][0]["worlds"][0]), (&Value::from(1), &Value::from("live")));
+    assert_eq!(json["results"][1]["machine"]["packets_lost"], 3);
+    assert!(["live", "machine", "worlds"].iter().all(|key| !alone[1].contains(&format!("\"{key}"))), "{}", alone[1]);
+    let read: SuiteResult = serde_json::from_value(json).expect("its own form");
+    assert_eq!(read.not_run, result.not_run);
+}
+
+/// Twelve seconds of 5.6 across network namespaces, where the connection is one of the kernel's. If it fails, live results have other metrics than
+/// simulated ones, or have them of something else.
+#[test]
+#[ignore = "real time: 14 s"]
+fn a_case_runs_live_beside_its_simulation_with_the_waits_of_the_emulated_queue() {
+    let items = [short(), item("6.1", "50ms")];
+    let controllers = ["ap".to_owned()];
+    let law = (&Catalogue::default(), &controllers[..]);
+    let plan = Plan { runs: 1, ..plan(1) };
+    if let Err(error) = suite::live::check() {
+        assert!(matches!(error, SuiteError::Live(_)), "{error}");
+        println!("skipped: network namespaces: ip netns add needs root");
+        return;
+    }
+    let mut result = suite::run("rfc8867", &items, law, &plan, &|_| {}).expect("it runs");
+    let mut steps = Vec::new();
+    let stop = AtomicBool::new(false);
+    suite::live::run_beside(&mut result, &items, law, &plan, &stop, &mut |step| steps.push((step.number, step.share)))
+        .expect("it runs");
+    assert_eq!(result.results.iter().map(|found| found.world).collect::<Vec<_>>(), [World::Sim, World::Live]);
+    assert_eq!(result.not_run.len(), 1, "6.1 is refused for both worlds at once");
+    assert_eq!(result.not_run[0].worlds, [World::Sim, World::Live]);
+    assert!(steps.iter().all(|&(number, share)| number == 0 && (0.0..=1.0).contains(&share)));
+    let [simulated, live] = &result.results[..] else { panic!("two results") };
+    for (key, found) in &simulated.metrics {
+        assert!(found.is_none() || live.metric(key).is_some(), "{key} is missing live");
+    }
+    // TCP has filled the queue of 300 ms by the end, and loses by it.
+    let p95 = live.metric("queueing_p95_s").expect("measured").mean;
+    assert!((0.05..0.32).contains(&p95), "{p95}");
+    let used = live.metric("utilisation").expect("measured").mean;
+    assert!((0.05..1.1).contains(&used), "{used}");
+    let names = |found: &CaseResult| found.flows.iter().map(|flow| (flow.name.clone(), flow.kind)).collect::<Vec<_>>();
+    assert_eq!(names(simulated), names(live));
+    for (one, other) in simulated.flows.iter().zip(&live.flows) {
+        for key in ["mean_rate_bps", "queueing_mean_s", "frame_delay_p95_s", "goodput_bps"] {
+            assert_eq!(one.metric(key).is_some(), other.metric(key).is_some(), "{key} of {}", one.name);
+        }
+    }
+    let share = live.metric("feedback_share").expect("measured").mean;
+    assert!((0.0..0.5).contains(&share) && share > 0.0, "{share}");
+    assert!(live.machine.is_some_and(|machine| machine.late_p99_s.is_some()));
+    stop.store(true, Ordering::Relaxed);
+    suite::live::run_beside(&mut result, &items[..1], law, &plan, &stop, &mut |_| {}).expect("it ends");
+    assert_eq!(result.not_run[1].reason, "the suite was interrupted");
+    assert_eq!(result.not_run[1].worlds, [World::Live]);
 }
 
 #[test]

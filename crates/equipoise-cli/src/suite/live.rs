@@ -1,0 +1,87 @@
+//! `--live`: the same cases over real sockets.
+
+use equipoise_lab::scenario::Catalogue;
+use equipoise_lab::suite::live::{self, Length, Step};
+use equipoise_lab::suite::{Item, Plan, SuiteError, SuiteResult};
+
+use crate::bar::Bar;
+use crate::error::CliError;
+use crate::outcome::{Outcome, catch_interrupt, outcome};
+use crate::output::say;
+
+/// Live runs that can be run.
+pub(super) struct Live<'a> {
+    items: &'a [Item],
+    law: (&'a Catalogue, &'a [String]),
+    plan: Plan,
+    /// Nothing but results may go to standard output.
+    is_quiet: bool,
+}
+
+impl<'a> Live<'a> {
+    /// Says how long the live runs will take, before anything is run: nobody shall wait for what cannot be.
+    pub(super) fn announce(
+        items: &'a [Item],
+        law: (&'a Catalogue, &'a [String]),
+        plan: Plan,
+        is_quiet: bool,
+    ) -> Result<Self, CliError> {
+        live::check().map_err(in_class)?;
+        let Length { runs, time } = live::length(items, law, &plan).map_err(in_class)?;
+        let runs = if runs == 1 { "1 live run".to_owned() } else { format!("{runs} live runs, one after another") };
+        say(is_quiet, &format!("{runs}: about {}\n", in_words(time.as_secs_f64())));
+        Ok(Self { items, law, plan, is_quiet })
+    }
+
+    /// Adds them to a simulated result. Ctrl-C ends them, and what was run is in the result.
+    pub(super) fn run_beside(
+        self,
+        mut result: SuiteResult,
+        has_no_bar: bool,
+    ) -> Result<(SuiteResult, Outcome), CliError> {
+        let Self { items, law, plan, is_quiet } = self;
+        let stop = catch_interrupt()?;
+        let bar = Bar::new(has_no_bar, "live");
+        let mut begun = None;
+        let done = live::run_beside(&mut result, items, law, &plan, &stop, &mut |step| {
+            let Step { case, variant, controller, seed, number, runs, share } = step;
+            if begun.replace(number) != Some(number) {
+                let line = format!("live {} of {runs}: {case}/{variant} under {controller}, seed {seed}\n", number + 1);
+                bar.aside(|| say(is_quiet, &line));
+            }
+            bar.progress((number as f64 + share) / runs.max(1) as f64);
+        });
+        bar.finish();
+        done.map_err(in_class)?;
+        Ok((result, outcome(&stop)))
+    }
+}
+
+/// What the real world refuses has the exit code and the hint of all live runs.
+fn in_class(error: SuiteError) -> CliError {
+    match error {
+        SuiteError::Live(error) => error.into(),
+        error => CliError::Suite(error),
+    }
+}
+
+/// A time to wait in words: "45 s", "7 min", "2 h 5 min".
+fn in_words(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).round() as u64;
+    match (minutes / 60, minutes % 60) {
+        (0, 0..2) => format!("{seconds:.0} s"),
+        (0, minutes) => format!("{minutes} min"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_to_wait_is_said_in_what_one_counts_it_by() {
+        let found = [45.0, 89.0, 412.0, 3_599.0, 7_500.0].map(in_words);
+        assert_eq!(found, ["45 s", "89 s", "7 min", "1 h 0 min", "2 h 5 min"]);
+    }
+}

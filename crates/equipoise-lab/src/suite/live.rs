@@ -1,0 +1,232 @@
+//! The same items over real sockets: in network namespaces, through the emulator, one run after another.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use equipoise::units::Span;
+
+use super::kept::Kept;
+use super::result::{CaseResult, Machine, NotRun, SuiteResult};
+use super::series::Watch;
+use super::{Item, Plan, Prepared, SuiteError, case_result, law, prepare};
+use crate::Progress;
+use crate::live::{self, Setup, Stage};
+use crate::result::{Run, World};
+use crate::scenario::Catalogue;
+use crate::sim::RunObserver as _;
+
+/// Runs of each item under each controller if nobody says otherwise: they are of real time.
+pub const RUNS: u32 = 1;
+
+/// What a live run takes in addition to its length, at the most: namespaces, and what is under way at its end.
+const AROUND: Span = Span::from_secs(3);
+
+/// Which run is under way, and how far it has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// The case.
+    pub case: &'a str,
+    /// The variant.
+    pub variant: &'a str,
+    /// The controller.
+    pub controller: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// Its number among all live runs, from 0.
+    pub number: usize,
+    /// All live runs.
+    pub runs: usize,
+    /// The share of it that is done.
+    pub share: f64,
+}
+
+/// What will be run live: how many runs, and how long they take together, about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length {
+    /// Runs.
+    pub runs: usize,
+    /// How long they take, one after another.
+    pub time: Span,
+}
+
+/// Whether there can be live runs at all: network namespaces can be made.
+///
+/// # Errors
+/// [`SuiteError::Live`] with what is missing.
+pub fn check() -> Result<(), SuiteError> {
+    Ok(Stage::Namespaces.check()?)
+}
+
+/// How long the live runs of a plan take, whose `runs` is that of live runs.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn length(items: &[Item], law: (&Catalogue, &[String]), plan: &Plan) -> Result<Length, SuiteError> {
+    let (prepared, _) = prepare(items, law, plan)?;
+    let each = prepared.iter().map(|prepared| prepared.scenario.duration + AROUND);
+    let time = each.fold(Span::ZERO, |sum, time| sum + time * i64::from(plan.runs));
+    Ok(Length { runs: prepared.len() * plan.runs as usize, time })
+}
+
+/// Adds live results to those of the simulator: the same items and controllers from the same seed, as many runs as `plan` says, one after
+/// another. What cannot be run live is in the results with its reason; once `stop` is set, all that has not been run is.
+///
+/// # Errors
+/// As [`super::run`]; a live run that fails is no error.
+pub fn run_beside(
+    result: &mut SuiteResult,
+    items: &[Item],
+    law: (&Catalogue, &[String]),
+    plan: &Plan,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Step<'_>),
+) -> Result<(), SuiteError> {
+    let (prepared, refused) = prepare(items, law, plan)?;
+    let runs = prepared.len() * plan.runs as usize;
+    let mut found = Vec::new();
+    for (place, prepared) in prepared.iter().enumerate() {
+        let first = Step {
+            case: &prepared.item.case,
+            variant: &prepared.item.variant,
+            controller: prepared.controller,
+            seed: plan.seed,
+            number: place * plan.runs as usize,
+            runs,
+            share: 0.0,
+        };
+        let (live, failed) = case(prepared, plan, stop, &mut |number, share| {
+            let seed = plan.seed.wrapping_add(u64::from(number));
+            progress(Step { seed, number: first.number + number as usize, share, ..first });
+        });
+        found.extend(live);
+        result.not_run.extend(failed.map(|reason| prepared.not_run(reason, vec![World::Live])));
+    }
+    // What was refused for the one world was refused for the other by the same words.
+    let is_refused = |not_run: &NotRun| refused.iter().any(|refused| refused.is_of_same(not_run));
+    result
+        .not_run
+        .iter_mut()
+        .filter(|not_run| is_refused(not_run))
+        .for_each(|not_run| not_run.worlds.push(World::Live));
+    result.live_runs = Some(plan.runs);
+    lay_beside(&mut result.results, found);
+    Ok(())
+}
+
+/// A variant under a controller, and why not all of its runs are in the result.
+fn case(
+    prepared: &Prepared<'_>,
+    plan: &Plan,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u32, f64),
+) -> (Option<CaseResult>, Option<String>) {
+    let (mut kept, mut machine, mut failed) = (Vec::new(), Machine::default(), None);
+    for number in 0..plan.runs {
+        let seed = plan.seed.wrapping_add(u64::from(number));
+        match one(prepared, seed, stop, &mut |share| progress(number, share)) {
+            Ok((run, watch)) => {
+                machine.add(&run);
+                kept.push(Kept::of(run, watch));
+            }
+            Err(reason) => {
+                failed = Some(reason);
+                break;
+            }
+        }
+    }
+    let live = (!kept.is_empty())
+        .then(|| CaseResult { machine: Some(machine), ..case_result(prepared, &kept, plan, World::Live) });
+    (live, failed)
+}
+
+/// A run that went to its end; or why it did not.
+fn one(
+    prepared: &Prepared<'_>,
+    seed: u64,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(Run, Watch), String> {
+    const INTERRUPTED: &str = "the suite was interrupted";
+    if stop.load(Ordering::Relaxed) {
+        return Err(INTERRUPTED.to_owned());
+    }
+    progress(0.0);
+    let mut watch = Watch::default();
+    let run = live::run(&prepared.scenario, &Setup::new(seed, Stage::Namespaces), stop, &mut |news| match news {
+        Progress::Share(share) => progress(share),
+        Progress::Event { at, flow, event, .. } => watch.on_event(at, flow, &event),
+        Progress::Waited { at, flow, waited } => watch.on_waited(at, flow, waited),
+        Progress::Interval(_) => {}
+    });
+    let run = run.map_err(|error| law::in_words(&error))?;
+    match (run.complete, stop.load(Ordering::Relaxed)) {
+        (true, _) => Ok((run, watch)),
+        (false, true) => Err(INTERRUPTED.to_owned()),
+        (false, false) => Err(format!("the live run ended by itself after {:.1} s", run.lasted_s)),
+    }
+}
+
+/// Puts each live result behind that of the simulator.
+fn lay_beside(results: &mut Vec<CaseResult>, live: Vec<CaseResult>) {
+    for live in live {
+        let is_same = |found: &CaseResult| {
+            found.case == live.case && found.variant == live.variant && found.controller == live.controller
+        };
+        let place = results.iter().rposition(is_same).map_or(results.len(), |place| place + 1);
+        results.insert(place, live);
+    }
+}
+
+impl Machine {
+    fn add(&mut self, run: &Run) {
+        self.stalled_s += run.stalls.iter().map(|stall| stall.end_s - stall.start_s).sum::<f64>();
+        let Some(emulator) = &run.emulator else { return };
+        self.packets_lost += emulator.packets_lost;
+        let larger = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
+        self.late_p99_s = larger(self.late_p99_s, emulator.late_p99_s);
+        self.late_max_s = larger(self.late_max_s, emulator.late_max_s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{EmulatorResult, Stall};
+    use crate::suite::rfc8867;
+
+    #[test]
+    fn the_length_is_that_of_all_runs_one_after_another() {
+        let items = rfc8867::items(&["5.1/50ms-link".to_owned(), "6.1/50ms".to_owned()], false).expect("cases");
+        let controllers = ["ap", "nada"].map(str::to_owned);
+        let plan = Plan { seed: 1, runs: 2, aqm: None, threads: None };
+        let found = length(&items, (&Catalogue::default(), &controllers), &plan).expect("they can be run");
+        // Two controllers run 5.1 for 100 s, one of them 6.1 for 120 s.
+        assert_eq!(found, Length { runs: 6, time: Span::from_secs(2 * (2 * 103 + 123)) });
+    }
+
+    /// Of several runs the worst lateness stands, and what was lost or stalled in all.
+    #[test]
+    fn what_the_machine_did_is_summed_up_over_the_runs() {
+        let run = |late_ms: f64, lost, stalled_s| Run {
+            world: World::Live,
+            seed: 1,
+            lasted_s: 1.0,
+            complete: true,
+            clock: String::new(),
+            stalls: vec![Stall { start_s: 1.0, end_s: 1.0 + stalled_s }],
+            emulator: Some(EmulatorResult {
+                packets_foreign: 0,
+                packets_lost: lost,
+                late_p50_s: None,
+                late_p99_s: Some(late_ms / 1e3),
+                late_max_s: None,
+            }),
+            media: None,
+            flows: Vec::new(),
+            links: Vec::new(),
+        };
+        let mut machine = Machine::default();
+        [run(0.5, 1, 0.25), run(2.0, 3, 0.5), run(1.0, 0, 0.0)].iter().for_each(|run| machine.add(run));
+        let expected = Machine { stalled_s: 0.75, packets_lost: 4, late_p99_s: Some(0.002), late_max_s: None };
+        assert_eq!(machine, expected);
+    }
+}
