@@ -144,13 +144,37 @@ fn of_an_application_that_sends_little_only_we_stay_near_what_arrives() {
     assert!(last.ours_bps <= 1.5 * 200e3 * 1.1 && last.theirs_bps > 10.0 * last.ours_bps, "{last:?}");
 }
 
-/// It compares the filter's estimate with the threshold as it is, not times the number of groups: an overload of tens of percent is not seen.
+/// How far the crate is from us on each path while the sender follows our rate: the most of the mean of |ln(ours/theirs)|, measured and a tenth of it.
+///
+/// Two differences make nearly all of it, and each of both follows the draft's words in one. The draft compares m(i) itself with the threshold
+/// (draft-ietf-rmcat-gcc-02, Sec. 5.4): so does the crate, which then sees no overload of these paths, while we multiply by the number of groups
+/// as libwebrtc and pion do. The draft keeps the rate below 1.5 times what arrives (Sec. 5.5): so do we, and the crate goes on to the highest rate. So
+/// the distance is largest where the capacity is furthest below that.
+const FROM_RTC: &[(&str, f64)] = &[
+    ("steady 0.5", 2.2),
+    ("steady 2", 1.0),
+    ("steady 4", 0.56),
+    ("drop", 1.7),
+    ("rise", 0.75),
+    ("jitter", 1.0),
+    ("loss 0.01", 1.0),
+    ("loss 0.05", 0.44),
+    ("loss 0.15", 0.95),
+    ("random 1", 2.0),
+    ("random 2", 1.3),
+    ("random 3", 1.75),
+];
+
+/// If it fails, one of both is another law than it was.
 #[test]
-fn beside_our_rate_the_crate_rtc_interceptor_sees_no_overuse() {
-    for (name, conditions, _) in paths().into_iter().filter(|(name, ..)| !name.starts_with("loss")) {
+fn beside_our_rate_the_crate_rtc_interceptor_sees_no_overuse_and_stays_as_far_away_as_it_is() {
+    for (name, conditions, _) in paths() {
         let points = beside(Box::new(Rtc::new()), conditions, Leader::Ours);
         let falls = points.windows(2).filter(|pair| pair[1].theirs_bps < 0.9 * pair[0].theirs_bps).count();
-        println!("rtc, {name}: {:?}, {falls} falls", distance(&points));
-        assert_eq!(falls, 0, "{name}");
+        let (mean, apart) = distance(&points);
+        println!("rtc, {name}: {mean:.3} on average, {apart:.3} of the points apart, {falls} falls");
+        assert!(falls == 0 || name.starts_with("loss"), "{name}: {falls}");
+        let most = FROM_RTC.iter().find(|(path, _)| *path == name).map(|(_, most)| *most);
+        assert!(most.is_some_and(|most| mean <= most), "{name}: {mean}, where {most:?} is the most");
     }
 }
