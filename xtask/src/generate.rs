@@ -63,7 +63,7 @@ fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
         ("docs/src/sources.md".to_owned(), format!("{NOTE}{}", cites::page())),
     ];
     pages.extend(results::chapters(workspace)?);
-    pages.extend(results::suite(workspace)?);
+    pages.push(results::suite(workspace)?);
     Ok(pages)
 }
 

@@ -22,22 +22,25 @@ pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, E
     Ok(chapters)
 }
 
-/// The suite whose table the book has, and the file with its committed results.
-const SUITE: &str = "rfc8867";
-const SUITE_FILE: &str = "docs/suite/rfc8867.json";
+/// The suites whose tables the book's chapter has, each with the file of its committed results.
+const SUITES: [(&str, &str); 2] =
+    [("rfc8867", "docs/suite/rfc8867.json"), ("rfc8867-live", "docs/suite/rfc8867-live.json")];
 
-/// The chapter of the suite with its table; `None` as long as no results are committed.
-pub(crate) fn suite(workspace: &Workspace) -> Result<Option<(String, String)>, Error> {
-    let file = workspace.path(SUITE_FILE);
-    if !file.exists() {
-        return Ok(None);
-    }
-    let table = ["run", "--quiet", "--package", "equipoise-lab", "--example", "suite", "--"];
-    let results = workspace.cargo(table).argument(&file).output()?;
+/// The chapter of the suite with its tables; those of which no results are committed stay as they are.
+pub(crate) fn suite(workspace: &Workspace) -> Result<(String, String), Error> {
     let page = "docs/src/suite.md".to_owned();
-    let content = with_results(&workspace::read(&workspace.path(&page))?, SUITE, results.trim_end());
-    let content = content.ok_or_else(|| Error::NoPlace { page: page.clone(), name: SUITE.to_owned() })?;
-    Ok(Some((page, content)))
+    let mut content = workspace::read(&workspace.path(&page))?;
+    for (name, file) in SUITES {
+        let file = workspace.path(file);
+        if !file.exists() {
+            continue;
+        }
+        let table = ["run", "--quiet", "--package", "equipoise-lab", "--example", "suite", "--"];
+        let results = workspace.cargo(table).argument(&file).output()?;
+        let made = with_results(&content, name, results.trim_end());
+        content = made.ok_or_else(|| Error::NoPlace { page: page.clone(), name: name.to_owned() })?;
+    }
+    Ok((page, content))
 }
 
 /// A page with these results between the lines that say where those of a name stand; `None` where it has no such lines.
