@@ -78,8 +78,10 @@ impl Ground<'_> {
         let (seed, sample_interval) = (self.seed, scenario.is_sampled().then_some(scenario.sample_interval));
         let post = post.clone();
         let watcher = Watcher::new(move |passed| {
-            // The main thread outlives the emulator; if it is gone, there is nobody to tell.
-            let _ = owners.get(passed.route).map(|owner| post.send(owner.note(passed)));
+            if let Some(owner) = owners.get(passed.route) {
+                // The main thread outlives the emulator; if it is gone, there is nobody to tell.
+                let _ = post.send(owner.note(passed));
+            }
         });
         let watcher = Some(watcher);
         let config =

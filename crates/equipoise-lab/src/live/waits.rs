@@ -114,11 +114,20 @@ mod tests {
     const MEDIA: &[u8] = &[0x80, 96, 1, 2, 0, 0];
     const REPORT: &[u8] = &[0x80, 201, 0, 1, 0, 0];
 
-    fn told(route: RouteOf, passed: &Passed<'_>) -> (usize, Option<Option<u16>>) {
+    /// What came to the receiver of which flow, or back to its sender.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Told {
+        Media(usize, u16),
+        Other(usize),
+        Back(usize),
+    }
+
+    fn told(route: RouteOf, passed: &Passed<'_>) -> Told {
         let Note { flow, said, .. } = route.note(passed);
         match said {
-            Said::Waited { sequence, .. } => (flow, Some(sequence)),
-            _ => (flow, None),
+            Said::Waited { sequence: Some(number), .. } => Told::Media(flow, number),
+            Said::Waited { sequence: None, .. } => Told::Other(flow),
+            _ => Told::Back(flow),
         }
     }
 
@@ -127,15 +136,15 @@ mod tests {
     fn what_goes_with_the_media_comes_to_the_receiver_and_all_else_to_the_sender() {
         let route = |goes_back, is_duplex| RouteOf { flow: 3, goes_back, is_duplex };
         let one_way = route(false, false);
-        assert_eq!(told(one_way, &passed(false, Some(MEDIA))), (3, Some(Some(258))));
-        assert_eq!(told(one_way, &passed(false, Some(REPORT))), (3, Some(None)), "it has no number");
-        assert_eq!(told(one_way, &passed(false, None)), (3, Some(None)), "a segment of TCP");
-        assert_eq!(told(one_way, &passed(true, Some(REPORT))), (3, None));
-        assert_eq!(told(route(true, false), &passed(true, Some(MEDIA))), (3, Some(Some(258))));
+        assert_eq!(told(one_way, &passed(false, Some(MEDIA))), Told::Media(3, 258));
+        assert_eq!(told(one_way, &passed(false, Some(REPORT))), Told::Other(3));
+        assert_eq!(told(one_way, &passed(false, None)), Told::Other(3), "a segment of TCP");
+        assert_eq!(told(one_way, &passed(true, Some(REPORT))), Told::Back(3));
+        assert_eq!(told(route(true, false), &passed(true, Some(MEDIA))), Told::Media(3, 258));
         let both = route(false, true);
         let found = [(false, MEDIA), (true, MEDIA), (false, REPORT), (true, REPORT)]
             .map(|(is_back, datagram)| told(both, &passed(is_back, Some(datagram))));
-        assert_eq!(found, [(3, Some(Some(258))), (4, Some(Some(258))), (4, None), (3, None)]);
+        assert_eq!(found, [Told::Media(3, 258), Told::Media(4, 258), Told::Back(4), Told::Back(3)]);
     }
 
     #[test]

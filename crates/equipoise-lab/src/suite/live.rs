@@ -225,7 +225,9 @@ mod tests {
             links: Vec::new(),
         };
         let mut machine = Machine::default();
-        [run(0.5, 1, 0.25), run(2.0, 3, 0.5), run(1.0, 0, 0.0)].iter().for_each(|run| machine.add(run));
+        for run in [run(0.5, 1, 0.25), run(2.0, 3, 0.5), run(1.0, 0, 0.0)] {
+            machine.add(&run);
+        }
         let expected = Machine { stalled_s: 0.75, packets_lost: 4, late_p99_s: Some(0.002), late_max_s: None };
         assert_eq!(machine, expected);
     }
