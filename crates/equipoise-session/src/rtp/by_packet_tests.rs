@@ -127,6 +127,54 @@ fn every_law_fills_a_link_by_either_format() {
 }
 
 /// If it fails, a law by packet would wait for reports that it was never promised.
+/// A path that loses every third report of the far end, and holds every fifth for 300 ms, behind two or more that left later.
+fn with_bad_feedback(mut path: impl FnMut(&Passing) -> Vec<u64>) -> impl FnMut(&Passing) -> Vec<u64> {
+    let mut reports = 0;
+    move |passing: &Passing| {
+        let arrivals = path(passing);
+        if passing.from_sender || !passing.is_rtcp {
+            return arrivals;
+        }
+        reports += 1;
+        match (reports % 3, reports % 5) {
+            (0, _) => Vec::new(),
+            (_, 0) => arrivals.into_iter().map(|at| at + 300 * MILLI).collect(),
+            _ => arrivals,
+        }
+    }
+}
+
+/// If it fails, packets count as lost whose report was, and media yield to nothing.
+#[test]
+fn packets_of_lost_and_late_reports_are_unknown_and_not_lost() {
+    for format in FORMATS {
+        let mut told = ends(format, Box::new(Told::default()), with_bad_feedback(link(4.0, Span::from_millis(200))));
+        told.run_until(20_000);
+        let counted = told.events.iter().fold((0, 0, 0), |sum, (_, event)| match event {
+            Event::PacketsReported { arrived, lost, unknown, .. } => (sum.0 + arrived, sum.1 + lost, sum.2 + unknown),
+            _ => sum,
+        });
+        let sent = told.count(|event| matches!(event, Event::MediaReceived { .. })) as u64;
+        // Reports of RFC 8888 tell again what the ones before told.
+        let enough = match format {
+            Format::CongestionFeedback => counted.0 > sent / 20 * 19,
+            Format::TransportWide => counted.0 > sent / 2 && counted.2 > sent / 20,
+        };
+        assert!(enough, "{format:?}: {counted:?} of {sent}");
+        assert_eq!(counted.1, 0, "{format:?}: {counted:?}");
+        for name in ["equipoise", "gcc", "nada", "scream"] {
+            let law = build(entry(name), "300 kbit/s");
+            let mut ends = ends(format, law, with_bad_feedback(link(2.0, Span::from_millis(200))));
+            ends.run_until(40_000);
+            let share = arrived(&ends, 20_000, 40_000) / 2e6;
+            // Those that take for what arrives what was reported lose a part of their rate with the reports, where none repeats another.
+            let counts_reports = matches!(name, "gcc" | "nada") && format == Format::TransportWide;
+            let least = if counts_reports { 0.05 } else { 0.4 };
+            assert!((least..1.01).contains(&share), "{name} by {format:?}: {share}");
+        }
+    }
+}
+
 #[test]
 fn a_law_by_packet_is_refused_where_there_is_no_feedback_by_packet() {
     let config = SenderConfig { reporting: None, ..config(Format::TransportWide) };
