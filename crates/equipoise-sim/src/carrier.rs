@@ -23,21 +23,6 @@ impl Carrier {
         Ok(Self::Pipe { pipe, least_delay, offered: Size::ZERO })
     }
 
-    /// The next packet that was kept and that nothing which comes in at `known` or later can precede.
-    pub(crate) fn leave_before(&mut self, known: Time) -> Option<Packet> {
-        let Self::Pipe { pipe, .. } = self else { return None };
-        let (at, packet) = pipe.leave_before(known)?;
-        Some(Packet { at, hop: packet.hop + 1, ..packet })
-    }
-
-    /// A packet that was kept and then lost or dropped.
-    pub(crate) fn discarded(&mut self) -> Option<Packet> {
-        match self {
-            Self::Fifo(_) => None,
-            Self::Pipe { pipe, .. } => pipe.discarded(),
-        }
-    }
-
     /// Up to where all must be known for something to happen to what is kept.
     pub(crate) fn next_known(&self) -> Option<Time> {
         match self {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use equipoise::measure::{Novelty, ReplayWindow};
 use equipoise::units::{Size, Span};
-use equipoise_path::link::{Capacity, LinkStats, PipeConfig, PipeError};
+use equipoise_path::link::{Capacity, LinkStats, Passage, PipeConfig, PipeError};
 use equipoise_path::source::Source;
 
 use self::lot::Lot;
@@ -32,6 +32,8 @@ pub struct LinkId(pub(crate) usize);
 #[derive(Default)]
 pub(crate) struct Network {
     links: Vec<Link>,
+    /// What has come from one feeder of one link, in the order of time; that of a stream stays empty.
+    inboxes: Vec<VecDeque<Packet>>,
     routes: Vec<Route>,
     streams: Vec<StreamState>,
     /// Links behind their feeders, as far as rings allow.
@@ -39,9 +41,11 @@ pub(crate) struct Network {
     /// For each link how far behind what is known of the sessions' packets all that comes to it is known.
     ahead: Vec<Span>,
     has_ring: bool,
-    /// For each link what is known there, in networks with rings; kept for its room, as is what a link serves in one go.
+    /// For each link what is known there, in networks with rings; kept for its room, as are what a link takes in one go and what then
+    /// comes to the ends of routes.
     known_of: Vec<Time>,
     lot: Lot,
+    ended: Vec<Packet>,
     /// What the sessions send before this is known.
     known: Time,
     /// Nothing is taken from this moment on: somebody is going to look at the counters then.
@@ -62,7 +66,7 @@ struct Link {
 
 struct Feeder {
     from: From,
-    inbox: VecDeque<Packet>,
+    inbox: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +91,8 @@ struct Route {
 /// A link on a route.
 struct Hop {
     link: usize,
-    /// By which feeder one enters it.
-    feeder: usize,
+    /// Where packets wait for it that come by this way.
+    inbox: usize,
     /// The route's own bytes that came to it so far, where somebody wants to know.
     own: Option<Size>,
 }
@@ -130,13 +134,25 @@ impl Network {
         let mut from = first;
         let mut hops = Vec::new();
         for &LinkId(link) in path {
-            hops.push(Hop { link, feeder: self.links[link].feeder(from), own: None });
+            hops.push(Hop { link, inbox: self.inbox(link, from), own: None });
             from = From::Link(link);
         }
         let copies = thing.is_none() && path.iter().any(|link| self.links[link.0].carrier.makes_copies());
         let arrivals = copies.then(ReplayWindow::default);
         self.routes.push(Route { hops, flow, arrived: VecDeque::new(), thing, arrivals });
         self.routes.len() - 1
+    }
+
+    /// Where a link's packets from a feeder wait, which may be new.
+    fn inbox(&mut self, link: usize, from: From) -> usize {
+        let feeders = &mut self.links[link].feeders;
+        if let Some(known) = feeders.iter().find(|feeder| feeder.from == from) {
+            return known.inbox;
+        }
+        let inbox = self.inboxes.len();
+        self.inboxes.push(VecDeque::new());
+        feeders.push(Feeder { from, inbox });
+        inbox
     }
 
     /// The moment before which all is known that the sessions send.
@@ -154,7 +170,7 @@ impl Network {
         let Link { carrier, feeders, .. } = &self.links[link];
         let heads = feeders.iter().filter_map(|feeder| match feeder.from {
             From::Stream(stream) => self.streams[stream].next_departure(),
-            From::Sessions | From::Link(_) => feeder.inbox.front().map(|next| next.at),
+            From::Sessions | From::Link(_) => self.inboxes[feeder.inbox].front().map(|next| next.at),
         });
         heads.map(|at| at + TICK).chain(carrier.next_known()).min()
     }
@@ -169,10 +185,10 @@ impl Network {
             packet.at - Time::ZERO,
             self.known - Time::ZERO
         );
-        let Some(&Hop { link, feeder, .. }) = self.routes[packet.route as usize].hops.first() else {
+        let Some(&Hop { inbox, .. }) = self.routes[packet.route as usize].hops.first() else {
             return Some(packet);
         };
-        self.links[link].put(feeder, &[packet]);
+        put(&mut self.inboxes[inbox], packet);
         None
     }
 
@@ -227,90 +243,84 @@ impl Network {
     fn take_until(&mut self, link: usize, known: Time, outside: &mut Outside<'_, impl Observer>) {
         let mut lot = std::mem::take(&mut self.lot);
         self.take_in(link, known, &mut lot, outside.observer);
-        self.serve(link, &mut lot.packets, outside);
-        self.pass_on(&lot.packets, outside);
-        lot.clear();
-        while let Some(packet) = self.links[link].carrier.leave_before(known) {
-            self.pass_on(&[packet], outside);
+        if self.links[link].counts_own {
+            self.count_own_of(&lot.packets);
         }
-        self.discard_lost(link, outside);
+        let Self { links, inboxes, routes, ended, .. } = self;
+        let is_of_session = |packet: &Packet| routes[packet.route as usize].is_of_session();
+        // To the next link on the packet's route, or to its end.
+        let mut pass_on = |packet: Packet| match routes[packet.route as usize].hops.get(usize::from(packet.hop)) {
+            Some(hop) => put(&mut inboxes[hop.inbox], packet),
+            None => ended.push(packet),
+        };
+        match &mut links[link].carrier {
+            Carrier::Fifo(fifo) => {
+                for packet in &lot.packets {
+                    if let Some(Passage { arrives_at: at, wait }) = fifo.offer(packet.at, packet.size) {
+                        pass_on(Packet { at, waited: packet.waited + wait, hop: packet.hop + 1, ..*packet });
+                    } else if is_of_session(packet) {
+                        outside.packets.discard(packet.number as PacketId);
+                    }
+                }
+            }
+            Carrier::Pipe { pipe, offered, .. } => {
+                for packet in &lot.packets {
+                    *offered = *offered + packet.size;
+                    if pipe.enter(packet.at, packet.size, *packet) && is_of_session(packet) {
+                        outside.packets.copy(packet.number as PacketId);
+                    }
+                }
+                while let Some((at, packet)) = pipe.leave_before(known) {
+                    pass_on(Packet { at, hop: packet.hop + 1, ..packet });
+                }
+                while let Some(lost) = pipe.discarded() {
+                    if is_of_session(&lost) {
+                        outside.packets.discard(lost.number as PacketId);
+                    }
+                }
+            }
+        }
+        lot.clear();
         self.lot = lot;
+        self.arrive(outside);
+    }
+
+    /// Tells of what has come to the ends of routes.
+    fn arrive(&mut self, outside: &mut Outside<'_, impl Observer>) {
+        for alike in self.ended.chunk_by(|one, next| one.route == next.route) {
+            if let Some(packet) = alike.first() {
+                self.routes[packet.route as usize].arrive(alike, outside);
+            }
+        }
+        self.ended.clear();
     }
 
     /// What comes to a link before `known`, in the order of time; at one time, from the first feeder first.
     fn take_in(&mut self, link: usize, known: Time, lot: &mut Lot, observer: &mut impl Observer) {
-        for Feeder { from, inbox } in &mut self.links[link].feeders {
+        for &Feeder { from, inbox } in &self.links[link].feeders {
             let run = lot.begin_run();
-            if let From::Stream(stream) = *from {
+            if let From::Stream(stream) = from {
                 let stream = &mut self.streams[stream];
                 stream.send_before(known, &mut lot.packets);
                 observer.on_departures(self.routes[stream.route].flow, &lot.packets[run..]);
             } else {
+                let inbox = &mut self.inboxes[inbox];
                 let before = inbox.partition_point(|packet| packet.at < known);
-                lot.packets.extend(inbox.range(..before));
+                let (front, back) = inbox.as_slices();
+                let in_front = before.min(front.len());
+                lot.packets.extend_from_slice(&front[..in_front]);
+                lot.packets.extend_from_slice(&back[..before - in_front]);
                 inbox.drain(..before);
             }
         }
         lot.merge_runs();
     }
 
-    /// Takes packets over a link, those first that come first; what is left of them leaves it then.
-    fn serve(&mut self, link: usize, lot: &mut Vec<Packet>, outside: &mut Outside<'_, impl Observer>) {
-        if self.links[link].counts_own {
-            for packet in &*lot {
-                let hop = &mut self.routes[packet.route as usize].hops[usize::from(packet.hop)];
-                hop.own = hop.own.map(|own| own + packet.size);
-            }
-        }
-        let routes = &self.routes;
-        let is_of_session = |packet: &Packet| routes[packet.route as usize].is_of_session();
-        match &mut self.links[link].carrier {
-            Carrier::Fifo(fifo) => {
-                let mut left = 0;
-                for place in 0..lot.len() {
-                    let packet = &mut lot[place];
-                    if let Some(passage) = fifo.offer(packet.at, packet.size) {
-                        packet.waited = packet.waited + passage.wait;
-                        (packet.at, packet.hop) = (passage.arrives_at, packet.hop + 1);
-                        if left < place {
-                            lot[left] = lot[place];
-                        }
-                        left += 1;
-                    } else if is_of_session(packet) {
-                        outside.packets.discard(packet.number as PacketId);
-                    }
-                }
-                lot.truncate(left);
-            }
-            Carrier::Pipe { pipe, offered, .. } => {
-                for packet in lot.drain(..) {
-                    *offered = *offered + packet.size;
-                    if pipe.enter(packet.at, packet.size, packet) && is_of_session(&packet) {
-                        outside.packets.copy(packet.number as PacketId);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Takes packets that have left a link to the next on their routes, or to their ends.
-    fn pass_on(&mut self, packets: &[Packet], outside: &mut Outside<'_, impl Observer>) {
-        for alike in packets.chunk_by(|one, next| one.route == next.route) {
-            let Some(Packet { route, hop, .. }) = alike.first() else { continue };
-            let route = &mut self.routes[*route as usize];
-            match route.hops.get(usize::from(*hop)) {
-                Some(hop) => self.links[hop.link].put(hop.feeder, alike),
-                None => route.arrive(alike, outside),
-            }
-        }
-    }
-
-    /// Gives up what a link has lost or dropped.
-    fn discard_lost(&mut self, link: usize, outside: &mut Outside<'_, impl Observer>) {
-        while let Some(lost) = self.links[link].carrier.discarded() {
-            if self.routes[lost.route as usize].is_of_session() {
-                outside.packets.discard(lost.number as PacketId);
-            }
+    /// Packets come to a link where somebody wants to know what single routes bring.
+    fn count_own_of(&mut self, packets: &[Packet]) {
+        for packet in packets {
+            let hop = &mut self.routes[packet.route as usize].hops[usize::from(packet.hop)];
+            hop.own = hop.own.map(|own| own + packet.size);
         }
     }
 
@@ -380,21 +390,9 @@ impl Route {
     }
 }
 
-impl Link {
-    /// The number of a feeder, which may be new.
-    fn feeder(&mut self, from: From) -> usize {
-        if let Some(known) = self.feeders.iter().position(|feeder| feeder.from == from) {
-            return known;
-        }
-        self.feeders.push(Feeder { from, inbox: VecDeque::new() });
-        self.feeders.len() - 1
-    }
-
-    /// Packets come from a feeder, behind those that came from it before.
-    #[inline]
-    fn put(&mut self, feeder: usize, packets: &[Packet]) {
-        let inbox = &mut self.feeders[feeder].inbox;
-        debug_assert!(inbox.back().into_iter().chain(packets).is_sorted_by_key(|packet| packet.at));
-        inbox.extend(packets);
-    }
+/// A packet comes from a feeder, behind those that came from it before.
+#[inline]
+fn put(inbox: &mut VecDeque<Packet>, packet: Packet) {
+    debug_assert!(inbox.back().is_none_or(|last| last.at <= packet.at));
+    inbox.push_back(packet);
 }

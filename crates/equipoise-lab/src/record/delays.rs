@@ -84,8 +84,8 @@ impl Moments {
         let distance = nanos.saturating_sub(self.from);
         self.count += 1;
         self.sum += i128::from(distance);
-        let square = u128::from(distance.unsigned_abs()) * u128::from(distance.unsigned_abs());
-        self.squares = self.squares.saturating_add(square);
+        let square = i128::from(distance) * i128::from(distance);
+        self.squares = self.squares.saturating_add(square.cast_unsigned());
     }
 
     fn merge(&mut self, other: &Self) {

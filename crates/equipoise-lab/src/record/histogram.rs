@@ -26,7 +26,7 @@ const LOT: usize = 64;
 /// The number of the cell of a time, and how wide it is as a power of two.
 #[inline]
 const fn cell(nanos: u64) -> (usize, u32) {
-    let leading = (nanos | (1 << (UNIT_BITS + HALF_BITS))).ilog2();
+    let leading = (nanos | (1 << (UNIT_BITS + HALF_BITS))).leading_zeros() ^ 63;
     let width = leading - HALF_BITS;
     let number = (((width - UNIT_BITS) << HALF_BITS) as u64) + (nanos >> width);
     (number as usize, width)

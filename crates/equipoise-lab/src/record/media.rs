@@ -1,6 +1,7 @@
 use equipoise::units::{Size, Span};
 
 use super::delays::Delays;
+use super::received::Received;
 use crate::result::{DelayResult, IntervalResult, Stall};
 use crate::scenario::MOST_INTERVALS;
 
@@ -105,27 +106,39 @@ impl MediaRecord {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "as a flow's record")]
-    #[inline(always)]
-    pub(super) fn on_received(&mut self, sent: Span, delay: Span, size: Size) {
-        self.received += 1;
-        if !self.receiving.has(sent) {
-            self.receiving = self.place(sent);
-        }
-        let mut is_settled = sent >= self.warm_up;
-        if is_settled {
-            self.delivered_bytes = self.delivered_bytes + size;
-        }
-        if let Some(interval) = self.intervals.get_mut(self.receiving.index) {
-            interval.received += 1;
-            if let Some(delays) = interval.delays.open() {
-                delays.push(delay);
-                // The interval's are taken together when it closes, unless the warm-up ends in it.
-                is_settled &= self.receiving.from < self.warm_up;
+    /// Packets arrive one after the other: looked up and counted once for all in a row that were sent in one interval.
+    #[inline]
+    pub(super) fn on_received(&mut self, packets: impl Iterator<Item = Received>) {
+        let mut packets = packets.peekable();
+        while let Some(first) = packets.next() {
+            if !self.receiving.has(first.sent) {
+                self.receiving = self.place(first.sent);
             }
-        }
-        if is_settled {
-            self.settled.push(delay);
+            let Place { index, from, until } = self.receiving;
+            let is_settled = first.sent >= self.warm_up;
+            let alike = if is_settled { from.max(self.warm_up)..until } else { from..until.min(self.warm_up) };
+            let mut interval = self.intervals.get_mut(index);
+            let mut open = interval.as_mut().and_then(|interval| interval.delays.open());
+            // The interval's are taken together when it closes, unless the warm-up ends in it.
+            let settles = is_settled && (open.is_none() || from < self.warm_up);
+            let (mut received, mut bytes, mut next) = (0, Size::ZERO, Some(first));
+            while let Some(Received { delay, size, .. }) = next {
+                (received, bytes) = (received + 1, bytes + size);
+                if let Some(delays) = &mut open {
+                    delays.push(delay);
+                }
+                if settles {
+                    self.settled.push(delay);
+                }
+                next = packets.next_if(|packet| alike.contains(&packet.sent));
+            }
+            self.received += received;
+            if is_settled {
+                self.delivered_bytes = self.delivered_bytes + bytes;
+            }
+            if let Some(interval) = interval {
+                interval.received += received;
+            }
         }
     }
 

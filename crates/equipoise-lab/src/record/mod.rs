@@ -70,9 +70,9 @@ impl Recorder {
 
     /// Packets of the background traffic that is flow number `flow` came to its receiver one after the other: the same as an event for each.
     #[inline]
-    pub fn on_arrivals(&mut self, flow: usize, packets: impl Iterator<Item = Received>) {
+    pub fn on_arrivals(&mut self, flow: usize, packets: impl Iterator<Item = Received> + Clone) {
         if let Some(record) = self.flows.get_mut(flow) {
-            packets.for_each(|packet| record.on_packet(&packet));
+            record.on_packets(packets);
         }
     }
 

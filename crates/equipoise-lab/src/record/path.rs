@@ -5,6 +5,7 @@ use equipoise::units::{Instant, SenderClock, Span};
 use equipoise_session::Event;
 
 use super::media::MediaRecord;
+use super::received::Received;
 use crate::result::{PathResult, Stall};
 
 /// What a flow did so far on one of its paths.
@@ -33,7 +34,9 @@ impl PathRecord {
     pub(super) fn on_event(&mut self, at: Span, origin: Instant<SenderClock>, event: &Event) {
         match event {
             Event::MediaSent { size, .. } => self.media.on_sent(once((at, *size))),
-            Event::MediaReceived { sent, delay, size, .. } => self.media.on_received(*sent - origin, *delay, *size),
+            &Event::MediaReceived { sent, delay, size, ecn, .. } => {
+                self.media.on_received(once(Received { at, sent: sent - origin, delay, size, ecn }));
+            }
             Event::ReportsMissing => self.reports_missing += 1,
             Event::CircuitBroken(breaker) => *self.circuit_broken.entry(breaker.name()).or_default() += 1,
             Event::RateDecided { snapshot, .. } => {

@@ -125,10 +125,10 @@ impl PhaseRecord {
             state.waited = waits.last().map(|(_, wait)| wait);
             return;
         }
-        for (at, wait) in waits {
-            if at >= self.warm_up && at < self.duration {
-                state.waits.get_or_insert_with(Waits::default).push(wait);
-            }
+        let mut timely = waits.filter(|(at, _)| (self.warm_up..self.duration).contains(at)).peekable();
+        if timely.peek().is_some() {
+            let waits = state.waits.get_or_insert_with(Waits::default);
+            timely.for_each(|(_, wait)| waits.push(wait));
         }
     }
 

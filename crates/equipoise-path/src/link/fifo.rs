@@ -26,9 +26,8 @@ pub(super) struct Fifo<C, S> {
     origin: Instant<C>,
     /// End of the last accepted packet's service.
     free_at: Instant<C>,
-    /// Accepted packets whose service had not begun at the last offer.
+    /// Accepted packets whose service has not begun, behind some whose service has.
     waiting: VecDeque<Waiting<C>>,
-    waiting_bytes: Size,
     totals: Totals,
 }
 
@@ -44,7 +43,8 @@ pub(super) struct Turn<C> {
 #[derive(Clone, Debug)]
 struct Waiting<C> {
     service_start: Instant<C>,
-    size: Size,
+    /// What was forwarded before it since the link was made.
+    behind_bytes: u64,
 }
 
 /// Sums over all packets so far; the part of a wait or service that lies in the future is taken off when asked.
@@ -125,7 +125,7 @@ impl<C, S: Service<C>> Fifo<C, S> {
     /// An empty queue before `service`.
     pub(super) fn new(service: S, limit: QueueLimit, origin: Instant<C>) -> Self {
         let (waiting, totals) = (VecDeque::new(), Totals::default());
-        Self { service, limit, origin, free_at: origin, waiting, waiting_bytes: Size::ZERO, totals }
+        Self { service, limit, origin, free_at: origin, waiting, totals }
     }
 
     /// A packet of `size` comes in at `now`: its turn, or `None` where the queue is full.
@@ -133,28 +133,25 @@ impl<C, S: Service<C>> Fifo<C, S> {
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Instant<C>, size: Size) -> Option<Turn<C>> {
         if self.free_at <= now {
-            // All that waited has been served.
-            self.waiting.clear();
-            self.waiting_bytes = Size::ZERO;
             self.totals.idle_ns += now.as_nanos() - self.free_at.as_nanos();
             self.free_at = now;
             self.service.rest(now);
-        } else {
-            self.begin_services(now);
         }
         let service_start = self.service.ready(self.free_at);
         let mut wait = Span::ZERO;
         if service_start > now {
             wait = service_start - now;
-            if self.is_full(size, wait) {
+            if self.is_full(size, wait) && self.is_full_at(now, size, wait) {
                 self.totals.dropped += 1;
                 self.totals.dropped_bytes += size.as_bytes();
                 return None;
             }
             self.totals.waited_ns += service_start.as_nanos() - now.as_nanos();
-            self.waiting.push_back(Waiting { service_start, size });
-            self.waiting_bytes = self.waiting_bytes + size;
-            self.totals.longest_queue = self.totals.longest_queue.max(self.waiting.len());
+            self.waiting.push_back(Waiting { service_start, behind_bytes: self.totals.forwarded_bytes });
+            if self.waiting.len() > self.totals.longest_queue {
+                self.begin_services(now);
+                self.totals.longest_queue = self.totals.longest_queue.max(self.waiting.len());
+            }
         }
         self.free_at = self.service.serve(service_start, size);
         self.totals.forwarded += 1;
@@ -179,22 +176,33 @@ impl<C, S: Service<C>> Fifo<C, S> {
         }
     }
 
-    /// Whether a packet of `size` that would wait for `wait` finds no room.
+    /// Whether a packet of `size` that would wait for `wait` finds no room beside those that are counted as waiting.
     fn is_full(&self, size: Size, wait: Span) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.waiting.len() >= limit as usize,
-            QueueLimit::Bytes(limit) => self.waiting_bytes + size > limit,
+            QueueLimit::Bytes(limit) => self.waiting_bytes() + size > limit,
             QueueLimit::Time(limit) => wait > limit,
         }
     }
 
+    /// The same, where only those are counted that wait at `now`.
+    #[cold]
+    fn is_full_at(&mut self, now: Instant<C>, size: Size, wait: Span) -> bool {
+        self.begin_services(now);
+        self.is_full(size, wait)
+    }
+
+    /// Of the packets that are counted as waiting.
+    fn waiting_bytes(&self) -> Size {
+        let behind = self.waiting.front().map_or(self.totals.forwarded_bytes, |first| first.behind_bytes);
+        Size::from_bytes(self.totals.forwarded_bytes - behind)
+    }
+
+    /// Packets whose service begins until `now` no longer count as waiting. That is only done where it matters: before the queue is
+    /// taken for full, or for longer than ever.
     fn begin_services(&mut self, now: Instant<C>) {
-        while let Some(packet) = self.waiting.front()
-            && packet.service_start <= now
-        {
-            self.waiting_bytes = self.waiting_bytes - packet.size;
-            self.waiting.pop_front();
-        }
+        let begun = self.waiting.iter().take_while(|packet| packet.service_start <= now).count();
+        self.waiting.drain(..begun);
     }
 }
 

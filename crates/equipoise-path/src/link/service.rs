@@ -1,3 +1,5 @@
+use core::hint::select_unpredictable;
+
 use super::LinkError;
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
@@ -87,8 +89,10 @@ impl<C> RateService<C> {
     #[inline]
     fn serve_divided(&mut self, start: Instant<C>, size: Size) -> Option<Instant<C>> {
         let Division { size: divided, nanos, rest, room, until } = self.division;
-        let (carry, more) = if self.carry >= room { (self.carry - room, 1) } else { (self.carry + rest, 0) };
-        let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + more));
+        // Whether the fractions make another nanosecond cannot be predicted.
+        let is_more = self.carry >= room;
+        let carry = self.carry.wrapping_add(select_unpredictable(is_more, room.wrapping_neg(), rest));
+        let end = Instant::from_nanos(start.as_nanos().saturating_add(nanos + u64::from(is_more)));
         // It begins before it ends.
         if size != divided || end >= until {
             return None;

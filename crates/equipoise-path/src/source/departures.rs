@@ -9,6 +9,8 @@ use super::BoxedTraffic;
 #[derive(Debug)]
 pub struct Source<C> {
     traffic: BoxedTraffic,
+    /// What the model says of itself: a question for each packet would take as long as the rest.
+    has_silences: bool,
     /// Gaps in bits, drawn in advance, and how many of them are used up.
     gaps: [f64; DRAWN_AT_ONCE],
     used: usize,
@@ -49,6 +51,7 @@ impl<C> Source<C> {
         let segment = Segment::at(&rate, 0.0);
         let traffic = traffic.into();
         let mut source = Self {
+            has_silences: traffic.has_silences(),
             traffic,
             gaps: [0.0; DRAWN_AT_ONCE],
             used: DRAWN_AT_ONCE,
@@ -96,7 +99,10 @@ impl<C> Source<C> {
     #[inline]
     fn round_next(&mut self) {
         // Never negative, so that cutting off rounds to the nearest.
-        self.next = self.next_ns.is_finite().then(|| self.origin + Span::from_nanos((self.next_ns + 0.5) as i64));
+        self.next = (self.next_ns < f64::INFINITY).then(|| {
+            let nanos = ((self.next_ns + 0.5) as i64).cast_unsigned();
+            Instant::from_nanos(self.origin.as_nanos().saturating_add(nanos))
+        });
     }
 
     #[inline]
@@ -111,7 +117,7 @@ impl<C> Source<C> {
             self.due_through_steps(work)
         };
         self.next_ns = due_ns;
-        if due_ns < f64::INFINITY {
+        if self.has_silences && due_ns < f64::INFINITY {
             // The larger of both, and the first if the second is NaN.
             self.next_ns = due_ns.max(self.traffic.departure_ns(due_ns, &mut self.random));
         }

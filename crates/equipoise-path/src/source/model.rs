@@ -28,6 +28,11 @@ pub trait TrafficModel: Send + Sync + fmt::Debug {
         due_ns
     }
 
+    /// Whether [`TrafficModel::departure_ns`] may answer a later time, and has to be asked for each packet.
+    fn has_silences(&self) -> bool {
+        true
+    }
+
     /// The host stalled: all times that the model keeps move by `late_ns`.
     fn on_stall(&mut self, _late_ns: f64) {}
 
@@ -75,6 +80,10 @@ impl TrafficModel for Poisson {
     fn gap(&mut self, packet: Size, random: &mut Generator) -> f64 {
         exponential(packet.as_bits() as f64, random)
     }
+
+    fn has_silences(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Debug)]
@@ -83,6 +92,10 @@ struct Constant;
 impl TrafficModel for Constant {
     fn gap(&mut self, packet: Size, _: &mut Generator) -> f64 {
         packet.as_bits() as f64
+    }
+
+    fn has_silences(&self) -> bool {
+        false
     }
 }
 

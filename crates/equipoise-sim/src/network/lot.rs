@@ -1,3 +1,5 @@
+use std::hint::select_unpredictable;
+
 use super::Packet;
 
 /// Packets that a link takes in one go: runs in the order of time, from each feeder one, which are then merged.
@@ -48,15 +50,14 @@ impl Lot {
 }
 
 /// Puts two runs behind what is merged already.
+///
+/// Which of them has the next packet cannot be predicted: a branch would take longer than all else.
 fn merge(mut left: &[Packet], mut right: &[Packet], merged: &mut Vec<Packet>) {
-    while let ([first, behind_first @ ..], [second, behind_second @ ..]) = (left, right) {
-        if second.at < first.at {
-            merged.push(*second);
-            right = behind_second;
-        } else {
-            merged.push(*first);
-            left = behind_first;
-        }
+    while let ([first, ..], [second, ..]) = (left, right) {
+        let is_right = second.at < first.at;
+        merged.push(*select_unpredictable(is_right, second, first));
+        left = &left[usize::from(!is_right)..];
+        right = &right[usize::from(is_right)..];
     }
     merged.extend_from_slice(left);
     merged.extend_from_slice(right);

@@ -14,7 +14,10 @@ impl Network {
         (self.order, self.has_ring) = (Vec::new(), false);
         let mut marks = vec![Mark::New; self.links.len()];
         for link in 0..self.links.len() {
-            self.visit(link, &mut marks, &mut Vec::new())?;
+            // Nothing ever comes to a link without feeders.
+            if !self.links[link].feeders.is_empty() {
+                self.visit(link, &mut marks, &mut Vec::new())?;
+            }
         }
         self.links.iter_mut().for_each(|link| link.is_adrift = false);
         self.ahead = self.links_ahead();

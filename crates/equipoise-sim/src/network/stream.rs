@@ -26,14 +26,17 @@ impl StreamState {
 
     /// The stream's next packets, those that leave before `until`.
     pub(super) fn send_before(&mut self, until: Time, lot: &mut Vec<Packet>) {
+        if self.stopped {
+            return;
+        }
         let (size, route) = (self.source.packet_size(), self.route as u32);
-        while let Some(at) = self.next_departure()
+        while let Some(at) = self.source.next_departure()
             && at < until
         {
-            self.source.advance();
             let number = self.sent;
-            self.sent += 1;
             lot.push(Packet { at, sent: at, number, size, route, hop: 0, ecn: Ecn::NotCapable, waited: Span::ZERO });
+            self.sent += 1;
+            self.source.advance();
         }
     }
 }

@@ -107,7 +107,7 @@ enum EventKind {
 }
 
 /// The network is taken this far in one go where no session limits it: some hundred packets, which fit into a cache.
-const WINDOW: Span = Span::from_millis(50);
+const WINDOW: Span = Span::from_millis(200);
 pub(crate) const TICK: Span = Span::from_nanos(1);
 
 impl World {
