@@ -35,11 +35,11 @@ pub use aimd::Aimd;
 pub use catalogue::{ConfigError, Context, Entry, Kind, Parameter, Parameters, RateContext, Value, entries, find};
 pub use cbr::Cbr;
 pub use ceiling::Ceiling;
+pub use equipoise::{Equipoise, EquipoiseConfig};
 pub use feedback::{
     Allowance, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs,
     PacketFeedback, PacketReport, Probe, QueuedFrame, Reason, SentPacket, Snapshot, UnmetNeeds,
 };
-pub use equipoise::{Equipoise, EquipoiseConfig};
 pub use gcc::{Gcc, GccConfig, GccForm, GccProbing};
 pub use lda::{Increase, Lda, LdaConfig};
 pub use limits::RateLimits;

@@ -170,8 +170,8 @@ impl DelayMode {
             (self.calm_bps, self.calm_s) = (self.base_bps, seen.now_s);
         }
         self.recall(seen);
-        let error_s = target_s - Self::predicted_s(seen, service)
-            - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
+        let error_s =
+            target_s - Self::predicted_s(seen, service) - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
         let mut reason = self.integrate(seen, situation, error_s);
         if let Some(service) = service {
             self.follow(seen, service);
@@ -205,9 +205,9 @@ impl DelayMode {
         let clear = error_s / target_s;
         let starting = if self.has_queued { 1.0 } else { STARTING };
         let growth_s = if self.returns() { RETURN_GROWTH } else { GROWTH };
-        let logistic = seen.trains.map_or(BLIND_GROWTH, |trains| {
-            growth_s * (1.0 - rate_bps / trains.arrived_bps).clamp(0.0, MOST_HEADROOM)
-        });
+        let logistic = seen
+            .trains
+            .map_or(BLIND_GROWTH, |trains| growth_s * (1.0 - rate_bps / trains.arrived_bps).clamp(0.0, MOST_HEADROOM));
         let growth = gain * error_s + clear * clear * starting * logistic;
         let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
         if !is_used || seen.usage <= 0.0 {
@@ -246,8 +246,11 @@ impl DelayMode {
             Some(slower) if seen.now_s - slower.at_s < 1.0 => slower.now_bps = slower.now_bps.max(service.served_bps),
             _ => {}
         }
-        let ahead_s = (seen.in_flight_bits / service.served_bps - seen.least_round_trip_s)
-            .max(if seen.rises { seen.last_s } else { 0.0 });
+        let ahead_s = (seen.in_flight_bits / service.served_bps - seen.least_round_trip_s).max(if seen.rises {
+            seen.last_s
+        } else {
+            0.0
+        });
         service.served_bps * (1.0 - (ahead_s - target_s).max(0.0) / DRAINED_S).clamp(LEAST_SHARE, 1.0)
     }
 

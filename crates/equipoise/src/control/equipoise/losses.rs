@@ -152,7 +152,8 @@ impl Losses {
             (self.lost, self.arrived) = (0.0, 0.0);
         }
         let elapsed_s = seen.now_s - *since_s;
-        let is_over = share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
+        let is_over =
+            share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
         if is_over && elapsed_s > HOLD_S {
             (*since_s, *received_bps, *cap_bps) = (seen.now_s, now_bps, CAP * now_bps);
             self.count_from(seen.now_s + TEST_COUNTS_S);

@@ -194,7 +194,7 @@ impl Equipoise {
     fn decide(&mut self, seen: &Seen, target_s: f64) -> (f64, Reason) {
         let situation = Situation {
             target_s,
-            loop_s: self.loop_s(seen),
+            loop_s: seen.loop_s(),
             service: self.path.recent.service((target_s / 2.0).max(0.006), target_s),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
@@ -234,11 +234,6 @@ impl Equipoise {
         (rate_bps, reason)
     }
 
-    /// `D`, from a decision to the report on it, in s: a queue that stands does not make it longer without end.
-    fn loop_s(&self, seen: &Seen) -> f64 {
-        (seen.round_trip_s.min(seen.least_round_trip_s + 0.1) + seen.feedback_s + 0.03).max(0.1)
-    }
-
     /// Pace, window and the media's rate after a decision.
     fn allow(&mut self, seen: &Seen, target_s: f64) {
         let most = if self.losses.cap_bps().is_some() { POLICED_PACE } else { CLEAR_PACE };
@@ -247,12 +242,11 @@ impl Equipoise {
         if seen.last_s < target_s && self.rival.is_none() && self.losses.cap_bps().is_none() {
             self.pace_bps = self.pace_bps.max(self.delay.return_bps().min(MOST_PACE * self.rate_bps));
         }
-        let window_bits = match &self.rival {
-            Some(rival) => 1.5 * rival.window_bits(),
-            None => {
-                let span_s = seen.least_round_trip_s + 1.5 * seen.feedback_s + target_s + WINDOW_S;
-                self.rate_bps.max(self.delay.base_bps) * span_s
-            }
+        let window_bits = if let Some(rival) = &self.rival {
+            1.5 * rival.window_bits()
+        } else {
+            let span_s = seen.least_round_trip_s + 1.5 * seen.feedback_s + target_s + WINDOW_S;
+            self.rate_bps.max(self.delay.base_bps) * span_s
         };
         self.window = Some(Size::from_bytes((window_bits.max(LEAST_WINDOW_BITS) / 8.0) as u64));
         self.media_bps = self.media.ask(seen.now_s, self.rate_bps, !self.delay.has_queued());

@@ -1,7 +1,7 @@
 use alloc::collections::VecDeque;
 
-use crate::control::{Ecn, Fate, PacketFeedback, SentPacket};
-use crate::measure::packets::{BaseDelay, Recent, Roughness, Sample, TrainRates, Trains};
+use crate::control::{Ecn, Fate, PacketFeedback, PacketReport, SentPacket};
+use crate::measure::packets::{BaseDelay, Recent, Roughness, Sample, SizeClass, TrainRates, Trains};
 use crate::units::{Instant, ReceiverClock, SenderClock};
 
 /// What of the path is measured from feedback on its packets.
@@ -61,8 +61,13 @@ pub(super) struct Seen {
     pub(super) in_flight_bits: f64,
     /// `u`, 1 if what was granted is used, 0 if a good part is not.
     pub(super) usage: f64,
-    /// The application, and not the allowance, held the sender back.
-    pub(super) app_limited: bool,
+}
+
+impl Seen {
+    /// `D`, from a decision to the report on it, in s: a queue that stands does not make it longer without end.
+    pub(super) fn loop_s(&self) -> f64 {
+        (self.round_trip_s.min(self.least_round_trip_s + 0.1) + self.feedback_s + 0.03).max(0.1)
+    }
 }
 
 /// Weights of a report in `rtt` and `fb`, and of a tenth of a second in `m`.
@@ -157,7 +162,7 @@ impl Path {
         let after_gap = gap_s > GAP_S.max(GAPS * self.feedback_s);
         self.feedback_s += FEEDBACK_GAIN * (elapsed_s - self.feedback_s);
 
-        let sample = |packet: &crate::control::PacketReport| {
+        let sample = |packet: &PacketReport| {
             let (at, ecn) = arrived_at(packet.fate)?;
             let sample = Sample {
                 number: packet.number,
@@ -182,7 +187,7 @@ impl Path {
         let bases = [1600.0, 4800.0, 9600.0].map(|bits| self.base.of(bits));
         for packet in feedback.packets {
             let Some((sample, ecn)) = sample(packet) else { continue };
-            let base = bases[crate::measure::packets::SizeClass::of(sample.bits) as usize];
+            let base = bases[SizeClass::of(sample.bits) as usize];
             let sample = Sample { over_s: sample.arrived_s - sample.departed_s - base, ..sample };
             let follows = self.trains.push(sample);
             self.roughness.push(&sample, follows);
@@ -223,7 +228,6 @@ impl Path {
             arrived_bits,
             in_flight_bits: (feedback.in_flight.as_bits() as f64 - covered_bits).max(0.0),
             usage: self.usage(now_s, received_bps),
-            app_limited: feedback.app_limited,
         };
         self.last_over_s = last_s;
         Some(seen)
@@ -240,7 +244,8 @@ impl Path {
         for (_, rate_bps) in self.granted.iter().filter(|it| it.0 <= until_s && it.0 > until_s - RECEIVED_S) {
             sum = (sum.0 + rate_bps, sum.1 + 1.0);
         }
-        let granted_bps = if sum.1 > 0.0 { sum.0 / sum.1 } else { self.granted.front().map_or(received_bps, |it| it.1) };
+        let granted_bps =
+            if sum.1 > 0.0 { sum.0 / sum.1 } else { self.granted.front().map_or(received_bps, |it| it.1) };
         ((received_bps / granted_bps.max(1.0) - LEAST_USE) / USE_WIDTH).clamp(0.0, 1.0)
     }
 

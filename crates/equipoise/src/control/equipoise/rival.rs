@@ -16,13 +16,13 @@ pub(super) struct StandingQueue {
     lost_s: Option<f64>,
 }
 
-/// What is kept of a report.
+/// What is kept of a report, in s.
 #[derive(Clone, Copy, Debug)]
 struct Noted {
-    at_s: f64,
+    at: f64,
     /// The least delay above the base, and its target.
-    least_s: f64,
-    target_s: f64,
+    least: f64,
+    target: f64,
 }
 
 /// What stands.
@@ -67,9 +67,9 @@ impl StandingQueue {
         } else if seen.lost > 0.0 {
             self.lost_s = Some(seen.now_s);
         }
-        let Seen { now_s: at_s, least_s, .. } = *seen;
-        self.history.push_back(Noted { at_s, least_s, target_s });
-        while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at_s < seen.now_s - HISTORY_S) {
+        self.history.push_back(Noted { at: seen.now_s, least: seen.least_s, target: target_s });
+        while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at < seen.now_s - HISTORY_S)
+        {
             self.history.pop_front();
         }
     }
@@ -81,10 +81,10 @@ impl StandingQueue {
             true => STANDS_BEHIND_FALL_S,
             false => STANDS_S,
         };
-        if self.history.front().is_none_or(|it| it.at_s > seen.now_s - over_s) {
+        if self.history.front().is_none_or(|it| it.at > seen.now_s - over_s) {
             return Standing::Nothing;
         }
-        let target_s = self.history.iter().map(|it| it.target_s).fold(f64::INFINITY, f64::min);
+        let target_s = self.history.iter().map(|it| it.target).fold(f64::INFINITY, f64::min);
         let (standing_s, _) = self.extremes(seen.now_s, over_s, 0.0);
         let (lately_s, _) = self.extremes(seen.now_s, 0.5, 0.0);
         let (_, before_s) = self.extremes(seen.now_s, over_s, over_s - 0.4);
@@ -109,13 +109,13 @@ impl StandingQueue {
         }
         let minima = [(1.5, 1.0), (1.0, 0.5), (0.5, 0.0)].map(|(from, to)| self.extremes(seen.now_s, from, to).0);
         let spread = minima.iter().copied().fold(0.0, f64::max) - minima.iter().copied().fold(f64::INFINITY, f64::min);
-        self.history.front().is_some_and(|it| it.at_s < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
+        self.history.front().is_some_and(|it| it.at < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
     }
 
     /// The least and the greatest of the reports' least delays between two times before `now_s`, in s.
     fn extremes(&self, now_s: f64, from_s: f64, to_s: f64) -> (f64, f64) {
-        let within = self.history.iter().filter(|it| it.at_s >= now_s - from_s && it.at_s <= now_s - to_s);
-        within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least_s), most.max(it.least_s)))
+        let within = self.history.iter().filter(|it| it.at >= now_s - from_s && it.at <= now_s - to_s);
+        within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least), most.max(it.least)))
     }
 
     /// Whether the queue fell within half a second by so much that flows which stand in it know it together.
@@ -254,7 +254,9 @@ impl RivalMode {
             self.window_bits = cubic.window() * SEGMENT_BITS;
         } else if is_free && self.window_bits < most_bits {
             match &mut self.cubic {
-                None if seen.last_s > QUEUE_GREW * self.queue_before_s => self.cubic = Some(steady(seen, self.window_bits)),
+                None if seen.last_s > QUEUE_GREW * self.queue_before_s => {
+                    self.cubic = Some(steady(seen, self.window_bits));
+                }
                 None => self.window_bits += SLOW_START * seen.arrived_bits,
                 Some(cubic) => {
                     self.left_bits += seen.arrived_bits;

@@ -26,7 +26,7 @@ impl Roughness {
     /// Takes the next packet, which `follows` the last one in a train, or not.
     pub fn push(&mut self, sample: &Sample, follows: bool) {
         // The bases of sizes are not known to a millisecond.
-        if !follows || sample.bits != self.bits {
+        if !follows || (sample.bits - self.bits).abs() >= 1.0 {
             self.before = [None; 2];
             self.bits = sample.bits;
         }

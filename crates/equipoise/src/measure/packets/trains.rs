@@ -80,9 +80,9 @@ impl Trains {
 
     /// The packet with this number leaves at `now_s`, where packets follow each other by `pace_bps` at the fastest.
     pub fn on_sent(&mut self, number: u64, now_s: f64, bits: f64, pace_bps: f64) {
-        let follows = self.left.is_some_and(|(at_s, before_bits)| {
-            now_s - at_s <= Self::SLACK * before_bits / pace_bps + Self::LATE_S
-        });
+        let follows = self
+            .left
+            .is_some_and(|(at_s, before_bits)| now_s - at_s <= Self::SLACK * before_bits / pace_bps + Self::LATE_S);
         self.left = Some((now_s, bits));
         let (word, bit) = (number as usize % REMEMBERED / 64, number % 64);
         self.followed[word] = self.followed[word] & !(1 << bit) | u64::from(follows) << bit;
@@ -91,7 +91,8 @@ impl Trains {
     /// Takes the next packet that arrived. Whether it goes on with a train.
     pub fn push(&mut self, sample: Sample) -> bool {
         let (word, bit) = (sample.number as usize % REMEMBERED / 64, sample.number % 64);
-        let follows = self.before.is_some_and(|before| sample.number == before + 1) && self.followed[word] >> bit & 1 == 1;
+        let follows =
+            self.before.is_some_and(|before| sample.number == before + 1) && self.followed[word] >> bit & 1 == 1;
         self.before = Some(sample.number);
         match &mut self.current {
             Some(train) if follows => {
