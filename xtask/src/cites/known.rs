@@ -29,6 +29,10 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          recommendations*, The American Statistician, vol. 37, no. 3",
     ),
     (
+        "Dovrolis 2001",
+        "C. Dovrolis, P. Ramanathan and D. Moore, *What do packet dispersion techniques measure?*, INFOCOM",
+    ),
+    (
         "Elliott 1963",
         "E. O. Elliott, *Estimates of error rates for codes on burst-noise channels*, Bell System Technical Journal, \
          vol. 42, no. 5",

@@ -6,7 +6,7 @@ use super::Sample;
 ///
 /// A frame of video leaves as a train of packets that follow each other faster than the rate is on the mean. If they arrive as far apart as they
 /// left, the path takes that rate at the moment; if farther, the rate of their arrivals is what it takes: a measurement of the available
-/// bandwidth by the packets that are sent anyway, as `ImTCP` measures by its acknowledgements (Cao 2004, which Kodama 2009 uses).
+/// bandwidth by the packets that are sent anyway, as `ImTCP` measures by its acknowledgements (Kodama 2009, Sec. 2.2.1).
 ///
 /// A train ends where packets follow each other more slowly than the pacer lets them, with a packet that did not arrive, or after
 /// [`LONGEST_S`](Self::LONGEST_S). Three packets and 4 ms make one. Limits are ours.
