@@ -126,7 +126,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
         "name = \"pa\"",
         &[
             "line 17",
-            "no such controller; there are: ap, ap-printed, ap-load, aimd, aimd-printed, lda, ldaf, rap, tfrc, gcc, cbr, tq",
+            "no such controller; there are: ap, ap-printed, ap-load, aimd, aimd-printed, lda, ldaf, rap, tfrc, equipoise, gcc, cbr, tq",
         ],
     ),
     (

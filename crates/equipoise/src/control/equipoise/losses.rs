@@ -190,3 +190,53 @@ fn shares(window: &VecDeque<(f64, f64, f64)>) -> (f64, f64) {
     let (lost, arrived) = window.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.1, sum.1 + it.2));
     (lost / (lost + arrived).max(1.0), lost + arrived)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports each 50 ms of a sender at 1.2 Mbit/s, or at the cap, for so long; the share of its packets that is lost goes by its rate in bit/s.
+    fn after(seconds: u32, lost: fn(f64) -> f64) -> (Losses, f64) {
+        let mut losses = Losses::new();
+        let (mut rate_bps, mut received_bps) = (1.2e6, 1.2e6);
+        for report in 0..seconds * 20 {
+            let packets = rate_bps * 0.05 / 9600.0;
+            let share = lost(rate_bps);
+            received_bps += 0.05 * (rate_bps * (1.0 - share) - received_bps);
+            let seen = Seen {
+                now_s: f64::from(report) / 20.0,
+                elapsed_s: 0.05,
+                latest_round_trip_s: 0.05,
+                lost: packets * share,
+                arrived: packets * (1.0 - share),
+                least_s: 0.0,
+                ..Seen::default()
+            };
+            losses.push(&seen, 0.005, received_bps);
+            rate_bps = losses.cap_bps().map_or(1.2e6, |cap| cap.min(1.2e6));
+        }
+        (losses, rate_bps)
+    }
+
+    /// If it fails, a lossy link is taken for a full one.
+    #[test]
+    fn what_is_lost_whatever_the_rate_is_borne() {
+        let (losses, rate_bps) = after(20, |_| 0.05);
+        assert_eq!(losses.state, State::Free);
+        assert!((losses.inherent - 0.05).abs() < 0.01 && rate_bps > 1.19e6, "{losses:?}");
+    }
+
+    /// If it fails, media above a policer's rate lose what is above it, for ever.
+    #[test]
+    fn the_rate_stays_below_a_policer() {
+        let (losses, rate_bps) = after(20, |rate_bps| (1.0 - 1e6 / rate_bps).max(0.0));
+        assert!(matches!(losses.state, State::Policed { .. }), "{losses:?}");
+        assert!((0.85e6..1.05e6).contains(&rate_bps), "{rate_bps}");
+    }
+
+    #[test]
+    fn few_losses_are_no_reason() {
+        let (losses, _) = after(20, |_| 0.01);
+        assert_eq!((losses.state, losses.cap_bps()), (State::Free, None));
+    }
+}

@@ -27,7 +27,7 @@ pub(super) struct Path {
 }
 
 /// What a report showed, and what is known of the path by it. Times in s, rates in bit/s.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     pub(super) now_s: f64,
     /// Since the last report, and within sense.
@@ -88,6 +88,26 @@ const GAPS: f64 = 2.5;
 const GAP_S: f64 = 0.3;
 const MOST_GRANTED: usize = 512;
 
+/// What the packets of one report tell.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    least_s: f64,
+    last_s: f64,
+    arrived: f64,
+    marked: f64,
+    arrived_bits: f64,
+    /// Of all packets, lost ones among them.
+    covered_bits: f64,
+}
+
+/// When a packet arrived, or when that is heard of where it is not told, and its mark; `None` if it did not.
+fn arrival(fate: Fate, heard: Instant<SenderClock>) -> Option<(Instant<ReceiverClock>, Ecn)> {
+    match fate {
+        Fate::Arrived { at, ecn } => Some((at.unwrap_or(heard.assume_clock()), ecn)),
+        Fate::Lost => None,
+    }
+}
+
 impl Path {
     pub(super) const fn new() -> Self {
         Self {
@@ -144,16 +164,12 @@ impl Path {
         feedback: &PacketFeedback<'_>,
         held: bool,
     ) -> Option<Seen> {
-        let arrived_at = |fate| match fate {
-            Fate::Arrived { at, ecn } => Some((at.unwrap_or(now.assume_clock()), ecn)),
-            Fate::Lost => None,
-        };
-        let first = feedback.packets.iter().find_map(|it| Some((it.departed, arrived_at(it.fate)?.0)))?;
-        let (sent_origin, received_origin) = match (self.origins, self.reported_s) {
+        let first = feedback.packets.iter().find_map(|it| Some((it.departed, arrival(it.fate, now)?.0)))?;
+        let origins = match (self.origins, self.reported_s) {
             (Some(origins), Some(_)) => origins,
             (sent, _) => *self.origins.insert((sent.map_or(first.0, |it| it.0), first.1)),
         };
-        let now_s = (now - sent_origin).as_secs_f64();
+        let now_s = (now - origins.0).as_secs_f64();
         if self.reported_s.is_none() {
             self.began_s = now_s;
         }
@@ -161,42 +177,10 @@ impl Path {
         let elapsed_s = gap_s.clamp(0.001, 0.2);
         let after_gap = gap_s > GAP_S.max(GAPS * self.feedback_s);
         self.feedback_s += FEEDBACK_GAIN * (elapsed_s - self.feedback_s);
-
-        let sample = |packet: &PacketReport| {
-            let (at, ecn) = arrived_at(packet.fate)?;
-            let sample = Sample {
-                number: packet.number,
-                departed_s: (packet.departed - sent_origin).as_secs_f64(),
-                arrived_s: (at - received_origin).as_secs_f64(),
-                bits: packet.size.as_bits() as f64,
-                over_s: 0.0,
-            };
-            Some((sample, ecn))
-        };
         self.base.come_to(now_s, held);
         self.least_round_trip.come_to(now_s, held);
-        let mut covered_bits = 0.0;
-        for packet in feedback.packets {
-            covered_bits += packet.size.as_bits() as f64;
-            if let Some((sample, _)) = sample(packet) {
-                self.base.push(sample.bits, sample.arrived_s - sample.departed_s);
-            }
-        }
-        let (mut least_s, mut last_s) = (f64::INFINITY, 0.0);
-        let (mut arrived, mut marked, mut arrived_bits) = (0.0, 0.0, 0.0);
-        let bases = [1600.0, 4800.0, 9600.0].map(|bits| self.base.of(bits));
-        for packet in feedback.packets {
-            let Some((sample, ecn)) = sample(packet) else { continue };
-            let base = bases[SizeClass::of(sample.bits) as usize];
-            let sample = Sample { over_s: sample.arrived_s - sample.departed_s - base, ..sample };
-            let follows = self.trains.push(sample);
-            self.roughness.push(&sample, follows);
-            self.recent.push(sample);
-            (least_s, last_s) = (sample.over_s.min(least_s), sample.over_s);
-            (arrived, arrived_bits) = (arrived + 1.0, arrived_bits + sample.bits);
-            marked += f64::from(ecn == Ecn::Ce);
-        }
-        self.marked += (elapsed_s / MARKED_S).min(1.0) * (marked / arrived - self.marked);
+        let news = self.take(now, feedback, origins);
+        self.marked += (elapsed_s / MARKED_S).min(1.0) * (news.marked / news.arrived - self.marked);
         let latest_round_trip_s = feedback.round_trip.map(|it| it.as_secs_f64().max(0.0));
         if let Some(round_trip_s) = latest_round_trip_s {
             self.least_round_trip.push(f64::INFINITY, round_trip_s);
@@ -207,7 +191,8 @@ impl Path {
         let last_arrival_s = self.recent.newest_first().next().map_or(0.0, |it| it.arrived_s);
         let received_over_s = (now_s - self.began_s + 0.05).clamp(0.1, RECEIVED_S);
         let received_bps = self.recent.bits(received_over_s) / received_over_s;
-        let seen = Seen {
+        let before_s = core::mem::replace(&mut self.last_over_s, news.last_s);
+        Some(Seen {
             now_s,
             elapsed_s,
             after_gap,
@@ -215,22 +200,59 @@ impl Path {
             round_trip_s,
             latest_round_trip_s: latest_round_trip_s.unwrap_or(round_trip_s),
             least_round_trip_s: self.least_round_trip_s(),
-            least_s,
-            last_s,
-            rises: last_s - self.last_over_s > STEEP * elapsed_s,
-            falls: last_s < self.last_over_s,
+            least_s: news.least_s,
+            last_s: news.last_s,
+            rises: news.last_s - before_s > STEEP * elapsed_s,
+            falls: news.last_s < before_s,
             received_bps,
             trains: self.trains.rates(last_arrival_s),
             roughness_s: self.roughness.mean_s(),
             marked: self.marked,
-            arrived,
-            lost: feedback.packets.len() as f64 - arrived,
-            arrived_bits,
-            in_flight_bits: (feedback.in_flight.as_bits() as f64 - covered_bits).max(0.0),
+            arrived: news.arrived,
+            lost: feedback.packets.len() as f64 - news.arrived,
+            arrived_bits: news.arrived_bits,
+            in_flight_bits: (feedback.in_flight.as_bits() as f64 - news.covered_bits).max(0.0),
             usage: self.usage(now_s, received_bps),
+        })
+    }
+
+    /// Takes the packets of a report: their delays into the base first, as the least of them may be in this report.
+    fn take(
+        &mut self,
+        now: Instant<SenderClock>,
+        feedback: &PacketFeedback<'_>,
+        (sent_origin, received_origin): (Instant<SenderClock>, Instant<ReceiverClock>),
+    ) -> News {
+        let sample = |packet: &PacketReport| {
+            let (at, ecn) = arrival(packet.fate, now)?;
+            let sample = Sample {
+                number: packet.number,
+                departed_s: (packet.departed - sent_origin).as_secs_f64(),
+                arrived_s: (at - received_origin).as_secs_f64(),
+                bits: packet.size.as_bits() as f64,
+                over_s: 0.0,
+            };
+            Some((sample, ecn))
         };
-        self.last_over_s = last_s;
-        Some(seen)
+        let mut news = News { least_s: f64::INFINITY, ..News::default() };
+        for packet in feedback.packets {
+            news.covered_bits += packet.size.as_bits() as f64;
+            if let Some((sample, _)) = sample(packet) {
+                self.base.push(sample.bits, sample.arrived_s - sample.departed_s);
+            }
+        }
+        let bases = self.base.bases();
+        for (sample, ecn) in feedback.packets.iter().filter_map(sample) {
+            let base = bases[SizeClass::of(sample.bits) as usize];
+            let sample = Sample { over_s: sample.arrived_s - sample.departed_s - base, ..sample };
+            let follows = self.trains.push(sample);
+            self.roughness.push(&sample, follows);
+            self.recent.push(sample);
+            (news.least_s, news.last_s) = (sample.over_s.min(news.least_s), sample.over_s);
+            (news.arrived, news.arrived_bits) = (news.arrived + 1.0, news.arrived_bits + sample.bits);
+            news.marked += f64::from(ecn == Ecn::Ce);
+        }
+        news
     }
 
     fn least_round_trip_s(&self) -> f64 {

@@ -93,8 +93,8 @@ impl BaseDelay {
         self.bases()[SizeClass::of(bits) as usize]
     }
 
-    /// The bases of all classes, smallest first, in s.
-    fn bases(&self) -> [f64; 3] {
+    /// The bases of all classes, smallest first, in s; infinite before the first sample.
+    pub fn bases(&self) -> [f64; 3] {
         let own = self.classes.each_ref().map(|class| least(class));
         let least = own.iter().copied().fold(f64::INFINITY, f64::min);
         let [small, middling, large] = own.map(|base| if base.is_infinite() { least } else { base });
