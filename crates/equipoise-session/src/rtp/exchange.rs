@@ -134,6 +134,11 @@ impl Exchange {
         self.receiver_ssrc
     }
 
+    /// A request is due at `now`, whenever the next one was.
+    pub(crate) fn hurry(&mut self, now: Instant<SenderClock>) {
+        self.next_due = self.next_due.min(now);
+    }
+
     /// What media packets say of congestion.
     pub(crate) const fn ecn(&self) -> Ecn {
         self.ecn.says()

@@ -34,6 +34,8 @@ pub(crate) struct Governor {
 const PROVED_OVER: Span = Span::from_millis(900);
 /// Over so much time, if that is more, for laws by packet.
 const PROVED_BY_PACKETS: Span = Span::from_millis(200);
+/// So many packets of which fewer than a tenth are lost prove the rate that they had.
+const PEAK_PACKETS: u64 = 5;
 /// From this share of losses on, and so many packets, no more is sent than what arrived.
 const LOSSY: f64 = 0.1;
 const LOSSES: u64 = 3;
@@ -258,7 +260,7 @@ impl Governor {
         let delivered = whole.delivered().unwrap_or(Rate::ZERO).max(self.lately());
         let is_lossy = whole.lost() >= LOSSES && whole.fraction_lost() >= LOSSY;
         let twice = Rate::from_bps(delivered.as_bps().saturating_mul(2));
-        let proved = if is_lossy { delivered } else { twice };
+        let proved = if is_lossy { delivered } else { twice.max(self.peak()) };
         let proved = if app_limited && !is_lossy { proved.max(cap) } else { proved };
         self.cap = Some(proved.max(self.controller.lowest_rate()));
     }
@@ -276,6 +278,16 @@ impl Governor {
             }
         }
         Rate::ZERO
+    }
+
+    /// The fastest that some packets in a row were sent and arrived lately, for laws by packet: what a probe proves.
+    fn peak(&self) -> Rate {
+        if !self.controller.needs().contains(Needs::PACKETS) {
+            return Rate::ZERO;
+        }
+        let whole = self.proofs.iter().filter(|it| it.arrived >= PEAK_PACKETS && it.fraction_lost() < LOSSY);
+        let rates = whole.filter_map(|proof| proof.arrived_size.over(proof.sending.max(proof.arriving)));
+        rates.max().unwrap_or(Rate::ZERO)
     }
 
     fn decide(&mut self) {

@@ -120,6 +120,8 @@ pub struct Sender {
     stock: Stock,
     application: Application,
     governor: Governor,
+    /// The probe that is being sent, by its number.
+    probe: Option<u64>,
     provided: Needs,
     /// `None` where the receiver does not report on single packets.
     by_packet: Option<ByPacket>,
@@ -177,6 +179,7 @@ impl Sender {
             application: Application::default(),
             pacer: Pacer::new(governor.rate()),
             governor,
+            probe: None,
             provided,
             by_packet,
             report_interval: config.report_interval,
@@ -239,6 +242,7 @@ impl Sender {
         if now < self.start {
             return;
         }
+        self.ask_about_probe(now);
         if now >= self.exchange.due() {
             self.take_turn(now);
         }
@@ -273,6 +277,15 @@ impl Sender {
             if let (false, Readiness::At(due)) = (self.has_payload(), self.pacer.poll(now)) {
                 self.application.waits(due);
             }
+        }
+        self.ask_about_probe(now);
+    }
+
+    /// A request goes out before a probe and behind it, so that the answers prove the rate of the probe alone.
+    fn ask_about_probe(&mut self, now: Instant<SenderClock>) {
+        let probe = self.governor.probe().map(|probe| probe.number);
+        if core::mem::replace(&mut self.probe, probe) != probe {
+            self.exchange.hurry(now);
         }
     }
 

@@ -4,6 +4,7 @@ mod delay;
 mod losses;
 mod media;
 mod path;
+mod probing;
 mod rival;
 mod target;
 #[cfg(test)]
@@ -13,11 +14,12 @@ use delay::{DelayMode, Situation};
 use losses::Losses;
 use media::MediaRate;
 use path::{Path, Seen};
+use probing::Probing;
 use rival::{RivalMode, Standing, StandingQueue, Verdict};
 use target::DelayTarget;
 
 use super::{
-    Allowance, Controller, Feedback, Needs, PacketFeedback, QueuedFrame, RateLimits, Reason, SentPacket, Snapshot,
+    Allowance, Controller, Feedback, Needs, PacketFeedback, Probe, QueuedFrame, RateLimits, Reason, SentPacket, Snapshot,
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -69,6 +71,7 @@ pub struct Equipoise {
     path: Path,
     delay: DelayMode,
     losses: Losses,
+    probing: Probing,
     standing: StandingQueue,
     rival: Option<RivalMode>,
     /// When a rival was last there, in s, and the mode beside it.
@@ -128,6 +131,7 @@ impl Equipoise {
             path: Path::new(),
             delay: DelayMode::new(start_bps),
             losses: Losses::new(),
+            probing: Probing::new(config.limits),
             standing: StandingQueue::default(),
             rival: None,
             left: None,
@@ -206,7 +210,14 @@ impl Equipoise {
         {
             self.path.slowed(before_bps, now_bps);
         }
+        let had_queued = self.delay.has_queued();
         let (mut rate_bps, mut reason) = self.delay.step(seen, &situation);
+        if let Some(proved_bps) = self.probing.on_report(seen.now_s, &self.path, had_queued)
+            && proved_bps > rate_bps
+        {
+            self.delay.base_bps = proved_bps.min(situation.max_bps);
+            (rate_bps, reason) = (self.delay.base_bps, Reason::Other("probe"));
+        }
         if let Some(rival) = &mut self.rival {
             let limits = (target_s, situation.max_bps);
             match rival.step(seen, (&self.path, &self.standing), limits) {
@@ -248,7 +259,8 @@ impl Equipoise {
             let span_s = seen.least_round_trip_s + 1.5 * seen.feedback_s + target_s + WINDOW_S;
             self.rate_bps.max(self.delay.base_bps) * span_s
         };
-        self.window = Some(Size::from_bytes((window_bits.max(LEAST_WINDOW_BITS) / 8.0) as u64));
+        let probe = self.probing.wanted().map_or(Size::ZERO, |probe| probe.size);
+        self.window = Some(Size::from_bytes((window_bits.max(LEAST_WINDOW_BITS) / 8.0) as u64) + probe);
         self.media_bps = self.media.ask(seen.now_s, self.rate_bps, !self.delay.has_queued());
     }
 
@@ -278,7 +290,11 @@ impl Controller for Equipoise {
     }
 
     fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
-        self.path.on_sent(now, packet, self.pace_bps);
+        let probe_bps = self.probing.wanted().map_or(0.0, |probe| probe.rate.as_bps_f64());
+        self.path.on_sent(now, packet, self.pace_bps.max(probe_bps));
+        if let Some(now_s) = self.path.seconds(now) {
+            self.probing.on_sent(now_s, packet);
+        }
     }
 
     fn on_frame(&mut self, now: Instant<SenderClock>, frame: &QueuedFrame) {
@@ -304,6 +320,10 @@ impl Controller for Equipoise {
             None => Allowance::rate(rate(self.media_bps)),
         };
         allowance.with_pace(rate(self.pace_bps))
+    }
+
+    fn wanted_probe(&self) -> Option<Probe> {
+        self.probing.wanted().filter(|_| !self.silent)
     }
 
     fn needs(&self) -> Needs {

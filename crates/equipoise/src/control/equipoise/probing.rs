@@ -1,0 +1,105 @@
+use super::path::Path;
+use crate::control::{Probe, RateLimits, SentPacket};
+use crate::units::{Rate, Size};
+
+/// Probes at the start: trains so short that they make no queue worth the name, each a good deal faster than what the one before has proved.
+///
+/// What a train of frames shows is bounded by the pace at which it leaves, so that growth alone takes seconds to a wide path. A probe of some
+/// 10 ms answers within a round trip whether the path takes several times the rate. Probing is over with the first probe that comes slower than it
+/// left, or with the first queue; libwebrtc's probes follow the same idea. Numbers are ours.
+#[derive(Clone, Debug)]
+pub(super) struct Probing {
+    wanted: Option<Probe>,
+    under_way: Option<UnderWay>,
+    max_bps: f64,
+    count: u64,
+}
+
+/// A probe that has left, or is leaving: numbers of its first and last packet, what left, and since when.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    first: u64,
+    last: u64,
+    packets: u32,
+    size: Size,
+    began_s: f64,
+}
+
+/// The rate of a probe over what is proved.
+const FURTHER: f64 = 3.0;
+/// Its packets, and its length in s: enough for stamps of a quarter of a millisecond.
+const PACKETS: u32 = 6;
+const LENGTH_S: f64 = 0.008;
+/// From this share of the rate at which it left on it came through as it was.
+const WHOLE: f64 = 0.85;
+/// The share of what a probe proved that is used: what others send meanwhile is in it.
+const USED: f64 = 0.9;
+/// The share of its packets that have to arrive.
+const ENOUGH: f64 = 0.9;
+/// For how long a probe's packets are waited for, in s.
+const PATIENCE_S: f64 = 1.0;
+
+impl Probing {
+    /// Wants the first probe at once.
+    pub(super) fn new(limits: RateLimits) -> Self {
+        let mut probing = Self { wanted: None, under_way: None, max_bps: limits.max().as_bps_f64(), count: 0 };
+        probing.want(limits.start().as_bps_f64());
+        probing
+    }
+
+    /// The probe to send now.
+    pub(super) const fn wanted(&self) -> Option<Probe> {
+        self.wanted
+    }
+
+    /// A packet leaves.
+    pub(super) fn on_sent(&mut self, now_s: f64, packet: &SentPacket) {
+        let Some(wanted) = self.wanted.filter(|wanted| packet.probe == Some(wanted.number)) else { return };
+        let (first, began_s) = (packet.number, now_s);
+        let under_way =
+            self.under_way.get_or_insert(UnderWay { first, last: first, packets: 0, size: Size::ZERO, began_s });
+        under_way.last = packet.number;
+        under_way.packets += 1;
+        under_way.size = under_way.size + packet.size;
+        if under_way.packets >= wanted.packets && under_way.size >= wanted.size {
+            self.wanted = None;
+        }
+    }
+
+    /// A report came: the rate in bit/s that a probe has proved by now, if it has.
+    pub(super) fn on_report(&mut self, now_s: f64, path: &Path, has_queued: bool) -> Option<f64> {
+        let under_way = self.under_way.filter(|_| self.wanted.is_none())?;
+        let newest = path.recent.newest_first().next()?.number;
+        if newest < under_way.last && now_s - under_way.began_s < PATIENCE_S {
+            return None;
+        }
+        self.under_way = None;
+        let mut packets =
+            path.recent.newest_first().filter(|it| (under_way.first..=under_way.last).contains(&it.number));
+        let last = packets.next()?;
+        let (mut bits, mut first, mut arrived) = (last.bits, last, 1.0);
+        for packet in packets {
+            (bits, first, arrived) = (bits + packet.bits, packet, arrived + 1.0);
+        }
+        if arrived < ENOUGH * f64::from(under_way.packets) {
+            return None;
+        }
+        bits -= first.bits;
+        let left_bps = bits / (last.departed_s - first.departed_s).max(1e-6);
+        let proved_bps = left_bps.min(bits / (last.arrived_s - first.arrived_s).max(1e-6));
+        if proved_bps > WHOLE * left_bps && !has_queued {
+            self.want(proved_bps);
+        }
+        Some(USED * proved_bps)
+    }
+
+    fn want(&mut self, proved_bps: f64) {
+        let bps = (FURTHER * proved_bps).min(self.max_bps / USED);
+        if proved_bps >= self.max_bps {
+            return;
+        }
+        self.count += 1;
+        let size = Size::from_bytes((bps * LENGTH_S / 8.0) as u64);
+        self.wanted = Rate::from_bps_f64(bps).map(|rate| Probe::new(self.count, rate, PACKETS, size));
+    }
+}
