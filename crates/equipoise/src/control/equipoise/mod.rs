@@ -6,6 +6,7 @@ mod media;
 mod path;
 mod probing;
 mod rival;
+mod standing;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,8 @@ use losses::Losses;
 use media::MediaRate;
 use path::{Path, Seen};
 use probing::Probing;
-use rival::{RivalMode, Standing, StandingQueue, Verdict};
+use rival::{RivalMode, Verdict};
+use standing::{Standing, StandingQueue};
 use target::DelayTarget;
 
 use super::{
@@ -187,7 +189,7 @@ impl Equipoise {
                 self.standing.clear();
             }
             Standing::Rival(queue_s) => {
-                let left = self.left.as_ref().filter(|_| since_s < rival::AGAIN_S).map(|(_, mode)| mode);
+                let left = self.left.as_ref().filter(|_| since_s < standing::AGAIN_S).map(|(_, mode)| mode);
                 // Who takes half of what one had is no more than an equal.
                 let rate_bps = self.rate_bps.max(self.delay.calm_bps * HALF);
                 self.rival = Some(RivalMode::new(seen, rate_bps, queue_s, left));
@@ -261,7 +263,7 @@ impl Equipoise {
         };
         let probe = self.probing.wanted().map_or(Size::ZERO, |probe| probe.size);
         self.window = Some(Size::from_bytes((window_bits.max(LEAST_WINDOW_BITS) / 8.0) as u64) + probe);
-        self.media_bps = self.media.ask(seen.now_s, self.rate_bps, !self.delay.has_queued());
+        self.media_bps = self.media.ask(seen.now_s, self.rate_bps, self.rival.is_some() || !self.delay.has_queued());
     }
 
     /// No report has come for long.
@@ -301,7 +303,7 @@ impl Controller for Equipoise {
         let Some(now_s) = self.path.seconds(now) else { return };
         self.media.on_frame(now_s, frame, self.pace_bps);
         if !self.silent {
-            self.media_bps = self.media.ask(now_s, self.rate_bps, !self.delay.has_queued());
+            self.media_bps = self.media.ask(now_s, self.rate_bps, self.rival.is_some() || !self.delay.has_queued());
         }
     }
 

@@ -1,135 +1,7 @@
-use alloc::collections::VecDeque;
-
 use super::path::{Path, Seen};
+use super::standing::StandingQueue;
 use crate::control::window::{Acknowledged, Cubic, WindowController as _};
 use crate::units::{Instant, SenderClock, Span};
-
-/// Finds out whether a queue that stands is another flow's.
-///
-/// A queue that stays although the own rate went down is not the own: either another flow holds it, or the path became longer. What nobody
-/// moves does not vary (Waki 2013: variance tells of load), so that a standing delay without variance is a longer path.
-#[derive(Clone, Debug, Default)]
-pub(super) struct StandingQueue {
-    /// Of the last reports.
-    history: VecDeque<Noted>,
-    /// When packets were lost last.
-    lost_s: Option<f64>,
-}
-
-/// What is kept of a report, in s.
-#[derive(Clone, Copy, Debug)]
-struct Noted {
-    at: f64,
-    /// The least delay above the base, and its target.
-    least: f64,
-    target: f64,
-}
-
-/// What stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Standing {
-    /// Nothing that is not the own.
-    Nothing,
-    /// The path became longer by so much, in s.
-    LongerPath(f64),
-    /// Another flow holds the queue, so long at the most lately, in s.
-    Rival(f64),
-}
-
-/// For how long a queue has to stand, in s; and behind a fall of the rate of service: what filled the queue may be UDP at a fixed rate, which takes
-/// no more when the own rate is low, and has drained by then. Within how long of the last rival's end a shorter time does.
-const STANDS_S: f64 = 2.2;
-const STANDS_BEHIND_FALL_S: f64 = 3.5;
-const STANDS_AGAIN_S: f64 = 0.5;
-pub(super) const AGAIN_S: f64 = 8.0;
-/// How long the queue has to be, in s, and how far above the least target.
-const LEAST_STANDING_S: f64 = 0.035;
-const ABOVE_TARGET_S: f64 = 0.010;
-/// The share of the queue at the beginning that is still there at the end.
-const STILL_THERE: f64 = 0.7;
-/// Delays that lie so close together do not vary, in s: of single packets, of those where delays are smooth as a rule, of minima.
-const EVEN_S: f64 = 0.006;
-const EVEN_IF_SMOOTH_S: f64 = 0.012;
-const SMOOTH_S: f64 = 0.001;
-const EVEN_MINIMA_S: f64 = 0.005;
-/// For how long single packets are looked at, and losses are remembered, in s.
-const EVEN_OVER_S: f64 = 0.8;
-const LOSSES_S: f64 = 1.2;
-const HISTORY_S: f64 = 4.0;
-const MOST_REPORTS: usize = 512;
-
-impl StandingQueue {
-    /// Takes a report.
-    pub(super) fn push(&mut self, seen: &Seen, target_s: f64) {
-        // One late report after an outage is no standing queue.
-        if seen.after_gap {
-            self.history.clear();
-        } else if seen.lost > 0.0 {
-            self.lost_s = Some(seen.now_s);
-        }
-        self.history.push_back(Noted { at: seen.now_s, least: seen.least_s, target: target_s });
-        while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at < seen.now_s - HISTORY_S)
-        {
-            self.history.pop_front();
-        }
-    }
-
-    /// What stands now; the last rival left so long ago, and the rate of service has fallen lately, or not.
-    pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64, has_slowed: bool) -> Standing {
-        let over_s = match has_slowed {
-            _ if since_rival_s < AGAIN_S => STANDS_AGAIN_S,
-            true => STANDS_BEHIND_FALL_S,
-            false => STANDS_S,
-        };
-        if self.history.front().is_none_or(|it| it.at > seen.now_s - over_s) {
-            return Standing::Nothing;
-        }
-        let target_s = self.history.iter().map(|it| it.target).fold(f64::INFINITY, f64::min);
-        let (standing_s, _) = self.extremes(seen.now_s, over_s, 0.0);
-        let (lately_s, _) = self.extremes(seen.now_s, 0.5, 0.0);
-        let (_, before_s) = self.extremes(seen.now_s, over_s, over_s - 0.4);
-        if standing_s <= (target_s + ABOVE_TARGET_S).max(LEAST_STANDING_S) || lately_s <= STILL_THERE * before_s {
-            return Standing::Nothing;
-        }
-        let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
-        if !is_lossy && self.is_even(seen, path) {
-            return Standing::LongerPath(standing_s);
-        }
-        Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1)
-    }
-
-    fn is_even(&self, seen: &Seen, path: &Path) -> bool {
-        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-        for sample in path.recent.last(EVEN_OVER_S) {
-            (least, most) = (least.min(sample.over_s), most.max(sample.over_s));
-        }
-        let range_s = most - least;
-        if range_s < EVEN_S || range_s < EVEN_IF_SMOOTH_S && seen.roughness_s < SMOOTH_S {
-            return true;
-        }
-        let minima = [(1.5, 1.0), (1.0, 0.5), (0.5, 0.0)].map(|(from, to)| self.extremes(seen.now_s, from, to).0);
-        let spread = minima.iter().copied().fold(0.0, f64::max) - minima.iter().copied().fold(f64::INFINITY, f64::min);
-        self.history.front().is_some_and(|it| it.at < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
-    }
-
-    /// The least and the greatest of the reports' least delays between two times before `now_s`, in s.
-    fn extremes(&self, now_s: f64, from_s: f64, to_s: f64) -> (f64, f64) {
-        let within = self.history.iter().filter(|it| it.at >= now_s - from_s && it.at <= now_s - to_s);
-        within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least), most.max(it.least)))
-    }
-
-    /// Whether the queue fell within half a second by so much that flows which stand in it know it together.
-    fn fell(&self, seen: &Seen) -> bool {
-        let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
-        let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
-        before_s - seen.least_s > (0.2 * seen.least_s).max(0.020) && !is_lossy
-    }
-
-    /// Forgets all.
-    pub(super) fn clear(&mut self) {
-        self.history.clear();
-    }
-}
 
 /// The mode beside a flow that goes by losses: the rate that TCP would have, from a window of its law, and tests whether it is still needed.
 #[derive(Clone, Debug)]
@@ -176,7 +48,7 @@ const LEAST_SEGMENTS: f64 = 2.0;
 /// What is kept of the window of a mode that was left lately.
 const KEPT: f64 = 0.9;
 /// Slow start adds so much of what arrives, and ends at so many times the queue before.
-const SLOW_START: f64 = 0.5;
+const SLOW_START: f64 = 1.0;
 const QUEUE_GREW: f64 = 1.5;
 /// The window is at most what the highest rate needs, and so much more.
 const ABOVE_MAX: f64 = 1.15;

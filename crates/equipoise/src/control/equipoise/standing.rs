@@ -1,0 +1,183 @@
+use alloc::collections::VecDeque;
+
+use super::path::{Path, Seen};
+
+/// Finds out whether a queue that stands is another flow's.
+///
+/// A queue that stays although the own rate went down is not the own: either another flow holds it, or the path became longer. What nobody
+/// moves does not vary (Waki 2013: variance tells of load), so that a standing delay without variance is a longer path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StandingQueue {
+    /// Of the last reports.
+    history: VecDeque<Noted>,
+    /// When packets were lost last.
+    lost_s: Option<f64>,
+    full: FullQueue,
+}
+
+/// Whether losses come where the queue is full: in a short queue a flow that goes by losses lets no delay stand, and is known by them.
+///
+/// A flow that holds a delay fills no queue twice within seconds; and losses that come as often without a queue are the link's.
+#[derive(Clone, Copy, Debug, Default)]
+struct FullQueue {
+    /// When losses began to come at a full queue, the last time first, in s.
+    episodes_s: [Option<f64>; 2],
+    /// Packets and losses among them where the queue was short, and where it was not.
+    short: (f64, f64),
+    long: (f64, f64),
+}
+
+/// What is kept of a report, in s.
+#[derive(Clone, Copy, Debug)]
+struct Noted {
+    at: f64,
+    /// The least delay above the base, and its target.
+    least: f64,
+    target: f64,
+}
+
+/// What stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Standing {
+    /// Nothing that is not the own.
+    Nothing,
+    /// The path became longer by so much, in s.
+    LongerPath(f64),
+    /// Another flow holds the queue, so long at the most lately, in s.
+    Rival(f64),
+}
+
+/// For how long a queue has to stand, in s; and behind a fall of the rate of service: what filled the queue may be UDP at a fixed rate, which takes
+/// no more when the own rate is low, and has drained by then. Within how long of the last rival's end a shorter time does.
+const STANDS_S: f64 = 2.2;
+const STANDS_BEHIND_FALL_S: f64 = 3.5;
+const STANDS_AGAIN_S: f64 = 0.5;
+pub(super) const AGAIN_S: f64 = 8.0;
+/// How long the queue has to be, in s, and how far above the least target.
+const LEAST_STANDING_S: f64 = 0.035;
+const ABOVE_TARGET_S: f64 = 0.010;
+/// The share of the queue at the beginning that is still there at the end.
+const STILL_THERE: f64 = 0.7;
+/// Delays that lie so close together do not vary, in s: of single packets, of those where delays are smooth as a rule, of minima.
+const EVEN_S: f64 = 0.006;
+const EVEN_IF_SMOOTH_S: f64 = 0.012;
+const SMOOTH_S: f64 = 0.001;
+const EVEN_MINIMA_S: f64 = 0.005;
+/// For how long single packets are looked at, and losses are remembered, in s.
+const EVEN_OVER_S: f64 = 0.8;
+const LOSSES_S: f64 = 1.2;
+const HISTORY_S: f64 = 4.0;
+const MOST_REPORTS: usize = 512;
+
+impl StandingQueue {
+    /// Takes a report.
+    pub(super) fn push(&mut self, seen: &Seen, target_s: f64) {
+        // One late report after an outage is no standing queue.
+        if seen.after_gap {
+            self.history.clear();
+        } else if seen.lost > 0.0 {
+            self.lost_s = Some(seen.now_s);
+        }
+        self.full.push(seen, target_s);
+        self.history.push_back(Noted { at: seen.now_s, least: seen.least_s, target: target_s });
+        while self.history.len() > MOST_REPORTS || self.history.front().is_some_and(|it| it.at < seen.now_s - HISTORY_S)
+        {
+            self.history.pop_front();
+        }
+    }
+
+    /// What stands now; the last rival left so long ago, and the rate of service has fallen lately, or not.
+    pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64, has_slowed: bool) -> Standing {
+        if self.full.is_filled(seen.now_s, since_rival_s) {
+            return Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1);
+        }
+        let over_s = match has_slowed {
+            _ if since_rival_s < AGAIN_S => STANDS_AGAIN_S,
+            true => STANDS_BEHIND_FALL_S,
+            false => STANDS_S,
+        };
+        if self.history.front().is_none_or(|it| it.at > seen.now_s - over_s) {
+            return Standing::Nothing;
+        }
+        let target_s = self.history.iter().map(|it| it.target).fold(f64::INFINITY, f64::min);
+        let (standing_s, _) = self.extremes(seen.now_s, over_s, 0.0);
+        let (lately_s, _) = self.extremes(seen.now_s, 0.5, 0.0);
+        let (_, before_s) = self.extremes(seen.now_s, over_s, over_s - 0.4);
+        if standing_s <= (target_s + ABOVE_TARGET_S).max(LEAST_STANDING_S) || lately_s <= STILL_THERE * before_s {
+            return Standing::Nothing;
+        }
+        let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
+        if !is_lossy && self.is_even(seen, path) {
+            return Standing::LongerPath(standing_s);
+        }
+        Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1)
+    }
+
+    fn is_even(&self, seen: &Seen, path: &Path) -> bool {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for sample in path.recent.last(EVEN_OVER_S) {
+            (least, most) = (least.min(sample.over_s), most.max(sample.over_s));
+        }
+        let range_s = most - least;
+        if range_s < EVEN_S || range_s < EVEN_IF_SMOOTH_S && seen.roughness_s < SMOOTH_S {
+            return true;
+        }
+        let minima = [(1.5, 1.0), (1.0, 0.5), (0.5, 0.0)].map(|(from, to)| self.extremes(seen.now_s, from, to).0);
+        let spread = minima.iter().copied().fold(0.0, f64::max) - minima.iter().copied().fold(f64::INFINITY, f64::min);
+        self.history.front().is_some_and(|it| it.at < seen.now_s - 1.45) && spread < EVEN_MINIMA_S
+    }
+
+    /// The least and the greatest of the reports' least delays between two times before `now_s`, in s.
+    fn extremes(&self, now_s: f64, from_s: f64, to_s: f64) -> (f64, f64) {
+        let within = self.history.iter().filter(|it| it.at >= now_s - from_s && it.at <= now_s - to_s);
+        within.fold((f64::INFINITY, 0.0), |(least, most), it| (least.min(it.least), most.max(it.least)))
+    }
+
+    /// Whether the queue fell within half a second by so much that flows which stand in it know it together.
+    pub(super) fn fell(&self, seen: &Seen) -> bool {
+        let (_, before_s) = self.extremes(seen.now_s, 0.5, 0.3);
+        let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);
+        before_s - seen.least_s > (0.2 * seen.least_s).max(0.020) && !is_lossy
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.history.clear();
+    }
+}
+
+/// Losses count as those of a full queue where every packet of the report waited for so long in s, and for so many targets.
+const FULL_S: f64 = 0.020;
+const FULL_TARGETS: f64 = 1.5;
+/// They belong together within so long, and are remembered for so long, in s.
+const EPISODE_S: f64 = 1.0;
+const FULL_AGAIN_S: f64 = 10.0;
+/// They come so many times as often as without a queue.
+const MORE_OFTEN: f64 = 4.0;
+
+impl FullQueue {
+    fn push(&mut self, seen: &Seen, target_s: f64) {
+        let fades = libm::exp(-seen.elapsed_s / FULL_AGAIN_S);
+        for counted in [&mut self.short, &mut self.long] {
+            *counted = (counted.0 * fades, counted.1 * fades);
+        }
+        let is_long = seen.least_s > FULL_S.max(FULL_TARGETS * target_s);
+        let counted = if is_long { &mut self.long } else { &mut self.short };
+        *counted = (counted.0 + seen.arrived + seen.lost, counted.1 + seen.lost);
+        if seen.lost > 0.0 && is_long && !seen.after_gap {
+            let is_new = self.episodes_s[0].is_none_or(|last| seen.now_s - last > EPISODE_S);
+            if is_new {
+                self.episodes_s = [Some(seen.now_s), self.episodes_s[0]];
+            }
+        }
+    }
+
+    /// Whether another fills the queue; the last one that did left so long ago.
+    fn is_filled(&self, now_s: f64, since_rival_s: f64) -> bool {
+        let within = |at: Option<f64>, span_s: f64| at.is_some_and(|at| now_s - at < span_s);
+        let is_again = since_rival_s < AGAIN_S && within(self.episodes_s[0], since_rival_s);
+        let is_twice = within(self.episodes_s[0], EPISODE_S) && within(self.episodes_s[1], FULL_AGAIN_S);
+        let rate = |(packets, lost): (f64, f64)| lost / packets.max(1.0);
+        (is_again || is_twice) && rate(self.long) > MORE_OFTEN * rate(self.short)
+    }
+}
