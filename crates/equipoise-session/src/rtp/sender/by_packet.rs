@@ -27,6 +27,8 @@ pub(super) struct ByPacket {
     traps: Option<Traps>,
     /// When the last report came, and how long the application had been waited for by then.
     reported: (Instant<SenderClock>, Span),
+    /// The time from one report to the next.
+    interval: Span,
     /// When the last request that is answered was sent.
     answered: Instant<SenderClock>,
     /// How a law of intervals gets them of the packets.
@@ -47,7 +49,7 @@ impl ByPacket {
     /// # Errors
     /// [`SessionError::FeedbackInterval`] and [`SessionError::TransportWide`].
     pub(super) fn new(config: &SenderConfig) -> Result<Option<Self>, SessionError> {
-        let Some(Reporting { format, .. }) = config.reporting else { return Ok(None) };
+        let Some(Reporting { format, interval }) = config.reporting else { return Ok(None) };
         check_reporting(config.reporting)?;
         if format == Format::TransportWide && config.payload != Payload::Generated {
             return Err(SessionError::TransportWide);
@@ -59,6 +61,7 @@ impl ByPacket {
         let has_traps = format == Format::TransportWide && config.delays != Delays::Agreed;
         Ok(Some(Self {
             format,
+            interval,
             history: History::new(scope, REMEMBERED),
             next_transport: stream_seed(config.seed, NUMBER_STREAM) & 0x7FFF,
             traps: has_traps.then(|| Traps::new(stream_seed(config.seed, TRAP_STREAM), TRAP_EVERY)),
@@ -122,11 +125,11 @@ impl ByPacket {
         self.history.in_flight()
     }
 
-    /// The request that was sent at `asked` is answered: what left before the one that was answered before is not under way any more.
-    /// Where nothing arrives no report on packets comes, and nothing else would empty the window.
+    /// The request that was sent at `asked` is answered: what left before the one that was answered before is not under way any more, if
+    /// reports on it had the time to come. Where nothing arrives no report on packets comes, and nothing else would empty the window.
     pub(super) fn on_answer(&mut self, asked: Instant<SenderClock>) {
         let before = core::mem::replace(&mut self.answered, asked);
-        self.history.give_up_before(before);
+        self.history.give_up_before(before - self.interval * 2);
     }
 
     /// Nothing has been heard for so long that nothing is known of what is under way.

@@ -14,6 +14,8 @@ pub(super) struct Losses {
     inherent: f64,
     mean: f64,
     queued_s: f64,
+    /// Since when more is lost than the link loses.
+    lossy_s: Option<f64>,
     state: State,
     /// What became of packets since a test or a verdict began.
     lost: f64,
@@ -35,6 +37,8 @@ const LEAST_PACKETS: f64 = 50.0;
 /// A queue longer than the target or this, in s, explains losses.
 const LONG_S: f64 = 0.015;
 const HOT_S: f64 = 0.040;
+/// They last for so long, in s, before a test: what arrives no longer comes out of a policer's bucket in part.
+const LOSSY_S: f64 = 0.7;
 /// A test lowers the rate to so much of what arrives; its packets count from so long on, until so many losses are expected, or so long, in s.
 const TEST: f64 = 0.9;
 const TEST_COUNTS_S: f64 = 0.3;
@@ -42,16 +46,16 @@ const EXPECTED: f64 = 6.0;
 const TEST_S: f64 = 4.0;
 /// Below this share of the losses expected it is a policer; above this one of those of a verdict it was none.
 const POLICED: f64 = 0.3;
-const NOT_POLICED: f64 = 0.5;
+const NOT_POLICED: f64 = 0.7;
 /// A policed rate is so much of what arrived, rises by so much a second after so long, faster later, and is free at so many times what arrived.
-const CAP: f64 = 0.95;
-const RISES: f64 = 0.015;
+const CAP: f64 = 0.93;
+const RISES: f64 = 0.01;
 const RISES_LATER: f64 = 0.03;
 const HOLD_S: f64 = 2.0;
 const LATER_S: f64 = 25.0;
 const RELEASED: f64 = 1.3;
-/// No more is taken for the link's own.
-const MOST_INHERENT: f64 = 0.25;
+/// No more is taken for the link's own: a link that loses more is too full, whatever it looks like. Random losses that media survive are below it.
+const MOST_INHERENT: f64 = 0.12;
 const SLOW_S: f64 = 10.0;
 /// Losses with a queue count as overload from this share on, beyond the link's own.
 const OVERLOAD: f64 = 0.1;
@@ -65,6 +69,7 @@ impl Losses {
             inherent: 0.0,
             mean: 0.0,
             queued_s: f64::NEG_INFINITY,
+            lossy_s: None,
             state: State::Free,
             lost: 0.0,
             arrived: 0.0,
@@ -89,7 +94,7 @@ impl Losses {
     }
 
     /// Takes a report, with what arrived within the last second.
-    pub(super) fn push(&mut self, seen: &Seen, target_s: f64, received_bps: f64) {
+    pub(super) fn push(&mut self, seen: &Seen, target_s: f64, now_bps: f64) {
         let lost = if seen.after_gap { 0.0 } else { seen.lost };
         push(&mut self.all, (seen.now_s, lost, seen.arrived), ALL_S);
         let is_unqueued = seen.least_s < target_s.max(LONG_S) && seen.now_s - self.queued_s > 1.5;
@@ -104,17 +109,22 @@ impl Losses {
             (self.lost, self.arrived) = (self.lost + lost, self.arrived + seen.arrived);
         }
         match self.state {
-            State::Free => self.watch(seen, (share, packets), received_bps, unqueued),
+            State::Free => self.watch(seen, (share, packets), now_bps, unqueued),
             State::Testing { since_s, share: before, received_bps } => {
-                self.judge_test(seen, (since_s, before, received_bps), share);
+                self.judge_test(seen, (since_s, before, received_bps), (share, now_bps));
             }
-            State::Policed { .. } => self.police(seen, (share, packets), received_bps),
+            State::Policed { .. } => self.police(seen, (share, packets), now_bps),
         }
     }
 
     fn watch(&mut self, seen: &Seen, (share, packets): (f64, f64), received_bps: f64, unqueued: f64) {
         let chance = 2.0 * libm::sqrt(self.inherent.max(0.01) / packets.max(1.0));
-        if packets >= LEAST_PACKETS && share > 1.5 * self.inherent + 0.02 + chance {
+        let is_lossy = packets >= LEAST_PACKETS && share > 1.5 * self.inherent + 0.02 + chance;
+        let since_s = *self.lossy_s.get_or_insert(seen.now_s);
+        if !is_lossy {
+            self.lossy_s = None;
+        } else if seen.now_s - since_s >= LOSSY_S {
+            self.lossy_s = None;
             self.state = State::Testing { since_s: seen.now_s, share, received_bps };
             self.count_from(seen.now_s + TEST_COUNTS_S);
             return;
@@ -124,7 +134,12 @@ impl Losses {
         self.inherent += gain * (share.min(self.inherent) - self.inherent);
     }
 
-    fn judge_test(&mut self, seen: &Seen, (since_s, before, received_bps): (f64, f64, f64), share: f64) {
+    fn judge_test(
+        &mut self,
+        seen: &Seen,
+        (since_s, before, received_bps): (f64, f64, f64),
+        (share, now_bps): (f64, f64),
+    ) {
         let all = self.lost + self.arrived;
         let expected = before.min(self.mean.max(0.3 * before));
         if seen.now_s - self.queued_s < 1.0 {
@@ -135,6 +150,10 @@ impl Losses {
                 let cap_bps = CAP * received_bps;
                 self.state = State::Policed { since_s: seen.now_s, share: expected, received_bps, cap_bps };
                 self.count_from(seen.now_s);
+            } else if self.lost > MOST_INHERENT * all && now_bps < received_bps {
+                // What arrived before came out of a policer's bucket in part: the same at what arrives now.
+                self.state = State::Testing { since_s: seen.now_s, share: before, received_bps: now_bps };
+                self.count_from(seen.now_s + TEST_COUNTS_S);
             } else {
                 self.bear(self.lost / all.max(1.0));
             }
@@ -155,7 +174,9 @@ impl Losses {
         let is_over =
             share > 0.015 + 1.5 * self.inherent && packets >= LEAST_PACKETS && *cap_bps > 0.97 * *received_bps;
         if is_over && elapsed_s > HOLD_S {
-            (*since_s, *received_bps, *cap_bps) = (seen.now_s, now_bps, CAP * now_bps);
+            // A second is noisy: no more than what the cap leaves of itself.
+            let passed_bps = now_bps.min(*cap_bps * (1.0 - share));
+            (*since_s, *received_bps, *cap_bps) = (seen.now_s, passed_bps, CAP * passed_bps);
             self.count_from(seen.now_s + TEST_COUNTS_S);
         } else if elapsed_s > HOLD_S {
             let rises = if elapsed_s > LATER_S { RISES_LATER } else { RISES };

@@ -21,7 +21,8 @@ use standing::{Standing, StandingQueue};
 use target::DelayTarget;
 
 use super::{
-    Allowance, Controller, Feedback, Needs, PacketFeedback, Probe, QueuedFrame, RateLimits, Reason, SentPacket, Snapshot,
+    Allowance, Controller, Feedback, Needs, PacketFeedback, Probe, QueuedFrame, RateLimits, Reason, SentPacket,
+    Snapshot,
 };
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -120,6 +121,12 @@ const AFTER_SILENCE: f64 = 0.7;
 const NEW_AFTER_S: f64 = 2.0;
 /// Beside a rival the rate is at first at least so much of what it was before.
 const HALF: f64 = 0.5;
+/// Fewer marks than this share on packets that did not wait say nothing; more limit the rate to so many a round trip, of segments of so many bits, where
+/// none counts as shorter than so long in s (RFC 9331, Sec. 4.3).
+const LEAST_MARKED: f64 = 0.02;
+const MARKS_A_ROUND_TRIP: f64 = 2.0;
+const MARKED_SEGMENT_BITS: f64 = 12_000.0;
+const LEAST_ROUND_TRIP_S: f64 = 0.025;
 /// The base is held for at most so long, in s.
 const HELD_S: f64 = 20.0;
 
@@ -241,6 +248,10 @@ impl Equipoise {
             }
             self.delay.base_bps = self.delay.base_bps.min((1.02 * cap_bps).max(situation.min_bps));
         }
+        if let Some(cap_bps) = marks_bps(seen).filter(|cap| rate_bps > *cap) {
+            self.delay.base_bps = cap_bps.max(situation.min_bps);
+            (rate_bps, reason) = (cap_bps, Reason::Other("marks"));
+        }
         if let Some(cap_bps) = self.losses.overload_bps(seen, target_s).filter(|cap| rate_bps > *cap) {
             (rate_bps, reason) = (cap_bps, Reason::Overload);
         }
@@ -280,6 +291,16 @@ impl Equipoise {
         self.snapshot = Snapshot { reason: Some(Reason::ReportsMissing), ..Snapshot::default() };
         self.timer = Some(now + TICK);
     }
+}
+
+/// The most that may be sent where packets that did not wait have marks, in bit/s.
+///
+/// A queue for L4S marks what others deserve in the queue beside it (RFC 9332, Sec. 2.1: the coupling), so that a scalable flow of two marks a
+/// round trip (RFC 9331, Sec. 4.3) has about what a classic one has: `2/m0` segments a round trip.
+fn marks_bps(seen: &Seen) -> Option<f64> {
+    (seen.marked_free > LEAST_MARKED).then(|| {
+        MARKS_A_ROUND_TRIP / seen.marked_free * MARKED_SEGMENT_BITS / seen.round_trip_s.max(LEAST_ROUND_TRIP_S)
+    })
 }
 
 impl Controller for Equipoise {

@@ -20,8 +20,9 @@ pub(super) struct Path {
     feedback_s: f64,
     began_s: f64,
     reported_s: Option<f64>,
-    /// `m`, the smoothed share of marks.
+    /// `m`, the smoothed share of marks, and `m0`, that among packets that did not wait.
     marked: f64,
+    marked_free: f64,
     last_over_s: f64,
     granted: VecDeque<(f64, f64)>,
 }
@@ -52,8 +53,9 @@ pub(super) struct Seen {
     pub(super) trains: Option<TrainRates>,
     /// `n`, how rough delays are.
     pub(super) roughness_s: f64,
-    /// `m`, the smoothed share of marks.
+    /// `m`, the smoothed share of marks, and `m0`, that among packets that did not wait.
     pub(super) marked: f64,
+    pub(super) marked_free: f64,
     pub(super) arrived: f64,
     pub(super) lost: f64,
     pub(super) arrived_bits: f64,
@@ -74,6 +76,10 @@ impl Seen {
 const ROUND_TRIP_GAIN: f64 = 0.2;
 const FEEDBACK_GAIN: f64 = 0.1;
 const MARKED_S: f64 = 0.1;
+/// A packet with less delay than this, in s, hardly waited, and what marked it is no queue that it stood in: half of a large packet of another at 2 Mbit/s.
+/// Time constant of the share that is, in s.
+const FREE_S: f64 = 0.003;
+const MARKED_FREE_S: f64 = 0.3;
 /// `R_del` is taken over so much time, in s.
 const RECEIVED_S: f64 = 0.3;
 /// From this share of what was granted on it counts as used, in full from so much more on.
@@ -95,6 +101,9 @@ struct News {
     last_s: f64,
     arrived: f64,
     marked: f64,
+    /// Packets that did not wait, and those of them with marks.
+    free: f64,
+    free_marked: f64,
     arrived_bits: f64,
     /// Of all packets, lost ones among them.
     covered_bits: f64,
@@ -122,6 +131,7 @@ impl Path {
             began_s: 0.0,
             reported_s: None,
             marked: 0.0,
+            marked_free: 0.0,
             last_over_s: 0.0,
             granted: VecDeque::new(),
         }
@@ -181,6 +191,10 @@ impl Path {
         self.least_round_trip.come_to(now_s, held);
         let news = self.take(now, feedback, origins);
         self.marked += (elapsed_s / MARKED_S).min(1.0) * (news.marked / news.arrived - self.marked);
+        if news.free > 0.0 {
+            let gain = (elapsed_s / MARKED_FREE_S).min(1.0);
+            self.marked_free += gain * (news.free_marked / news.free - self.marked_free);
+        }
         let latest_round_trip_s = feedback.round_trip.map(|it| it.as_secs_f64().max(0.0));
         if let Some(round_trip_s) = latest_round_trip_s {
             self.least_round_trip.push(f64::INFINITY, round_trip_s);
@@ -208,6 +222,7 @@ impl Path {
             trains: self.trains.rates(last_arrival_s),
             roughness_s: self.roughness.mean_s(),
             marked: self.marked,
+            marked_free: self.marked_free,
             arrived: news.arrived,
             lost: feedback.packets.len() as f64 - news.arrived,
             arrived_bits: news.arrived_bits,
@@ -250,7 +265,9 @@ impl Path {
             self.recent.push(sample);
             (news.least_s, news.last_s) = (sample.over_s.min(news.least_s), sample.over_s);
             (news.arrived, news.arrived_bits) = (news.arrived + 1.0, news.arrived_bits + sample.bits);
-            news.marked += f64::from(ecn == Ecn::Ce);
+            let (mark, free) = (f64::from(ecn == Ecn::Ce), f64::from(sample.over_s < FREE_S));
+            (news.marked, news.free, news.free_marked) =
+                (news.marked + mark, news.free + free, news.free_marked + free * mark);
         }
         news
     }
