@@ -25,7 +25,7 @@ const GONE_S: f64 = 0.25;
 /// How fast the rate moves, in 1/s of its logarithm; and from which ratio on it jumps.
 const SLOPE: f64 = 0.5;
 const JUMP_UP: f64 = 1.3;
-const JUMP_DOWN: f64 = 0.45;
+const JUMP_DOWN: f64 = 0.55;
 
 impl MediaRate {
     pub(super) const fn new() -> Self {
