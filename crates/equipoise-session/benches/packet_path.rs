@@ -1,9 +1,12 @@
 //! What one packet costs on its way through the core and a session: parse, measure, decide, pace.
 
 use divan::Bencher;
+use divan::counter::ItemsCount;
 use equipoise::control::ap::{Ap, ApConfig, Learning};
 use equipoise::control::window::{Acknowledged, Cubic, Symbiosis, SymbiosisConfig, WindowController};
-use equipoise::control::{Controller, Feedback, IntervalSummary, RateLimits};
+use equipoise::control::{
+    Controller, Ecn, Fate, Feedback, IntervalSummary, PacketFeedback, PacketReport, RateLimits, SentPacket, find,
+};
 use equipoise::measure::{BandwidthEstimate, DelayMeter, DelaySummary, Measured, SequenceTracker};
 use equipoise::pace::Pacer;
 use equipoise::units::{Instant, Rate, Schedule, SenderClock, Size, Span};
@@ -164,5 +167,32 @@ fn fifo_link(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
         now += 540_000;
         link.offer(At::from_nanos(now), PACKET)
+    });
+}
+
+/// Packets in a report each 50 ms of 4.8 Mbit/s.
+const REPORTED: usize = 30;
+
+/// What a law by packet costs for each packet: that it left, and its part of a report each 50 ms. So many reports fill all windows.
+#[divan::bench(args = ["equipoise", "gcc", "nada", "scream"], sample_count = 2000)]
+fn packet_feedback(bencher: Bencher<'_, '_>, law: &str) {
+    let entry = find(law).expect("in the catalogue");
+    let values = entry.parse(&[("max_rate", "20 Mbit/s"), ("initial_rate", "4.8 Mbit/s")]).expect("right");
+    let mut law = entry.build(&values, PACKET).expect("right");
+    let gap = Span::from_nanos(50_000_000 / REPORTED as i64);
+    let (mut number, mut now) = (0u64, At::ZERO);
+    bencher.counter(ItemsCount::new(REPORTED)).bench_local(|| {
+        let reports: [PacketReport; REPORTED] = core::array::from_fn(|_| {
+            now = now + gap;
+            number += 1;
+            law.on_sent(now, &SentPacket::new(number, PACKET, PACKET));
+            // Some wait for a little.
+            let arrived = now + Span::from_micros(25_000 + (number % 7) as i64 * 200);
+            PacketReport::new(number, PACKET, now, Fate::Arrived { at: Some(arrived.assume_clock()), ecn: Ecn::NotEct })
+        });
+        let mut feedback = PacketFeedback::new(&reports, Size::from_bytes(1000 * 2 * REPORTED as u64));
+        feedback.round_trip = Some(Span::from_millis(50));
+        law.on_feedback(now + Span::from_millis(25), &Feedback::Packets(&feedback));
+        law.allowance()
     });
 }

@@ -1,5 +1,6 @@
 //! A world whose paths have been full once takes no more memory, and no packet costs an allocation on its way.
 
+mod laws;
 mod sessions;
 
 use std::alloc::{GlobalAlloc, Layout, System};
