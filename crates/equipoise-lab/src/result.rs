@@ -235,6 +235,10 @@ pub struct FlowResult {
     /// out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub received: Vec<ReceivedSample>,
+    /// What its law believed of the path, a sample each tenth of a second and where a reason changed; left out for laws that do not
+    /// say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beliefs: Vec<BeliefResult>,
     /// Name of what divides the total of a flow over several paths; left out for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<String>,
@@ -291,6 +295,31 @@ pub struct ReceivedSample {
     pub at_s: f64,
     /// Mean rate since the last sample, in bit/s of IP packets.
     pub rate_bps: f64,
+}
+
+/// What a law believed of its path at a decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BeliefResult {
+    /// When, in seconds since the run's start.
+    pub at_s: f64,
+    /// How it went by what it believed: `delay`, `rival` or `policed`.
+    pub mode: String,
+    /// What decided the rate.
+    pub reason: Option<String>,
+    /// The rate, in bit/s of IP packets.
+    pub rate_bps: u64,
+    /// Rate at which the bottleneck served while it was busy, in bit/s; `null` if it was not lately.
+    pub capacity_bps: Option<f32>,
+    /// Rate at which trains of packets came through, in bit/s; `null` without trains.
+    pub available_bps: Option<f32>,
+    /// Round trip of the empty path, in seconds.
+    pub base_s: f32,
+    /// How rough delays were that are no queue, in seconds.
+    pub noise_s: f32,
+    /// Queueing delay of the last packet reported, in seconds.
+    pub queue_s: f32,
+    /// Queueing delay aimed at, in seconds.
+    pub target_s: f32,
 }
 
 /// What a TCP connection did; of web traffic, all its connections together.

@@ -93,6 +93,9 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
             detail: snapshot.reason.map(equipoise::control::Reason::name),
             ..named("rate-decided")
         },
+        Event::Believed(beliefs) => {
+            Row { delay_s: Some(f64::from(beliefs.queue_s)), detail: Some(beliefs.mode.name()), ..named("believed") }
+        }
         Event::ClockStepped { by } => Row { delay_s: Some(by.as_secs_f64()), ..named("clock-stepped") },
         Event::ClocksCompared { base, .. } => Row { delay_s: Some(base.as_secs_f64()), ..named("clocks-compared") },
         Event::CircuitStrained => named("circuit-strained"),

@@ -1,6 +1,6 @@
 use crate::Ecn;
 use crate::rtp::Breaker;
-use equipoise::control::Snapshot;
+use equipoise::control::{Beliefs, Snapshot};
 use equipoise::measure::{DelaySummary, Drift, Offset};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -116,6 +116,8 @@ pub enum Event {
         /// What the controller says of it.
         snapshot: Snapshot,
     },
+    /// What the controller believes of the path, behind a decision of one that says it.
+    Believed(Beliefs),
     /// One of the two clocks was set: the receiver's on, or the sender's back, by so much, or the other way round.
     ClockStepped {
         /// By how much the shown delays jumped.
@@ -200,6 +202,7 @@ impl Event {
             | Self::EcnFailed { .. }
             | Self::ReportsMissing
             | Self::RateDecided { .. }
+            | Self::Believed(_)
             | Self::ClockStepped { .. }
             | Self::ClocksCompared { .. }
             | Self::CircuitStrained

@@ -5,6 +5,7 @@ use equipoise::control::Reason;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Ecn, Event, PathId};
 
+use super::beliefs::BeliefRecord;
 use super::frames::LiveRecord;
 use super::media::MediaRecord;
 use super::pair::PairRecord;
@@ -40,6 +41,7 @@ pub(super) struct FlowRecord {
     settled_decisions: u64,
     limited_decisions: u64,
     response: Option<f64>,
+    beliefs: BeliefRecord,
     pacing_resets: u64,
     reports_missing: u64,
     circuit_broken: BTreeMap<&'static str, u64>,
@@ -117,6 +119,7 @@ impl FlowRecord {
             settled_decisions: 0,
             limited_decisions: 0,
             response: None,
+            beliefs: BeliefRecord::default(),
             pacing_resets: 0,
             reports_missing: 0,
             circuit_broken: BTreeMap::new(),
@@ -195,7 +198,9 @@ impl FlowRecord {
             Event::ReportsMissing => self.reports_missing += 1,
             Event::CircuitBroken(breaker) => *self.circuit_broken.entry(breaker.name()).or_default() += 1,
             Event::CircuitStrained => self.circuit_strained += 1,
-            Event::RateDecided { snapshot, .. } => {
+            Event::Believed(beliefs) => self.beliefs.on_believed(at, beliefs),
+            Event::RateDecided { rate, snapshot } => {
+                self.beliefs.on_decided(*rate, snapshot);
                 if let Some(reason) = snapshot.reason {
                     if at >= self.warm_up {
                         self.settled_decisions += 1;
@@ -317,6 +322,7 @@ impl FlowRecord {
             response: self.response,
             distribution: delays.distribution(),
             queueing: None,
+            beliefs: self.beliefs.finish(),
             intervals,
             name: self.name,
             controller: self.controller,

@@ -4,6 +4,7 @@
 //! (Waki 2013, Sec. 6.2). Only intervals whose packets may still be under way hold a histogram, so that memory is
 //! bounded by what is written out in the end.
 
+mod beliefs;
 mod bins;
 mod delays;
 mod flow;

@@ -4,7 +4,7 @@ use super::chart::{Axis, Chart, Layer, Mark, Shape, Style};
 use super::figure::{Figure, Shown, heights, look, middle, ms, nice, over_time, shades, step_marks, time_axis};
 use super::format::millis;
 use super::worlds::worlds;
-use super::{distribution, pair, paths, spread, tcp};
+use super::{beliefs, distribution, pair, paths, spread, tcp};
 use crate::result::{IntervalResult, Report, StepKind};
 
 /// The figures of one controlled flow.
@@ -19,6 +19,7 @@ pub(super) fn figures(report: &Report, flow: usize) -> Vec<Figure> {
         rate_over_time(report, flow, &shown),
         distribution::figure(flow, &shown),
     ];
+    figures.extend(beliefs::figures(report, flow, &shown));
     // Behind the rate of all of them together.
     figures.splice(2..2, paths::figures(report, flow, &shown));
     if first.pair.is_some() {

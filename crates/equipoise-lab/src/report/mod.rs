@@ -4,6 +4,7 @@
 
 mod area;
 mod axes;
+mod beliefs;
 pub mod chart;
 mod charts;
 mod comparison;

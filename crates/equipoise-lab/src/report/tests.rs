@@ -13,6 +13,7 @@ pub(crate) fn flow(shares: &[(f64, f64)]) -> FlowResult {
     FlowResult {
         playout: None,
         queueing: None,
+        beliefs: Vec::new(),
         video: None,
         audio: None,
         tcp: None,

@@ -1,7 +1,8 @@
 use alloc::collections::VecDeque;
 
 use equipoise::control::{
-    BoxedController, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame, Reason, SentPacket, Snapshot,
+    Beliefs, BoxedController, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame, Reason, SentPacket,
+    Snapshot,
 };
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
@@ -142,6 +143,11 @@ impl Governor {
             snapshot.reason = Some(if self.is_broken { Reason::CircuitBreaker } else { Reason::Unproved });
         }
         snapshot
+    }
+
+    /// What the controller believes of the path.
+    pub(crate) fn beliefs(&self) -> Option<Beliefs> {
+        self.controller.beliefs()
     }
 
     /// A report came, and `proof` says what of the packets arrived.

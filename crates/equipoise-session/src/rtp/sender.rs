@@ -229,6 +229,9 @@ impl Sender {
         let rate = self.governor.rate();
         self.keep_pace();
         self.outbox.event(Event::RateDecided { rate, snapshot: self.governor.snapshot() });
+        if let Some(beliefs) = self.governor.beliefs() {
+            self.outbox.event(Event::Believed(beliefs));
+        }
     }
 
     /// Packets follow each other as the controller allows, or as fast as it wants a probe to be.

@@ -65,6 +65,11 @@ pub trait Controller: Send + Sync + fmt::Debug {
         Snapshot::default()
     }
 
+    /// What it believes of the path, for people and reports; `None` if it does not say. Nothing else may depend on it.
+    fn beliefs(&self) -> Option<Beliefs> {
+        None
+    }
+
     /// The one-way delay that the algorithm tries to hold, if it has one.
     fn target_delay(&self) -> Option<Span> {
         None
@@ -117,6 +122,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn snapshot(&self) -> Snapshot {
         (**self).snapshot()
+    }
+
+    fn beliefs(&self) -> Option<Beliefs> {
+        (**self).beliefs()
     }
 
     fn target_delay(&self) -> Option<Span> {
@@ -468,6 +477,47 @@ pub struct Snapshot {
     pub law_step_bps: Option<f64>,
     /// AP's coefficient of response b, in 1/(s·Mbit/s); `None` for other laws.
     pub response: Option<f64>,
+}
+
+/// What a law believes of its path at a decision, for people and reports: in single precision, as every event of a session has room for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beliefs {
+    /// How it goes by them.
+    pub mode: Mode,
+    /// The rate at which the bottleneck serves while it is busy, in bit/s; `None` if it was not busy lately.
+    pub capacity_bps: Option<f32>,
+    /// The rate at which trains of packets come through, in bit/s; `None` without trains.
+    pub available_bps: Option<f32>,
+    /// Round trip of the empty path, in s.
+    pub base_s: f32,
+    /// How rough delays are that are no queue, in s.
+    pub noise_s: f32,
+    /// The queueing delay of the last packet reported, in s.
+    pub queue_s: f32,
+    /// The queueing delay aimed at, in s.
+    pub target_s: f32,
+}
+
+/// How a law goes by what it believes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The queueing delay is held at its target.
+    Delay,
+    /// Another flow holds the queue and goes by losses: the rate is TCP's.
+    Rival,
+    /// A policer drops what is above a rate, which is kept below.
+    Policed,
+}
+
+impl Mode {
+    /// The mode in a lower-case word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Rival => "rival",
+            Self::Policed => "policed",
+        }
+    }
 }
 
 /// Why a rate is what it is.

@@ -37,8 +37,8 @@ pub use cbr::Cbr;
 pub use ceiling::Ceiling;
 pub use equipoise::{Equipoise, EquipoiseConfig};
 pub use feedback::{
-    Allowance, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs,
-    PacketFeedback, PacketReport, Probe, QueuedFrame, Reason, SentPacket, Snapshot, UnmetNeeds,
+    Allowance, Beliefs, BoxedController, CloneController, Controller, Ecn, Fate, Feedback, IntervalSummary, Mode,
+    Needs, PacketFeedback, PacketReport, Probe, QueuedFrame, Reason, SentPacket, Snapshot, UnmetNeeds,
 };
 pub use gcc::{Gcc, GccConfig, GccForm, GccProbing};
 pub use lda::{Increase, Lda, LdaConfig};

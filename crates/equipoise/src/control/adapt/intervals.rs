@@ -1,6 +1,6 @@
 use crate::control::{
-    Allowance, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame, SentPacket,
-    Snapshot,
+    Allowance, Beliefs, Controller, Ecn, Fate, Feedback, IntervalSummary, Needs, PacketFeedback, Probe, QueuedFrame,
+    SentPacket, Snapshot,
 };
 use crate::measure::{ClockMap, DelayMeter, DelaySummary, Notice, PacketPairs, PathClock};
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
@@ -240,6 +240,10 @@ impl<C: Controller> Controller for Intervals<C> {
 
     fn snapshot(&self) -> Snapshot {
         self.controller.snapshot()
+    }
+
+    fn beliefs(&self) -> Option<Beliefs> {
+        self.controller.beliefs()
     }
 
     fn target_delay(&self) -> Option<Span> {

@@ -21,9 +21,10 @@ use standing::{Standing, StandingQueue};
 use target::DelayTarget;
 
 use super::{
-    Allowance, Controller, Feedback, Needs, PacketFeedback, Probe, QueuedFrame, RateLimits, Reason, SentPacket,
-    Snapshot,
+    Allowance, Beliefs, Controller, Feedback, Mode, Needs, PacketFeedback, Probe, QueuedFrame, RateLimits, Reason,
+    SentPacket, Snapshot,
 };
+use crate::measure::packets::Service;
 use crate::units::{Instant, Rate, SenderClock, Size, Span};
 
 /// Our own law: what five papers each hold a piece of, in one controller.
@@ -89,6 +90,7 @@ pub struct Equipoise {
     silent: bool,
     timer: Option<Instant<SenderClock>>,
     snapshot: Snapshot,
+    beliefs: Option<Beliefs>,
 }
 
 /// How our own law is set.
@@ -127,6 +129,8 @@ const LEAST_MARKED: f64 = 0.02;
 const MARKS_A_ROUND_TRIP: f64 = 2.0;
 const MARKED_SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_ROUND_TRIP_S: f64 = 0.025;
+/// A shorter queue than this, in s, may be a packet's own transmission.
+const LEAST_QUEUE_S: f64 = 0.006;
 /// The base is held for at most so long, in s.
 const HELD_S: f64 = 20.0;
 
@@ -153,6 +157,7 @@ impl Equipoise {
             silent: false,
             timer: None,
             snapshot: Snapshot::default(),
+            beliefs: None,
         }
     }
 
@@ -179,6 +184,7 @@ impl Equipoise {
         self.allow(&seen, target_s);
         let reason = Some(RateLimits::reason(reason, cut));
         self.snapshot = Snapshot { reason, law_step_bps: Some(step_bps), response: None };
+        self.beliefs = Some(self.believe(&seen, target_s));
         self.timer = Span::from_secs_f64(self.path.silence_s()).map(|span| now + span);
     }
 
@@ -208,7 +214,7 @@ impl Equipoise {
         let situation = Situation {
             target_s,
             loop_s: seen.loop_s(),
-            service: self.path.recent.service((target_s / 2.0).max(0.006), target_s),
+            service: self.service(target_s),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),
@@ -256,6 +262,29 @@ impl Equipoise {
             (rate_bps, reason) = (cap_bps, Reason::Overload);
         }
         (rate_bps, reason)
+    }
+
+    /// What it goes by, for people.
+    fn believe(&self, seen: &Seen, target_s: f64) -> Beliefs {
+        let mode = match (&self.rival, self.losses.cap_bps()) {
+            (Some(_), _) => Mode::Rival,
+            (None, Some(_)) => Mode::Policed,
+            (None, None) => Mode::Delay,
+        };
+        Beliefs {
+            mode,
+            capacity_bps: self.service(target_s).map(|service| service.served_bps as f32),
+            available_bps: seen.trains.map(|trains| trains.arrived_bps as f32),
+            base_s: seen.least_round_trip_s as f32,
+            noise_s: seen.roughness_s as f32,
+            queue_s: seen.last_s as f32,
+            target_s: target_s as f32,
+        }
+    }
+
+    /// The rate of service of the bottleneck, if a queue of half the target showed it lately.
+    fn service(&self, target_s: f64) -> Option<Service> {
+        self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s)
     }
 
     /// Pace, window and the media's rate after a decision.
@@ -359,5 +388,9 @@ impl Controller for Equipoise {
 
     fn snapshot(&self) -> Snapshot {
         self.snapshot
+    }
+
+    fn beliefs(&self) -> Option<Beliefs> {
+        self.beliefs
     }
 }
