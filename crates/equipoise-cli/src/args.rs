@@ -23,7 +23,7 @@ use crate::suite::args::Suite;
 macro_rules! examples {
     () => {
         "Examples:
-  equipoise demo                                      # live on loopback, then simulated: 40 s
+  equipoise demo                                      # live on loopback, then simulated: a minute
   equipoise sim scenarios/demo.toml --runs 30         # thirty seeds, all cores
   equipoise compare scenarios/demo.toml --controller ap,aimd,tfrc
   equipoise live scenarios/demo.toml --report r.html  # real packets, an emulated bottleneck"
@@ -198,7 +198,7 @@ pub(crate) struct Demo {
     /// Folder for report.html and report.json; made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "equipoise-demo")]
     pub(crate) out: PathBuf,
-    /// Ten seconds instead of forty: shows that it works, too short to judge by
+    /// Half a minute instead of one: shows that it works, too short to judge by
     #[arg(long)]
     pub(crate) short: bool,
     /// Send live packets across three network namespaces instead of the loopback interface; needs root

@@ -45,6 +45,9 @@ pub const DEMO: &str = include_str!("../scenarios/demo.toml");
 /// The demo in ten seconds, which show that it works and are too short to judge by.
 pub const DEMO_SHORT: &str = include_str!("../scenarios/demo-short.toml");
 
+/// The demo's second part: our own law on a link that becomes faster and slower.
+pub const DEMO_OWN: &str = include_str!("../scenarios/demo-own.toml");
+
 /// The version of Equipoise, which all results name.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -19,24 +19,36 @@ use crate::summary::{self, millis};
 
 /// `equipoise demo`.
 pub(crate) fn demo(options: &Demo) -> Result<Outcome, CliError> {
-    let text = if options.short { equipoise_lab::DEMO_SHORT } else { equipoise_lab::DEMO };
-    let scenario = parse(Path::new("the demo's scenario"), text)?;
-    let seed = options.seed.unwrap_or(scenario.seed);
+    let session = if options.short { equipoise_lab::DEMO_SHORT } else { equipoise_lab::DEMO };
     fs::create_dir_all(&options.out).map_err(|source| CliError::Output { path: options.out.clone(), source })?;
     let html_path = options.out.join("report.html");
     let html = Output::promise(&html_path)?;
     let json = Output::promise(&options.out.join("report.json"))?;
     let stop = catch_interrupt()?;
-    say(options.quiet, &format!("{}\n", scenario.description));
-    let mut untraced = Outputs::default();
-    let live = run_live(&scenario, &setup(seed, options.namespaces), &stop, options.quiet, &mut untraced)?;
-    let mut runs = sim_world::simulate_many(&scenario, (seed, 1), None, |run| run, &|_| {})?;
-    runs.push(live);
-    let report = Report::new(&scenario, seed, runs);
-    html.fulfil(&report::html(&report))?;
-    json.fulfil(&report.to_json())?;
-    say(options.quiet, &format!("\n{}\nreport: {}\n", summary::of(&report), html_path.display()));
+    let mut reports = Vec::new();
+    for text in [session, equipoise_lab::DEMO_OWN] {
+        let scenario = parse(Path::new("the demo's scenario"), text)?;
+        reports.push(in_both_worlds(&scenario, options, &stop)?);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    html.fulfil(&report::html_of_several(&reports))?;
+    json.fulfil(&Report::several_to_json(&reports))?;
+    say(options.quiet, &format!("report: {}\n", html_path.display()));
     Ok(outcome(&stop))
+}
+
+/// A part of the demo, live and simulated.
+fn in_both_worlds(scenario: &Scenario, options: &Demo, stop: &AtomicBool) -> Result<Report, CliError> {
+    let seed = options.seed.unwrap_or(scenario.seed);
+    say(options.quiet, &format!("{}\n", scenario.description));
+    let live = run_live(scenario, &setup(seed, options.namespaces), stop, options.quiet, &mut Outputs::default())?;
+    let mut runs = sim_world::simulate_many(scenario, (seed, 1), None, |run| run, &|_| {})?;
+    runs.push(live);
+    let report = Report::new(scenario, seed, runs);
+    say(options.quiet, &format!("\n{}\n", summary::of(&report)));
+    Ok(report)
 }
 
 /// `equipoise live`.

@@ -50,12 +50,12 @@ pub(crate) struct Send {
     /// Seconds to send for; 0 for as long as there is something to send [default: 10, or as long as the payload lasts]
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Span>,
-    /// The controller; `equipoise controllers` lists them
-    #[arg(long, value_name = "NAME", default_value = "ap")]
-    pub(crate) controller: String,
-    /// Delay to hold
-    #[arg(long, value_name = "TIME", default_value = "20 ms")]
-    pub(crate) target: Span,
+    /// The controller; `equipoise controllers` lists them [default: equipoise; ap with --target or --path]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) controller: Option<String>,
+    /// Delay to hold, for controllers that hold one [default: 20 ms]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) target: Option<Span>,
     /// What that delay is
     #[arg(long, value_enum, default_value_t = DelayKind::Queueing)]
     pub(crate) delay: DelayKind,
@@ -119,6 +119,14 @@ pub(crate) struct Send {
     /// Only IPv6
     #[arg(short = '6')]
     pub(crate) six: bool,
+}
+
+impl Send {
+    /// Name of the controller: ours is for one path, and has no target that one sets.
+    pub(crate) fn controller(&self) -> &str {
+        let is_held = self.target.is_some() || !self.path.is_empty();
+        self.controller.as_deref().unwrap_or(if is_held { "ap" } else { "equipoise" })
+    }
 }
 
 /// What the IP headers of media packets say of congestion.

@@ -380,7 +380,7 @@ fn start(options: &Send, config: &SendConfig, source: &Source, target: Option<Sp
         paths: options.path.iter().map(Via::to_string).collect(),
         split: socket.is_none().then(|| options.scheduler.clone()),
         encrypted: config.key.is_some(),
-        controller: if options.bitrate.is_some() { "cbr".to_owned() } else { options.controller.clone() },
+        controller: if options.bitrate.is_some() { "cbr".to_owned() } else { options.controller().to_owned() },
         target_delay_s: target.map(Span::as_secs_f64),
         delay: words(options.delay),
         packet_size_bytes: config.packet_size.as_bytes(),
@@ -433,16 +433,20 @@ fn resolve(options: &Send) -> Result<SocketAddr, RealError> {
     found.find(wanted).ok_or_else(|| failed(io::Error::from(io::ErrorKind::AddrNotAvailable)))
 }
 
+/// The delay that is held where none is asked for.
+const USUAL_TARGET: Span = Span::from_millis(20);
+
 fn controller(options: &Send, packet: Size) -> Result<BoxedController, RealError> {
     if let Some(rate) = options.bitrate {
         return Ok(Box::new(Cbr::new(rate)));
     }
-    let name = options.controller.as_str();
+    let name = options.controller();
     let entry = control::find(name).ok_or_else(|| RealError::UnknownController {
         name: name.to_owned(),
         known: control::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
     })?;
-    let [target, min, max] = [options.target.to_string(), options.min_rate.to_string(), options.max_rate.to_string()];
+    let target = options.target.unwrap_or(USUAL_TARGET);
+    let [target, min, max] = [target.to_string(), options.min_rate.to_string(), options.max_rate.to_string()];
     let start = options.start_rate.map(|rate| rate.to_string());
     let mut given = vec![("target", target.as_str()), ("min_rate", &min), ("max_rate", &max)];
     given.extend(start.as_deref().map(|start| ("initial_rate", start)));

@@ -131,7 +131,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         (&["keygen", &key], 5, "--force"),
         (&["send", "nowhere.invalid", "--insecure"], 4, "cannot find nowhere.invalid"),
         (&["send", "127.0.0.1", "--insecure", "--controller", "magic"], 2, "there are ap,"),
-        (&["send", "127.0.0.1", "--insecure", "--set", "b=fast"], 2, "1/(s·Mbit/s)"),
+        (&["send", "127.0.0.1", "--insecure", "--controller", "ap", "--set", "b=fast"], 2, "1/(s·Mbit/s)"),
         (&["send", "127.0.0.1", "--insecure", "-l", "40"], 4, "a packet of 40 B cannot carry"),
     ];
     for (arguments, code, remedy) in cases {

@@ -314,14 +314,35 @@ const SHARE: Parameter = Parameter {
     source: "ours",
 };
 
+const MOST_QUEUE: Parameter = Parameter {
+    name: "most_queue",
+    kind: Kind::Span,
+    default: Some("57 ms"),
+    range: Some(("2 ms", "1 s")),
+    meaning: "longest queueing delay that is aimed at, by a slow flow or where delays are rough; less leaves more of a rough or crowded link",
+    source: "ours",
+};
+const BESIDE_LOSSES: Parameter = Parameter {
+    name: "beside_losses",
+    kind: Kind::Choice(&["compete", "yield"]),
+    default: Some("compete"),
+    range: None,
+    meaning: "beside flows that go by losses: have TCP's rate in the queue that they hold, or what they leave of it",
+    source: "ours; Tobe 1999",
+};
+
 pub(super) const EQUIPOISE: Entry = Entry {
     name: "equipoise",
     summary: "our own: a small queueing delay held, growth towards what trains of packets show, TCP's rate beside TCP; by feedback on single packets",
     source: "ours; Waki 2013, Kodama 2009, Subramanya 2003, Tobe 1999",
-    parameters: &[SHARE, GCC_INITIAL_RATE, FLOOR, MAX_RATE],
+    parameters: &[SHARE, MOST_QUEUE, BESIDE_LOSSES, GCC_INITIAL_RATE, FLOOR, MAX_RATE],
     make: |given, _| {
         let limits = RateLimits::new(given.rate(&FLOOR)?, given.rate(&MAX_RATE)?)?;
-        let limits = limits.starting_at(given.rate(&GCC_INITIAL_RATE)?);
-        Ok(Box::new(Equipoise::new(EquipoiseConfig { limits, priority: given.number(&SHARE)? })))
+        Ok(Box::new(Equipoise::new(EquipoiseConfig {
+            limits: limits.starting_at(given.rate(&GCC_INITIAL_RATE)?),
+            priority: given.number(&SHARE)?,
+            most_queue: given.span(&MOST_QUEUE)?,
+            competes: given.choice(&BESIDE_LOSSES)? == "compete",
+        })))
     },
 };

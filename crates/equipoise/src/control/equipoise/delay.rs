@@ -267,3 +267,41 @@ impl DelayMode {
         self.dips_until_s.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    /// The loop, linear around its equilibrium, in units of `D`: `b' = -INTEGRAL q(t - θ)`, `q' = b - PROPORTIONAL q(t - θ)`. How large the swing
+    /// is after 60 `D`, over the one that it began with.
+    fn swing_left(unseen: f64) -> f64 {
+        let step = 1e-3;
+        let late = (unseen / step) as usize;
+        let (mut base, mut queues) = (0.0, vec![1.0; late + 1]);
+        let mut swings = [0.0_f64; 2];
+        for at in 0..60_000 {
+            let seen = queues[queues.len() - 1 - late];
+            let queue = queues[queues.len() - 1];
+            base -= step * INTEGRAL * seen;
+            queues.push(queue + step * (base - PROPORTIONAL * seen));
+            let swing = &mut swings[usize::from(at >= 50_000)];
+            *swing = swing.max(queue.abs());
+        }
+        swings[1] / swings[0]
+    }
+
+    /// `ω⁴ = PROPORTIONAL² ω² + INTEGRAL²` is where the loop's gain is 1: what of its delay nobody predicts may be atan(PROPORTIONAL ω / INTEGRAL)/ω.
+    #[test]
+    fn the_loop_is_stable_as_long_as_seven_tenths_of_it_are_unseen_at_the_most() {
+        let (square, constant) = (PROPORTIONAL * PROPORTIONAL, INTEGRAL * INTEGRAL);
+        let crossing = libm::sqrt(f64::midpoint(square, libm::sqrt(square * square + 4.0 * constant)));
+        let most = libm::atan(PROPORTIONAL * crossing / INTEGRAL) / crossing;
+        assert!((most - 0.703).abs() < 1e-3, "{most}");
+        for unseen in [0.0, 0.25, 0.5, 0.65] {
+            assert!(swing_left(unseen) < 0.05, "{unseen}: {}", swing_left(unseen));
+        }
+        assert!(swing_left(0.75) > 1.0, "{}", swing_left(0.75));
+    }
+}

@@ -72,6 +72,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 pub struct Equipoise {
     limits: RateLimits,
     target: DelayTarget,
+    competes: bool,
     path: Path,
     delay: DelayMode,
     losses: Losses,
@@ -100,6 +101,10 @@ pub struct EquipoiseConfig {
     pub limits: RateLimits,
     /// A flow of twice the priority has twice the rate.
     pub priority: f64,
+    /// The longest queueing delay that is aimed at.
+    pub most_queue: Span,
+    /// Whether it has TCP's rate beside flows that go by losses, or what they leave.
+    pub competes: bool,
 }
 
 /// How much faster than the rate packets leave where the path is not clear, where it has been, and below a policer.
@@ -140,7 +145,8 @@ impl Equipoise {
         let start_bps = config.limits.start().as_bps_f64();
         Self {
             limits: config.limits,
-            target: DelayTarget { priority: config.priority },
+            target: DelayTarget { priority: config.priority, most_s: config.most_queue.as_secs_f64() },
+            competes: config.competes,
             path: Path::new(),
             delay: DelayMode::new(start_bps),
             losses: Losses::new(),
@@ -201,6 +207,7 @@ impl Equipoise {
                 self.delay.base_bps = self.delay.base_bps.max(self.delay.calm_bps);
                 self.standing.clear();
             }
+            Standing::Rival(_) if !self.competes => {}
             Standing::Rival(queue_s) => {
                 let left = self.left.as_ref().filter(|_| since_s < standing::AGAIN_S).map(|(_, mode)| mode);
                 // Who takes half of what one had is no more than an equal.

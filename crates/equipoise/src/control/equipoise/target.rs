@@ -1,11 +1,13 @@
 /// The queueing delay that the law aims at, in s.
 ///
-/// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 2 n)`. It falls strictly with the own rate, so that flows that share a queue,
+/// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 2 n)`, and no more than an application asks for. It falls strictly with the own rate, so that flows that share a queue,
 /// and see one delay, have one rate; N of them hold 5 ms · N / C\[Mbit/s\]. Roughness of the delay, which is no queue, widens it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
     /// Shares of flows are as their priorities.
     pub(super) priority: f64,
+    /// The most that is aimed at, in s.
+    pub(super) most_s: f64,
 }
 
 /// What one packet of 1200 bytes waits for at 1 Mbit/s is 9.6 ms: the target is half of it. More has longer queues, less cannot be told from
@@ -29,7 +31,7 @@ impl DelayTarget {
     pub(super) fn queue_s(self, rate_bps: f64, age_s: f64, roughness_s: f64) -> f64 {
         let weight = libm::pow(self.priority, PRIORITY_EXPONENT) * (1.0 + NEWCOMER * libm::exp(-age_s / NEWCOMER_S));
         let own = weight * (AT_1_MBPS_S * 1e6 / rate_bps.max(1.0)).min(MOST_S);
-        own.max(LEAST_S) + (ROUGHNESS * roughness_s).min(MOST_ROUGHNESS_S)
+        (own.max(LEAST_S) + (ROUGHNESS * roughness_s).min(MOST_ROUGHNESS_S)).min(self.most_s)
     }
 }
 
@@ -39,7 +41,7 @@ mod tests {
 
     #[test]
     fn golden_values_of_the_target() {
-        let target = DelayTarget { priority: 1.0 };
+        let target = DelayTarget { priority: 1.0, most_s: 1.0 };
         let found = [0.15, 0.25, 0.6, 1.0, 1.5, 4.0].map(|mbps| target.queue_s(mbps * 1e6, 1e9, 0.0) * 1e3);
         for (found, expected) in found.into_iter().zip([33.333, 20.0, 8.3333, 5.0, 3.3333, 2.0]) {
             assert!((found - expected).abs() < 1e-3, "{found}");
@@ -47,5 +49,7 @@ mod tests {
         assert!((target.queue_s(1e6, 0.0, 0.0) - 0.009).abs() < 1e-12, "a newcomer");
         assert!((target.queue_s(1e6, 1e9, 0.1) - 0.017).abs() < 1e-12, "rough");
         assert!((target.queue_s(1e4, 1e9, 0.0) - 0.045).abs() < 1e-12, "slow");
+        let patient = DelayTarget { most_s: 0.01, ..target };
+        assert!((patient.queue_s(1e4, 1e9, 0.1) - 0.01).abs() < 1e-12, "no more than is asked for");
     }
 }

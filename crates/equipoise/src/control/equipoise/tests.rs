@@ -11,7 +11,7 @@ const KBPS: u64 = 1000;
 
 fn law(start: u64, max: u64) -> Equipoise {
     let limits = RateLimits::within(Rate::from_bps(100 * KBPS), Rate::from_bps(max)).starting_at(Rate::from_bps(start));
-    Equipoise::new(EquipoiseConfig { limits, priority: 1.0 })
+    Equipoise::new(EquipoiseConfig { limits, priority: 1.0, most_queue: Span::from_secs(1), competes: true })
 }
 
 /// Rate and queue in the last 20 of 60 s.
@@ -35,6 +35,20 @@ fn a_link_is_used_and_its_queue_is_short_on_paths_from_short_to_long() {
         assert!((0.9..1.06).contains(&used), "{capacity} Mbit/s, {way} ms: {used}");
         // A packet takes 16 ms at 0.5 Mbit/s.
         assert!(queue_s < 0.035, "{capacity} Mbit/s, {way} ms: {queue_s} s");
+    }
+}
+
+/// What breaks otherwise: the loop swings on paths whose delay is longer, or shorter, than those that it was made on.
+#[test]
+fn the_queue_settles_on_round_trips_from_10_to_300_ms() {
+    for (way, every) in [(5, 50), (10, 50), (25, 50), (50, 50), (100, 50), (150, 50), (5, 200), (50, 200)] {
+        let [way, report_every] = [way, every].map(Span::from_millis);
+        let path = Bottleneck { capacity_bps: |_| 2e6, way, report_every, ..Bottleneck::default() };
+        let seen = path.run(&mut law(300 * KBPS, 50_000 * KBPS), 90);
+        let late: Vec<f64> = seen.iter().filter(|it| it.at_s > 60.0).map(|it| it.queue_s).collect();
+        let most = late.iter().copied().fold(0.0, f64::max);
+        // The target is 2.5 ms, and twice as much while dips empty the queue; a packet takes 4 ms.
+        assert!(most < 0.04, "{way}, reports each {every} ms: {most}");
     }
 }
 
@@ -101,7 +115,7 @@ fn silence_lowers_the_rate_tick_by_tick_and_the_first_report_ends_it() {
 /// A newcomer's share: two laws that see one delay have one rate.
 #[test]
 fn the_target_falls_with_the_own_rate_only() {
-    let target = DelayTarget { priority: 1.0 };
+    let target = DelayTarget { priority: 1.0, most_s: 1.0 };
     let delays: Vec<f64> = [0.5e6, 1e6, 2e6].map(|bps| target.queue_s(bps, 1e3, 0.0)).to_vec();
     assert!(delays.windows(2).all(|pair| pair[0] > pair[1]), "{delays:?}");
 }
