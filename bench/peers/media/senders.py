@@ -65,6 +65,7 @@ PEERS = {
     "gcc": own("our GCC, libwebrtc's form", "gcc", "--feedback twcc --feedback-interval 50ms", "form=libwebrtc initial_rate=300k"),
     "gcc-draft": own("our GCC, the draft's form", "gcc", "--feedback twcc --feedback-interval 100ms", "form=draft initial_rate=300k"),
     "scream-ours": own("our SCReAM v2", "scream", "--feedback rfc8888 --feedback-interval 20ms", "initial_rate=300k"),
+    "equipoise": own("our own law", "equipoise", "--feedback twcc --feedback-interval 50ms", "initial_rate=300k"),
     "nada": own("our NADA", "nada", "--feedback twcc --feedback-interval 100ms", "initial_rate=300k"),
 }
 

@@ -39,6 +39,7 @@ SESSIONS = {
     "gcc-draft": DRAFT,
     "scream-ours": SCREAM,
     "nada": law("nada", "twcc", "100 ms"),
+    "equipoise": law("equipoise", "twcc", "50 ms"),
     # Its pacer's budget grows while it waits for a frame, so that a frame leaves at once.
     "pion": DRAFT | {"source": frames(30), "pacing": 100},
     # Its pacer lets go of 40 ms at once.
