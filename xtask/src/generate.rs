@@ -13,11 +13,12 @@ use crate::workspace::{self, Workspace};
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
 /// Those that the page of the command shows, each in words.
-const SUBCOMMANDS: [&[&str]; 10] = [
+const SUBCOMMANDS: [&[&str]; 11] = [
     &["demo"],
     &["sim"],
     &["compare"],
     &["suite", "rfc8867"],
+    &["suite", "bars"],
     &["suite", "traces"],
     &["live"],
     &["link"],
@@ -63,7 +64,7 @@ fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
         ("docs/src/sources.md".to_owned(), format!("{NOTE}{}", cites::page())),
     ];
     pages.extend(results::chapters(workspace)?);
-    pages.push(results::suite(workspace)?);
+    pages.extend(results::suites(workspace)?);
     Ok(pages)
 }
 

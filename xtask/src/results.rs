@@ -22,15 +22,23 @@ pub(crate) fn chapters(workspace: &Workspace) -> Result<Vec<(String, String)>, E
     Ok(chapters)
 }
 
-/// The suites whose tables the book's chapter has, each with the file of its committed results.
-const SUITES: [(&str, &str); 2] =
-    [("rfc8867", "docs/suite/rfc8867.json"), ("rfc8867-live", "docs/suite/rfc8867-live.json")];
+/// A page of the book with the suites whose tables it has, each with the file of its committed results.
+type SuitePage = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// The chapter of the suite with its tables; those of which no results are committed stay as they are.
-pub(crate) fn suite(workspace: &Workspace) -> Result<(String, String), Error> {
-    let page = "docs/src/suite.md".to_owned();
+const SUITES: [SuitePage; 2] = [
+    ("docs/src/suite.md", &[("rfc8867", "docs/suite/rfc8867.json"), ("rfc8867-live", "docs/suite/rfc8867-live.json")]),
+    ("docs/src/equipoise.md", &[("bars", "docs/suite/bars.json")]),
+];
+
+/// The pages of suites with their tables; those of which no results are committed stay as they are.
+pub(crate) fn suites(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
+    SUITES.iter().map(|page| suite(workspace, page)).collect()
+}
+
+fn suite(workspace: &Workspace, (page, tables): &SuitePage) -> Result<(String, String), Error> {
+    let page = (*page).to_owned();
     let mut content = workspace::read(&workspace.path(&page))?;
-    for (name, file) in SUITES {
+    for (name, file) in *tables {
         let file = workspace.path(file);
         if !file.exists() {
             continue;
@@ -38,7 +46,7 @@ pub(crate) fn suite(workspace: &Workspace) -> Result<(String, String), Error> {
         let table = ["run", "--quiet", "--package", "equipoise-lab", "--example", "suite", "--"];
         let results = workspace.cargo(table).argument(&file).output()?;
         let made = with_results(&content, name, results.trim_end());
-        content = made.ok_or_else(|| Error::NoPlace { page: page.clone(), name: name.to_owned() })?;
+        content = made.ok_or_else(|| Error::NoPlace { page: page.clone(), name: (*name).to_owned() })?;
     }
     Ok((page, content))
 }

@@ -1,4 +1,4 @@
-//! Prints the table of a suite's results, from the file that `equipoise suite … --json` has written.
+//! Prints the table of a suite's results, or of its bars if it has some, from the file that `equipoise suite … --json` has written.
 #![allow(clippy::print_stdout, reason = "it prints a part of a page")]
 
 use std::error::Error;
@@ -9,6 +9,7 @@ use equipoise_lab::suite::SuiteResult;
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: suite RESULTS.json")?;
     let result: SuiteResult = serde_json::from_str(&fs::read_to_string(path)?)?;
-    print!("{}", result.to_markdown());
+    let has_bars = !result.bars.is_empty();
+    print!("{}", if has_bars { result.bars_to_markdown() } else { result.to_markdown() });
     Ok(())
 }

@@ -305,7 +305,7 @@ pub fn simulate_each<T: Send>(
     threads: Option<usize>,
     keep: impl Fn(Run) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
-    let one = |scenario: &Scenario, seed| Ok(keep(run(scenario, seed, Silence)?.0));
+    let one = |_, scenario: &Scenario, seed| Ok(keep(run(scenario, seed, Silence)?.0));
     each(scenarios, threads, one)
 }
 
@@ -320,9 +320,19 @@ pub fn simulate_each_observed<T: Send, O: RunObserver>(
     observer: impl Fn() -> O + Sync,
     keep: impl Fn(Run, O) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
-    let one = |scenario: &Scenario, seed| {
+    observe_each(scenarios, threads, observer, |_, run, observer| keep(run, observer))
+}
+
+/// The same, where `keep` is also given the place of the run's scenario among all of them.
+pub(crate) fn observe_each<T: Send, O: RunObserver>(
+    scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
+    threads: Option<usize>,
+    observer: impl Fn() -> O + Sync,
+    keep: impl Fn(usize, Run, O) -> T + Sync,
+) -> Result<Vec<T>, SimError> {
+    let one = |place, scenario: &Scenario, seed| {
         let (run, Observed(observer)) = run(scenario, seed, Observed(observer()))?;
-        Ok(keep(run, observer))
+        Ok(keep(place, run, observer))
     };
     each(scenarios, threads, one)
 }
@@ -330,10 +340,11 @@ pub fn simulate_each_observed<T: Send, O: RunObserver>(
 fn each<T: Send>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
     threads: Option<usize>,
-    one: impl Fn(&Scenario, u64) -> Result<T, SimError> + Sync,
+    one: impl Fn(usize, &Scenario, u64) -> Result<T, SimError> + Sync,
 ) -> Result<Vec<T>, SimError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?;
-    pool.install(|| scenarios.par_iter().map(|(scenario, seed)| one(scenario.borrow(), *seed)).collect())
+    let of_place = |(place, (scenario, seed)): (usize, &(_, u64))| one(place, Borrow::borrow(scenario), *seed);
+    pool.install(|| scenarios.par_iter().enumerate().map(of_place).collect())
 }
 
 /// The scenario's world, the directions of its links, its flows, and for each link the playout buffer in its place.

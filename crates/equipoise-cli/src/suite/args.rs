@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use equipoise::units::{Rate, Span};
-use equipoise_lab::suite::{Aqm, CONTROLLERS, rfc8867};
+use equipoise_lab::suite::{Aqm, CONTROLLERS, bars, rfc8867};
 
 use crate::output::Results;
 
@@ -20,6 +20,12 @@ pub(crate) enum Suite {
   equipoise suite rfc8867 5.1/100ms-udp --runs 50 --aqm fq_codel
   equipoise suite rfc8867 5.1/50ms-link --live --report live.html", after_long_help = long_help())]
     Rfc8867(Rfc8867),
+    /// The bars by which our own law is judged, beside the other laws in the same runs: met or not
+    #[command(after_help = "Examples:
+  equipoise suite bars --report bars.html    # all cases, 10 seeds
+  equipoise suite bars --quick               # first variant of each case, 3 seeds
+  equipoise suite bars 5.1 start/10M-20ms --controllers equipoise,gcc --seed 2001", after_long_help = bars_help())]
+    Bars(Bars),
     /// Media over each recorded link of a folder, in Mahimahi's format or as CSV of times and rates
     #[command(after_help = "Examples:
   equipoise suite traces traces/ --report traces.html
@@ -48,6 +54,22 @@ pub(crate) struct Rfc8867 {
     pub(crate) common: Common,
 }
 
+/// Options of the bars.
+#[derive(Debug, Args)]
+pub(crate) struct Bars {
+    /// Cases, such as 5.1 or loss, or single variants, such as 5.1/50ms-link [default: all]
+    #[arg(value_name = "CASE")]
+    pub(crate) cases: Vec<String>,
+    /// Fewer seeds and variants: 3 runs of the first variant of each case, none of them shorter; --help lists them
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How many runs of each [default: 10, 3 with --quick]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
 /// Options of the traces.
 #[derive(Debug, Args)]
 pub(crate) struct Traces {
@@ -70,15 +92,15 @@ pub(crate) struct Traces {
 /// Options of all suites.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as there are such]
+    /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as there are such; bars without ap]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) controllers: Vec<String>,
     /// What the queues of all narrow links are, in place of what the scenarios say
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Aqm::ALL.map(Aqm::name)))]
     pub(crate) aqm: Option<String>,
-    /// Seed of the first run of each; further runs count on from it
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Seed of the first run of each; further runs count on from it [default: 1; 1001 of bars]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     /// Threads; the results do not depend on it [default: all cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
@@ -118,6 +140,30 @@ Cases and their variants, of which --quick has the first:
         rfc8867::RUNS,
         rfc8867::QUICK_RUNS,
         CONTROLLERS.join(", ")
+    ));
+    text
+}
+
+/// All cases of the bars with their variants.
+fn bars_help() -> String {
+    let mut text = "Examples:
+  equipoise suite bars --report bars.html --json bars.json --csv bars.csv
+  equipoise suite bars --quick
+  equipoise suite bars 5.1 start/10M-20ms --controllers equipoise,gcc --seed 2001
+
+Cases and their variants, of which --quick has the first:
+"
+    .to_owned();
+    for case in bars::cases() {
+        let names: Vec<_> = case.variants.iter().map(|variant| variant.item.variant.as_str()).collect();
+        text.push_str(&format!("  {}  {}\n       {}\n", case.name, case.title, names.join(", ")));
+    }
+    text.push_str(&format!(
+        "\nFull runs have {} seeds, quick ones {}. Without --controllers: {}. Judged is {} alone.",
+        bars::RUNS,
+        bars::QUICK_RUNS,
+        bars::CONTROLLERS.join(", "),
+        bars::JUDGED
     ));
     text
 }

@@ -1,6 +1,7 @@
 //! `equipoise suite`: many cases under many controllers.
 
 pub(crate) mod args;
+mod bars;
 #[cfg(feature = "live")]
 mod live;
 mod table;
@@ -21,6 +22,7 @@ use args::{Common, Rfc8867, Suite, Traces};
 pub(crate) fn run(suite: &Suite) -> Result<Outcome, CliError> {
     match suite {
         Suite::Rfc8867(options) => cases(options),
+        Suite::Bars(options) => bars::run(options),
         Suite::Traces(options) => over_traces(options),
     }
 }
@@ -50,6 +52,9 @@ fn over_traces(options: &Traces) -> Result<Outcome, CliError> {
     };
     all(&asked, &options.common)
 }
+
+/// The seed of the first run if none is named.
+const FIRST_SEED: u64 = 1;
 
 /// What is to be run.
 struct Asked {
@@ -101,7 +106,7 @@ fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
     };
     let law = (&catalogue, controllers.as_slice());
     let plan = Plan {
-        seed: options.seed,
+        seed: options.seed.unwrap_or(FIRST_SEED),
         runs: asked.runs,
         aqm: options.aqm.as_deref().and_then(Aqm::find),
         threads: options.threads.map(usize::from),

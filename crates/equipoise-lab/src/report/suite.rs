@@ -5,7 +5,9 @@ use super::tables::table;
 use super::{head, suite_charts};
 use crate::metrics::{self, Metric};
 use crate::result::MediaResult;
-use crate::suite::{CaseFlow, CaseResult, Estimate, FlowKind, Machine, NotRun, PhaseResult, SuiteResult, rfc8867};
+use crate::suite::{
+    CaseFlow, CaseResult, Estimate, FlowKind, Machine, NotRun, PhaseResult, SuiteResult, bars, rfc8867,
+};
 
 /// Wider than other pages: charts stand side by side.
 const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
@@ -16,10 +18,12 @@ const STYLE: &str = "<style>\nbody { max-width: 100rem; }\n\
 pub fn suite_html(result: &SuiteResult) -> String {
     let title = match result.suite.as_str() {
         rfc8867::NAME => "RFC 8867: test cases for interactive real-time media",
+        bars::NAME => "Bars of our own law",
         _ => "Media over recorded links",
     };
     let mut page = head(title).replacen("</head>", STYLE, 1);
     page.push_str(&format!("<h1>{}</h1>\n{}", escape(title), about(result)));
+    page.push_str(&judged(result));
     page.push_str(&format!("<h2>All cases</h2>\n{}{OVERVIEW}", overview(result)));
     page.push_str(&not_run(&result.not_run));
     for (number, case) in cases(result).into_iter().enumerate() {
@@ -90,6 +94,30 @@ fn overview(result: &SuiteResult) -> String {
     table("All cases and controllers", &format!("<th scope=\"col\">case</th>{heads}"), &rows)
 }
 
+/// A row for each bar, a column for each law, and the verdict; nothing where there are no bars.
+fn judged(result: &SuiteResult) -> String {
+    if result.bars.is_empty() {
+        return String::new();
+    }
+    let controllers = result.controllers();
+    let row = |bar: &bars::BarResult| {
+        let laws: String = controllers.iter().map(|law| format!("<td>{}</td>", bar.of(law))).collect();
+        let [case, variant, label, verdict] =
+            [&bar.case, &bar.variant, &bar.label(), &bar.verdict()].map(|it| escape(it));
+        let limit = bar.limit_in_short();
+        format!(
+            "<tr><th scope=\"row\">{case} {variant}</th><td class=\"text\">{label}</td><td>{limit}</td>{laws}<td class=\"text\">{verdict}</td></tr>\n"
+        )
+    };
+    let rows: String = result.bars.iter().map(row).collect();
+    let laws: String = controllers.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
+    let head = format!(
+        "<th scope=\"col\">case</th><th scope=\"col\" class=\"text\">quantity</th><th scope=\"col\">bar</th>{laws}<th scope=\"col\" class=\"text\">verdict</th>"
+    );
+    let (all, notes) = (result.verdicts(), bars::FOOTNOTES.join("; "));
+    format!("<h2>Bars</h2>\n<p>{all}</p>\n{}<p class=\"note\">{notes}.</p>\n", table("Bars", &head, &rows))
+}
+
 /// What could not be run, by its reason.
 fn not_run(all: &[NotRun]) -> String {
     if all.is_empty() {
@@ -110,9 +138,10 @@ fn not_run(all: &[NotRun]) -> String {
 fn case_section(result: &SuiteResult, number: usize, case: &[CaseResult]) -> String {
     let Some(first) = case.first() else { return String::new() };
     let (name, title) = (escape(&first.case), escape(&first.title));
-    let heading = if result.suite == rfc8867::NAME { format!("{name} {title}") } else { title };
+    let has_cases = [rfc8867::NAME, bars::NAME].contains(&result.suite.as_str());
+    let heading = if has_cases { format!("{name} {title}") } else { title };
     let mut section = format!("<h2 id=\"case-{number}\">{heading}</h2>\n");
-    if let Some(case) = rfc8867::case(&first.case).filter(|_| result.suite == rfc8867::NAME) {
+    if let Some(case) = rfc8867::case(&first.case).filter(|_| has_cases) {
         section.push_str(&format!("<p>Expected: {}</p>\n", escape(case.expected)));
     }
     for (place, variant) in variants(case).into_iter().enumerate() {

@@ -1,12 +1,13 @@
 //! The result as CSV: one line a metric (RFC 4180).
 
+use super::bars::JUDGED;
 use super::result::{Estimate, Metrics};
 use super::{CaseResult, SuiteResult};
 
 const HEAD: &str =
     "suite,case,variant,world,controller,implementation,scope,name,kind,start_s,end_s,metric,mean,lo,hi,runs\r\n";
 
-/// Where a metric belongs: of the whole run, of a flow or of a phase.
+/// Where a metric belongs: of the whole run, of a flow, of a phase or of a bar.
 #[derive(Default)]
 struct Scope {
     what: &'static str,
@@ -35,6 +36,16 @@ pub(super) fn of(result: &SuiteResult) -> String {
             let planned = phase.capacity_bps.map(|mean| Estimate { mean, lo: None, hi: None, runs: case.runs });
             lines.one(&scope, super::result::CAPACITY, planned);
             lines.all(&scope, &phase.metrics);
+        }
+        for bar in result.bars.iter().filter(|bar| bar.case == case.case && bar.variant == case.variant) {
+            let Some(law) = bar.laws.iter().find(|law| law.controller == case.controller) else { continue };
+            let met = bar.met.filter(|_| law.controller == JUDGED);
+            let kind = met.map_or("", |met| if met { "met" } else { "not met" });
+            lines.one(
+                &Scope { what: "bar", name: bar.limit.to_string(), kind, ..Scope::default() },
+                &bar.key,
+                law.value,
+            );
         }
     }
     text

@@ -6,10 +6,11 @@
 //!   controllers, AQM ───────────┘               └─▶ live, one by one ────────┘
 //! ```
 //!
-//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link of a folder. What of a run is kept are the metrics
+//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link of a folder, [`bars`] judges our own law. What of a run is kept are the metrics
 //! that it has anyway, of the whole run, by phase and by flow; means over the seeds are taken here, and nothing is measured anew but what
 //! charts show over time. A result says in which world it was found; [`live`] lays that of real sockets beside the simulated one.
 
+pub mod bars;
 mod csv;
 mod error;
 mod kept;
@@ -24,14 +25,15 @@ pub mod traces;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use bars::{BarResult, LawValue, Limit, Unit};
 pub use error::SuiteError;
 pub use law::Aqm;
 pub use result::{CaseFlow, CaseResult, Estimate, FlowKind, Machine, Metrics, NotRun, PhaseResult, Row, SuiteResult};
 pub use series::{FlowSeries, Second};
 
-use crate::result::World;
+use crate::result::{Run, World};
 use crate::scenario::{Catalogue, Override, Scenario};
-use crate::sim;
+use crate::sim::{self, RunObserver};
 use kept::Kept;
 use series::Watch;
 
@@ -113,28 +115,47 @@ pub fn run(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<SuiteResult, SuiteError> {
     let (prepared, not_run) = prepare(items, (catalogue, controllers), plan)?;
+    let kept = run_each(&prepared, plan, Watch::default, |_, run, watch| Kept::of(run, watch), progress)?;
+    let by_item = prepared.iter().zip(kept.chunks(plan.runs.max(1) as usize));
+    let results = by_item.map(|(prepared, runs)| case_result(prepared, runs, plan, World::Sim)).collect();
+    Ok(suite_result(name, plan, results, not_run))
+}
+
+/// Every run of all that was prepared: `keep` takes what is wanted of it.
+fn run_each<O: RunObserver, T: Send>(
+    prepared: &[Prepared<'_>],
+    plan: &Plan,
+    observer: impl Fn() -> O + Sync,
+    keep: impl Fn(&Prepared<'_>, Run, O) -> T + Sync,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Vec<T>, SuiteError> {
     let jobs = prepared.iter().flat_map(|prepared| {
         (0..plan.runs).map(|number| (&prepared.scenario, plan.seed.wrapping_add(u64::from(number))))
     });
     let jobs: Vec<_> = jobs.collect();
     let done = AtomicU32::new(0);
-    let keep = |run, watch| {
-        let kept = Kept::of(run, watch);
+    let keep = |place: usize, run, observer| {
+        let kept = prepared.get(place / plan.runs.max(1) as usize).map(|prepared| keep(prepared, run, observer));
         progress(f64::from(done.fetch_add(1, Ordering::Relaxed) + 1) / jobs.len() as f64);
         kept
     };
-    let kept = sim::simulate_each_observed(&jobs, plan.threads, Watch::default, keep)?;
-    let by_item = prepared.iter().zip(kept.chunks(plan.runs.max(1) as usize));
-    Ok(SuiteResult {
+    let kept = sim::observe_each(&jobs, plan.threads, observer, keep)?;
+    // Each job is of something prepared.
+    Ok(kept.into_iter().flatten().collect())
+}
+
+fn suite_result(name: &str, plan: &Plan, results: Vec<CaseResult>, not_run: Vec<NotRun>) -> SuiteResult {
+    SuiteResult {
         suite: name.to_owned(),
         version: crate::VERSION.to_owned(),
         seed: plan.seed,
         runs: plan.runs,
         live_runs: None,
         aqm: plan.aqm.map(|aqm| aqm.name().to_owned()),
-        results: by_item.map(|(prepared, runs)| case_result(prepared, runs, plan, World::Sim)).collect(),
+        bars: Vec::new(),
+        results,
         not_run,
-    })
+    }
 }
 
 /// What can be run, and what cannot with its reason.

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bars::BarResult;
 use super::series::{Audio, FlowSeries};
 use crate::result::{FlowResult, FramesResult, World, json_line};
-use crate::statistics::mean_95;
+use crate::statistics::{mean_95, share_95};
 
 /// All cases under all controllers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteResult {
-    /// The suite: `rfc8867` or `traces`.
+    /// The suite: `rfc8867`, `traces` or `bars`.
     pub suite: String,
     /// Version of Equipoise that made it.
     pub version: String,
@@ -24,6 +25,9 @@ pub struct SuiteResult {
     pub live_runs: Option<u32>,
     /// What the queues of all narrow links were made; `null` if they were as the scenarios have them.
     pub aqm: Option<String>,
+    /// What our own law is judged by; left out of other suites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bars: Vec<BarResult>,
     /// In the order of the cases, their variants, the controllers and the worlds.
     pub results: Vec<CaseResult>,
     /// What a controller cannot run.
@@ -202,6 +206,13 @@ impl Estimate {
         Some(Self { mean: rounded(mean), lo, hi, runs })
     }
 
+    /// The share of runs in which something was so, with Wilson's interval; `None` of no runs.
+    pub fn of_share(hits: usize, runs: usize) -> Option<Self> {
+        let found = share_95(hits, runs)?;
+        let [lo, hi] = found.ci95.map(|end| Some(rounded(end)));
+        Some(Self { mean: rounded(found.value), lo, hi, runs: u32::try_from(runs).unwrap_or(u32::MAX) })
+    }
+
     /// Half the width of the interval, if there is one.
     pub fn half_width(&self) -> Option<f64> {
         Some((self.hi? - self.lo?) / 2.0)
@@ -367,6 +378,12 @@ impl CaseResult {
         format!("{used} % · {waited} ms · {} %", number("loss", 100.0, 2))
     }
 
+    /// What all media received together in the mean, in bit/s; `None` without media.
+    pub(super) fn media_rate_bps(&self) -> Option<f64> {
+        let media = self.flows.iter().filter(|flow| flow.kind == FlowKind::Media);
+        media.map(|flow| flow.metric("delivered_rate_bps").map(|found| found.mean)).sum::<Option<f64>>()
+    }
+
     /// The mean of a metric over the flows of a kind that have it.
     pub fn flow_mean(&self, kind: FlowKind, key: &str) -> Option<f64> {
         let found = self.flows.iter().filter(|flow| flow.kind == kind).filter_map(|flow| flow.metric(key));
@@ -439,6 +456,13 @@ impl SuiteResult {
         format!("simulated with {} each{live}", of(self.runs))
     }
 
+    /// How many bars our own law meets: "equipoise meets 120 of 150 bars".
+    pub fn verdicts(&self) -> String {
+        let judged = self.bars.iter().filter_map(|bar| bar.met);
+        let (met, all) = judged.fold((0u32, 0u32), |(met, all), is_met| (met + u32::from(is_met), all + 1));
+        format!("{} meets {met} of {all} bars", super::bars::JUDGED)
+    }
+
     /// The result as a table of Markdown: a row a variant and world, a column a controller, with intervals.
     pub fn to_markdown(&self) -> String {
         let controllers = self.controllers();
@@ -448,6 +472,22 @@ impl SuiteResult {
             let cells: Vec<_> = controllers.iter().map(cell).collect();
             text.push_str(&format!("| {} {} | {} |\n", row.case, row.label(), cells.join(" | ")));
         }
+        text
+    }
+
+    /// The bars as a table of Markdown: a row a bar, a column a law, with intervals, and the verdict.
+    pub fn bars_to_markdown(&self) -> String {
+        let controllers = self.controllers();
+        let lines = "---|".repeat(controllers.len());
+        let mut text =
+            format!("| case | quantity | bar | {} | verdict |\n|---|---|---|{lines}---|\n", controllers.join(" | "));
+        for bar in &self.bars {
+            let laws: Vec<_> = controllers.iter().map(|law| bar.of(law)).collect();
+            let (case, variant, label, limit) = (&bar.case, &bar.variant, bar.label(), bar.limit_in_short());
+            let (laws, verdict) = (laws.join(" | "), bar.verdict());
+            text.push_str(&format!("| {case} {variant} | {label} | {limit} | {laws} | {verdict} |\n"));
+        }
+        text.push_str(&format!("\n{}: {}.\n", self.verdicts(), self.seeds()));
         text
     }
 
@@ -475,7 +515,8 @@ impl SuiteResult {
     /// The controllers, in the order in which they ran.
     pub fn controllers(&self) -> Vec<&str> {
         let mut found: Vec<&str> = Vec::new();
-        let ran = self.results.iter().map(|result| result.controller.as_str());
+        let judged = self.bars.iter().flat_map(|bar| &bar.laws).map(|law| law.controller.as_str());
+        let ran = self.results.iter().map(|result| result.controller.as_str()).chain(judged);
         for name in ran.chain(self.not_run.iter().map(|not_run| not_run.controller.as_str())) {
             if !found.contains(&name) {
                 found.push(name);

@@ -203,7 +203,7 @@ pub fn items(names: &[String], is_quick: bool) -> Result<Vec<Item>, SuiteError> 
     Ok(items)
 }
 
-fn item(case: &Case, variant: &Variant) -> Item {
+pub(super) fn item(case: &Case, variant: &Variant) -> Item {
     Item {
         case: case.number.to_owned(),
         title: case.title.to_owned(),

@@ -110,6 +110,11 @@ impl Watch {
         &mut self.flows[number]
     }
 
+    /// The flows so far, as [`Self::into_flows`] gives them.
+    pub(super) fn flows(&self) -> &[Watched] {
+        &self.flows
+    }
+
     /// The flows in their order; those behind the last that sent something are missing.
     pub(super) fn into_flows(self) -> Vec<Watched> {
         self.flows
@@ -153,6 +158,12 @@ impl Watched {
             bin.arrivals += 1;
             bin.waited = bin.waited + wait;
         }
+    }
+
+    /// Packets sent from a second of the run on, and how many of them arrived.
+    pub(super) fn sent_and_arrived(&self, from: usize) -> (u64, u64) {
+        let bins = self.bins.iter().skip(from);
+        bins.fold((0, 0), |(sent, arrived), bin| (sent + u64::from(bin.sent), arrived + u64::from(bin.arrived)))
     }
 
     /// The whole seconds of a run that lasted so long.

@@ -1,0 +1,143 @@
+//! The bars by which our own law is judged, beside the laws that it is compared with in the same runs and on the same seeds.
+//!
+//! ```text
+//!   cases with their bars ──▶ sim, packet by packet ──▶ measures of each run ──▶ means ──▶ verdicts
+//!                                    └──▶ what every suite keeps ──▶ the suite's result
+//! ```
+//!
+//! The cases are those of RFC 8867, with further variants, and four of our own: losses without a queue, a policer, starts, and idle paths.
+//! A verdict goes by the mean over the runs; the interval stands beside it.
+
+mod cases;
+mod judge;
+mod measure;
+mod result;
+#[cfg(test)]
+mod tests;
+
+use super::kept::Kept;
+use super::{Item, Plan, SuiteError, SuiteResult, case_result, prepare, run_each, suite_result};
+use crate::result::{Run, World};
+use crate::scenario::Catalogue;
+use crate::scenario::nearest::similar;
+pub use cases::{Case, Variant, all as cases};
+use judge::{Compared, Found};
+use measure::{Measure, Packets};
+pub use result::{BarResult, FOOTNOTES, LawValue, Limit, Unit};
+
+/// The name of the suite.
+pub const NAME: &str = "bars";
+/// The law that is judged.
+pub const JUDGED: &str = "equipoise";
+/// The laws that run if none are named; the one that is judged comes first.
+pub const CONTROLLERS: [&str; 4] = [JUDGED, "gcc", "nada", "scream"];
+/// Seeds of each variant, and of a quick run.
+pub const RUNS: u32 = 10;
+/// Seeds of a quick run, which has the first variant of each case and leaves nothing out of a run.
+pub const QUICK_RUNS: u32 = 3;
+/// The first seed if none is named: the law was designed by seeds up to 100.
+pub const SEED: u64 = 1001;
+
+/// What is named: cases, such as "5.1" or "loss", or single variants, such as "5.1/50ms-link"; all of it if nothing is. Of a case, a quick run
+/// has the first variant alone. What a bar compares with is run with it.
+///
+/// # Errors
+/// [`SuiteError::UnknownCase`] and [`SuiteError::UnknownVariant`], with the most similar name.
+pub fn variants(names: &[String], is_quick: bool) -> Result<Vec<Variant>, SuiteError> {
+    let cases = cases();
+    let is_whole = |name: &String| !name.contains('/');
+    for name in names {
+        check(&cases, name)?;
+    }
+    let mut chosen = Vec::new();
+    for case in cases {
+        let has_all = names.is_empty() || names.iter().any(|name| is_whole(name) && name == case.name);
+        let count = if is_quick { 1 } else { case.variants.len() };
+        let is_chosen = |(place, variant): (usize, &Variant)| {
+            let full = format!("{}/{}", case.name, variant.item.variant);
+            (has_all && place < count) || names.contains(&full)
+        };
+        let mut flags: Vec<_> = case.variants.iter().enumerate().map(is_chosen).collect();
+        let references = case.variants.iter().zip(&flags).filter(|(_, is_chosen)| **is_chosen);
+        let references: Vec<_> = references.filter_map(|(variant, _)| variant.reference()).collect();
+        for (flag, variant) in flags.iter_mut().zip(&case.variants) {
+            *flag |= references.contains(&variant.item.variant.as_str());
+        }
+        chosen.extend(case.variants.into_iter().zip(flags).filter(|(_, flag)| *flag).map(|(variant, _)| variant));
+    }
+    Ok(chosen)
+}
+
+/// Refuses a name that is none.
+fn check(cases: &[Case], name: &str) -> Result<(), SuiteError> {
+    let (case_name, variant) = name.split_once('/').map_or((name, None), |(case, name)| (case, Some(name)));
+    let known = || cases.iter().map(|case| case.name);
+    let unknown = || SuiteError::UnknownCase {
+        name: case_name.to_owned(),
+        known: known().collect::<Vec<_>>().join(", "),
+        similar: similar(case_name, known()),
+    };
+    let case = cases.iter().find(|case| case.name == case_name).ok_or_else(unknown)?;
+    let names = || case.variants.iter().map(|variant| variant.item.variant.as_str());
+    match variant {
+        Some(name) if !names().any(|known| known == name) => Err(SuiteError::UnknownVariant {
+            case: case_name.to_owned(),
+            name: name.to_owned(),
+            known: names().collect::<Vec<_>>().join(", "),
+            similar: similar(name, names()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What is taken of a run.
+struct Taken {
+    kept: Kept,
+    measured: Vec<(Measure, Vec<f64>)>,
+}
+
+/// Runs the variants under every law on the same seeds, and judges our own.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn run(
+    variants: &[Variant],
+    (catalogue, controllers): (&Catalogue, &[String]),
+    plan: &Plan,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<SuiteResult, SuiteError> {
+    let items: Vec<Item> = variants.iter().map(|variant| variant.item.clone()).collect();
+    let (prepared, not_run) = prepare(&items, (catalogue, controllers), plan)?;
+    let measures = |item: &Item| {
+        let variant = variants.iter().find(|it| it.item.case == item.case && it.item.variant == item.variant);
+        variant.into_iter().flat_map(|variant| &variant.bars).map(|bar| bar.of.measure())
+    };
+    let take = |prepared: &super::Prepared<'_>, run: Run, mut packets: Packets| {
+        packets.keep_media(&run);
+        let measured = measures(prepared.item)
+            .map(|measure| (measure, measure::of(measure, &prepared.scenario, &run, &packets)))
+            .collect();
+        Taken { measured, kept: Kept::of(run, packets.watch) }
+    };
+    let taken = run_each(&prepared, plan, Packets::default, take, progress)?;
+    let (mut results, mut found) = (Vec::new(), Vec::new());
+    let mut taken = taken.into_iter();
+    for prepared in &prepared {
+        let runs = taken.by_ref().take(plan.runs as usize);
+        let (kept, measured): (Vec<_>, Vec<_>) = runs.map(|taken| (taken.kept, taken.measured)).unzip();
+        let result = case_result(prepared, &kept, plan, World::Sim);
+        found.push(Found {
+            case: &prepared.item.case,
+            variant: &prepared.item.variant,
+            controller: prepared.controller,
+            runs: measured,
+            compared: Compared {
+                rate_bps: result.media_rate_bps(),
+                queueing_p95_s: result.metric("queueing_p95_s").map(|found| found.mean),
+            },
+        });
+        results.push(result);
+    }
+    let bars = judge::all(variants, &found);
+    Ok(SuiteResult { bars, ..suite_result(NAME, plan, results, not_run) })
+}
