@@ -23,8 +23,8 @@ const LEAST_SHARE: f64 = 0.7;
 const FRAMES: f64 = 0.5;
 const GONE_S: f64 = 0.25;
 /// How fast the rate moves, in 1/s of its logarithm; and from which ratio on it jumps.
-const SLOPE: f64 = 0.5;
-const JUMP_UP: f64 = 1.3;
+const SLOPE: f64 = 0.55;
+const JUMP_UP: f64 = 1.22;
 const JUMP_DOWN: f64 = 0.55;
 
 impl MediaRate {

@@ -35,12 +35,12 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// *measured rate of service*. **TPBA** (Tobe 1999): beside flows that go by losses the rate is TCP's, and whether that is still needed is tested.
 ///
 /// ```text
-/// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 2 n)        target of the queue
+/// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
 /// B ← B exp(dt (e/(0.9 D²) + w (e/T)² G (1 - r/A)))    e > 0, and what is granted is used
 ///   ← B exp(dt max(e, -T)/(0.9 D²))                     otherwise
-///   ← B (R/B)^(dt / 0.3 s)                              where R is known
+///   ← B (R/B)^(dt / 0.2 s)                              where R is known
 /// r = B min(1.1, exp(1.4 min(e, T)/D))
 ///   ≤ R (1 - (q - T)/0.7 s)                             dl > T + 40 ms: overshoot
 /// ```
@@ -303,7 +303,9 @@ impl Equipoise {
             self.pace_bps = self.pace_bps.max(self.delay.return_bps().min(MOST_PACE * self.rate_bps));
         }
         let window_bits = if let Some(rival) = &self.rival {
-            1.5 * rival.window_bits()
+            // The lowest rate is never held up by a window.
+            let least_bits = self.limits.min().as_bps_f64() * (seen.round_trip_s + 1.5 * seen.feedback_s + WINDOW_S);
+            (1.5 * rival.window_bits()).max(least_bits)
         } else {
             let span_s = seen.least_round_trip_s + 1.5 * seen.feedback_s + target_s + WINDOW_S;
             self.rate_bps.max(self.delay.base_bps) * span_s

@@ -28,7 +28,7 @@ struct UnderWay {
 /// The rate of a probe over what is proved.
 const FURTHER: f64 = 3.0;
 /// Its packets, and its length in s: enough for stamps of a quarter of a millisecond.
-const PACKETS: u32 = 6;
+const PACKETS: u32 = 5;
 const LENGTH_S: f64 = 0.008;
 /// From this share of the rate at which it left on it came through as it was.
 const WHOLE: f64 = 0.85;

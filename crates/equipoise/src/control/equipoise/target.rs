@@ -1,6 +1,6 @@
 /// The queueing delay that the law aims at, in s.
 ///
-/// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 2 n)`, and no more than an application asks for. It falls strictly with the own rate, so that flows that share a queue,
+/// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, and no more than an application asks for. It falls strictly with the own rate, so that flows that share a queue,
 /// and see one delay, have one rate; N of them hold 5 ms · N / C\[Mbit/s\]. Roughness of the delay, which is no queue, widens it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DelayTarget {
@@ -17,8 +17,9 @@ const AT_1_MBPS_S: f64 = 0.005;
 const LEAST_S: f64 = 0.002;
 /// Reached below 0.11 Mbit/s: many slow flows share a queue without filling it.
 const MOST_S: f64 = 0.045;
-/// What roughness adds, and the most.
-const ROUGHNESS: f64 = 2.0;
+/// What roughness adds, and the most; and what flows that share a queue make for each other, in s, which would make them unlike.
+const ROUGHNESS: f64 = 3.0;
+const USUAL_ROUGHNESS_S: f64 = 0.0015;
 const MOST_ROUGHNESS_S: f64 = 0.012;
 /// A flow of twice the priority has twice the rate: not 1, as a larger flow has more packets in a report, and sees a lower minimum.
 const PRIORITY_EXPONENT: f64 = 0.66;
@@ -31,7 +32,8 @@ impl DelayTarget {
     pub(super) fn queue_s(self, rate_bps: f64, age_s: f64, roughness_s: f64) -> f64 {
         let weight = libm::pow(self.priority, PRIORITY_EXPONENT) * (1.0 + NEWCOMER * libm::exp(-age_s / NEWCOMER_S));
         let own = weight * (AT_1_MBPS_S * 1e6 / rate_bps.max(1.0)).min(MOST_S);
-        (own.max(LEAST_S) + (ROUGHNESS * roughness_s).min(MOST_ROUGHNESS_S)).min(self.most_s)
+        let rough_s = (ROUGHNESS * (roughness_s - USUAL_ROUGHNESS_S)).clamp(0.0, MOST_ROUGHNESS_S);
+        (own.max(LEAST_S) + rough_s).min(self.most_s)
     }
 }
 
