@@ -20,6 +20,7 @@ const SUBCOMMANDS: [&[&str]; 11] = [
     &["suite", "rfc8867"],
     &["suite", "bars"],
     &["suite", "traces"],
+    &["suite", "paths"],
     &["live"],
     &["link"],
     &["check"],

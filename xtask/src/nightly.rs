@@ -15,6 +15,8 @@ use crate::{fuzz, results, smoke};
 const PAGE: &str = "docs/src/nightly.md";
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 600;
+/// How many random paths are run.
+const PATHS: &str = "10000";
 const PAPERS: [&str; 5] = ["waki2013", "kodama2009", "subramanya2003", "tobe1999", "asvarujanon2014"];
 
 /// One of the things that are done.
@@ -24,6 +26,8 @@ enum Part {
     Demo,
     /// All experiments of a paper, simulated.
     Paper(&'static str),
+    /// Random paths under our own law.
+    Paths,
     /// A fuzz target.
     Fuzz(String),
 }
@@ -34,6 +38,7 @@ impl Part {
         match self {
             Self::Demo => "demo".to_owned(),
             Self::Paper(paper) => format!("paper {paper}"),
+            Self::Paths => "paths".to_owned(),
             Self::Fuzz(target) => format!("fuzz {target}"),
         }
     }
@@ -46,6 +51,7 @@ impl Part {
                 Ok("both worlds in its report".to_owned())
             }
             Self::Paper(paper) => run_paper(workspace, paper),
+            Self::Paths => run_paths(workspace),
             Self::Fuzz(target) => {
                 fuzz::run_target(workspace, target, FUZZ_SECONDS)?;
                 Ok(format!("nothing found in {FUZZ_SECONDS} s"))
@@ -61,6 +67,7 @@ impl Part {
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     let mut parts = vec![Part::Demo];
     parts.extend(PAPERS.map(Part::Paper));
+    parts.push(Part::Paths);
     parts.extend(fuzz::targets(workspace)?.into_iter().map(Part::Fuzz));
     parts.retain(|part| part.name().starts_with(wanted));
     if parts.is_empty() {
@@ -100,6 +107,14 @@ fn run_paper(workspace: &Workspace, paper: &str) -> Result<String, Error> {
     let text = workspace::read(&path)?;
     let claims: Value = serde_json::from_str(&text).map_err(|source| Error::Json { path, source })?;
     Ok(verdicts(&claims))
+}
+
+/// Runs our own law over random paths. That too many are bad is a result, as that of a claim is.
+fn run_paths(workspace: &Workspace) -> Result<String, Error> {
+    let arguments = ["suite", "paths", "--runs", PATHS];
+    let text = Process::new(release(workspace)?).arguments(arguments).output()?;
+    print!("{text}");
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// How many claims have each verdict.

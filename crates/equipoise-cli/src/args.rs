@@ -58,7 +58,7 @@ Exit codes:
   3    the scenario, the capture or the file of rates cannot be read, is wrong or asks for too much
   4    the network, the kernel's part, or a right to use it is missing
   5    an output file cannot be written
-  6    a session did not hold its target, with --check
+  6    a session did not hold its target, or too many paths were bad, with --check
   130  interrupted; the report of what was run is written
   141  the reader of standard output went away before the results were written"
 );
@@ -97,7 +97,8 @@ What --set gives is for all controllers that have it. Differences are taken seed
         subcommand,
         after_help = "Examples:
   equipoise suite rfc8867 --quick --report rfc8867.html
-  equipoise suite traces traces/"
+  equipoise suite traces traces/
+  equipoise suite paths --runs 1000"
     )]
     Suite(Suite),
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights

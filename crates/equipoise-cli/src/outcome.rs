@@ -16,7 +16,7 @@ use crate::error::CliError;
 pub(crate) enum Outcome {
     /// It did all it was asked.
     Complete,
-    /// A session did not hold its target, and this was to be checked.
+    /// A session did not hold its target, or too many paths were bad, and this was to be checked.
     NotHeld,
     /// Ctrl-C cut it short; what was run is written.
     #[cfg(feature = "live")]

@@ -331,10 +331,19 @@ pub(crate) fn observe_each<T: Send, O: RunObserver>(
     keep: impl Fn(usize, Run, O) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
     let one = |place, scenario: &Scenario, seed| {
-        let (run, Observed(observer)) = run(scenario, seed, Observed(observer()))?;
+        let (run, observer) = simulate_observed(scenario, seed, observer())?;
         Ok(keep(place, run, observer))
     };
     each(scenarios, threads, one)
+}
+
+/// One run with `seed`, whose events an observer sees; some are told ahead of those of other flows.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed<O: RunObserver>(scenario: &Scenario, seed: u64, observer: O) -> Result<(Run, O), SimError> {
+    let (run, Observed(observer)) = run(scenario, seed, Observed(observer))?;
+    Ok((run, observer))
 }
 
 fn each<T: Send>(

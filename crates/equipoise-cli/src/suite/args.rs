@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use equipoise::units::{Rate, Span};
-use equipoise_lab::suite::{Aqm, CONTROLLERS, bars, rfc8867};
+use equipoise_lab::suite::{Aqm, CONTROLLERS, bars, paths, rfc8867};
 
 use crate::output::Results;
 
@@ -31,6 +31,12 @@ pub(crate) enum Suite {
   equipoise suite traces traces/ --report traces.html
   equipoise suite traces traces/ --duration 120s --max-rate 8M --controllers ap,tfrc")]
     Traces(Traces),
+    /// Random paths, one a seed, under one controller: which runs are bad, and why
+    #[command(after_help = "Examples:
+  equipoise suite paths --runs 10000 --check --json paths.json
+  equipoise suite paths --first-seed 4711 --runs 1
+  equipoise suite paths --first-seed 4711 --scenario 4711.toml; equipoise sim 4711.toml --report 4711.html")]
+    Paths(Paths),
 }
 
 /// Options of the cases.
@@ -89,7 +95,36 @@ pub(crate) struct Traces {
     pub(crate) common: Common,
 }
 
-/// Options of all suites.
+/// Options of the random paths.
+#[derive(Debug, Args)]
+pub(crate) struct Paths {
+    /// The law of all flows
+    #[arg(long, value_name = "NAME", default_value = paths::CONTROLLER)]
+    pub(crate) controller: String,
+    /// How many seeds
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) runs: u32,
+    /// The first seed; further ones count on from it
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub(crate) first_seed: u64,
+    /// Threads; the results do not depend on it [default: all cores]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// End with exit code 6 if more than 0.5 % of the runs are bad; for CI
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Write the first seed's path as a scenario for `equipoise sim` and `compare`, and run nothing; - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "threads", "check", "json"])]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Write all runs as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Options of all suites of cases.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Controllers to compare [default: gcc, nada, scream, ap and equipoise, as far as there are such; bars without ap]

@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod bars;
 #[cfg(feature = "live")]
 mod live;
+mod paths;
 mod table;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) fn run(suite: &Suite) -> Result<Outcome, CliError> {
         Suite::Rfc8867(options) => cases(options),
         Suite::Bars(options) => bars::run(options),
         Suite::Traces(options) => over_traces(options),
+        Suite::Paths(options) => paths::run(options),
     }
 }
 

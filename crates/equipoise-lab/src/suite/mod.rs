@@ -6,7 +6,8 @@
 //!   controllers, AQM ───────────┘               └─▶ live, one by one ────────┘
 //! ```
 //!
-//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link of a folder, [`bars`] judges our own law. What of a run is kept are the metrics
+//! [`rfc8867`] has the cases of RFC 8867, [`traces`] makes a case of each recorded link of a folder, [`bars`] judges our own law; [`paths`] is another
+//! kind of suite, in which every seed is a path of its own. What of a run is kept are the metrics
 //! that it has anyway, of the whole run, by phase and by flow; means over the seeds are taken here, and nothing is measured anew but what
 //! charts show over time. A result says in which world it was found; [`live`] lays that of real sockets beside the simulated one.
 
@@ -17,6 +18,7 @@ mod kept;
 mod law;
 #[cfg(feature = "live")]
 pub mod live;
+pub mod paths;
 mod result;
 pub mod rfc8867;
 mod series;

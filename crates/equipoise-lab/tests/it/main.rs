@@ -11,6 +11,7 @@ mod overrides;
 mod pairs;
 mod paths;
 mod phases;
+mod random_paths;
 mod replay;
 mod report;
 mod scenario;

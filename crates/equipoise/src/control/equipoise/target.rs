@@ -1,3 +1,6 @@
+use super::Equipoise;
+use crate::units::{Rate, Span};
+
 /// The queueing delay that the law aims at, in s.
 ///
 /// `T = max(2 ms, k min(45 ms, 5 ms · (1 Mbit/s) / r)) + min(12 ms, 3 (n - 1.5 ms)+)`, and no more than an application asks for. It falls strictly with the own rate, so that flows that share a queue,
@@ -34,6 +37,15 @@ impl DelayTarget {
         let own = weight * (AT_1_MBPS_S * 1e6 / rate_bps.max(1.0)).min(MOST_S);
         let rough_s = (ROUGHNESS * (roughness_s - USUAL_ROUGHNESS_S)).clamp(0.0, MOST_ROUGHNESS_S);
         (own.max(LEAST_S) + rough_s).min(self.most_s)
+    }
+}
+
+impl Equipoise {
+    /// The most queueing that a flow of priority 1 which has had `rate` for `age` aims at: delays are as rough as they can be.
+    pub fn most_queue(rate: Rate, age: Span) -> Span {
+        let target = DelayTarget { priority: 1.0, most_s: f64::INFINITY };
+        let queue_s = target.queue_s(rate.as_bps_f64(), age.as_secs_f64(), f64::INFINITY);
+        Span::from_secs_f64(queue_s).unwrap_or(Span::ZERO)
     }
 }
 

@@ -1,0 +1,161 @@
+//! What the suite of random paths gives.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::draw::Path;
+use super::judge::{Fault, faults, late_utilisation, target_s};
+use super::watch::Watch;
+use super::{DURATION, MOST_BAD, NAME, Plan};
+use crate::result::{Run, json_line};
+
+/// The runs of all seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathsResult {
+    /// "paths".
+    pub suite: String,
+    /// Version of Equipoise.
+    pub version: String,
+    /// The law.
+    pub controller: String,
+    /// The first seed; the others count on from it.
+    pub first_seed: u64,
+    /// Runs that were bad.
+    pub bad: u32,
+    /// How many of them had a fault of each kind.
+    pub faults: BTreeMap<String, u32>,
+    /// All runs in the order of their seeds.
+    pub runs: Vec<PathRun>,
+}
+
+/// A run over the path of a seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathRun {
+    /// The seed.
+    pub seed: u64,
+    /// The path in words.
+    pub path: String,
+    /// Capacity, in bit/s.
+    pub capacity_bps: u64,
+    /// Delay one way, in seconds.
+    pub delay_s: f64,
+    /// The longest wait in the queue, in seconds.
+    pub queue_s: f64,
+    /// Share of the packets that are lost by chance.
+    pub loss: f64,
+    /// Standard deviation of the half-normal jitter, in seconds.
+    pub jitter_s: f64,
+    /// Time between reports, in seconds.
+    pub feedback_s: f64,
+    /// When each flow starts, in seconds.
+    pub starts_s: Vec<f64>,
+    /// Media received over the capacity, of the whole run.
+    pub utilisation: Option<f64>,
+    /// The same from 30 s on.
+    pub late_utilisation: f64,
+    /// 95th percentile of the waits in the queue, in seconds.
+    pub queueing_p95_s: Option<f64>,
+    /// The target of the common queue at the end, in seconds.
+    pub target_s: f64,
+    /// What was wrong; empty of a good run.
+    pub faults: Vec<Fault>,
+}
+
+impl PathRun {
+    pub(super) fn new(path: &Path, run: &Run, watch: &Watch) -> Self {
+        let media = run.media.as_ref();
+        Self {
+            seed: path.seed,
+            path: path.in_words(),
+            capacity_bps: path.capacity.as_bps(),
+            delay_s: path.delay.as_secs_f64(),
+            queue_s: path.queue.as_secs_f64(),
+            loss: f64::from(path.loss) / 1e4,
+            jitter_s: path.jitter.as_secs_f64(),
+            feedback_s: path.feedback.as_secs_f64(),
+            starts_s: path.starts.iter().map(|start| start.as_secs_f64()).collect(),
+            utilisation: media.and_then(|media| media.utilisation),
+            late_utilisation: late_utilisation(path, watch),
+            queueing_p95_s: media.and_then(|media| media.queueing?.p95_s),
+            target_s: target_s(path, DURATION),
+            faults: faults(path, watch),
+        }
+    }
+
+    /// Whether anything was wrong.
+    pub const fn is_bad(&self) -> bool {
+        !self.faults.is_empty()
+    }
+}
+
+impl PathsResult {
+    pub(super) fn new(controller: &str, plan: &Plan, runs: Vec<PathRun>) -> Self {
+        let mut faults = BTreeMap::new();
+        for run in &runs {
+            let mut kinds: Vec<_> = run.faults.iter().map(Fault::kind).collect();
+            kinds.dedup();
+            for kind in kinds {
+                *faults.entry(kind.to_owned()).or_insert(0) += 1;
+            }
+        }
+        Self {
+            suite: NAME.to_owned(),
+            version: crate::VERSION.to_owned(),
+            controller: controller.to_owned(),
+            first_seed: plan.first_seed,
+            bad: runs.iter().map(|run| u32::from(run.is_bad())).sum(),
+            faults,
+            runs,
+        }
+    }
+
+    /// The share of the runs that were bad.
+    pub fn bad_share(&self) -> f64 {
+        f64::from(self.bad) / self.runs.len().max(1) as f64
+    }
+
+    /// Whether no more were bad than may be.
+    pub fn is_good(&self) -> bool {
+        self.bad_share() <= MOST_BAD
+    }
+
+    /// The result as JSON in one line.
+    pub fn to_json(&self) -> String {
+        json_line(self)
+    }
+
+    /// The result in words: how many were bad, of which kind, and each of them.
+    pub fn to_text(&self) -> String {
+        let Self { controller, first_seed, bad, runs, .. } = self;
+        let last = runs.last().map_or(*first_seed, |run| run.seed);
+        let mut text = format!(
+            "{NAME}, {controller}, seeds {first_seed} to {last}: {bad} of {} bad, {:.2} % ({:.1} % may be)\n",
+            runs.len(),
+            self.bad_share() * 100.0,
+            MOST_BAD * 100.0
+        );
+        for (kind, count) in &self.faults {
+            text.push_str(&format!("  {kind}: {count}\n"));
+        }
+        let spread = |of: &dyn Fn(&PathRun) -> Option<f64>| {
+            let mut found: Vec<_> = runs.iter().filter_map(of).collect();
+            found.sort_by(f64::total_cmp);
+            let quantile = |share: f64| found.get((share * found.len() as f64) as usize).copied().unwrap_or(f64::NAN);
+            [0.05, 0.5, 0.95].map(quantile)
+        };
+        let [low, middle, high] = spread(&|run| Some(run.late_utilisation)).map(|share| share * 100.0);
+        text.push_str(&format!(
+            "  utilisation from 30 s on: {middle:.0} % in the median of the runs, from {low:.0} to {high:.0} % in nine of ten\n"
+        ));
+        let [low, middle, high] = spread(&|run| Some(run.queueing_p95_s? / run.target_s));
+        text.push_str(&format!(
+            "  95th percentile of waits over the target: {middle:.1} in the median, from {low:.1} to {high:.1} in nine of ten\n"
+        ));
+        for run in runs.iter().filter(|run| run.is_bad()) {
+            let faults: Vec<_> = run.faults.iter().map(Fault::in_words).collect();
+            text.push_str(&format!("\nseed {}: {}\n  {}\n", run.seed, run.path, faults.join("\n  ")));
+        }
+        text
+    }
+}
