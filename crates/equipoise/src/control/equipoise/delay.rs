@@ -53,9 +53,9 @@ const INTEGRAL: f64 = 1.0 / 0.9;
 const PROPORTIONAL: f64 = 1.4;
 const MOST_PROPORTIONAL: f64 = 1.1;
 /// Logistic growth towards the rate of trains, in 1/s; where no train is seen; and what is faster before the first queue.
-const GROWTH: f64 = 4.0;
+const GROWTH: f64 = 5.0;
 const BLIND_GROWTH: f64 = 0.6;
-const STARTING: f64 = 3.0;
+const STARTING: f64 = 1.2;
 /// On the way back to a rate that was known to be free: growth in 1/s, the share of that rate at which trains leave, and below which it is a way back.
 const RETURN_GROWTH: f64 = 10.0;
 const RETURN_PACE: f64 = 1.0;
@@ -66,7 +66,7 @@ const SPREAD: f64 = 0.85;
 /// The share of the headroom that counts at the most.
 const MOST_HEADROOM: f64 = 0.5;
 /// The base follows the rate of service within so much time, in s.
-const ANCHOR_S: f64 = 0.2;
+const ANCHOR_S: f64 = 0.12;
 /// Beyond so much above the target a queue is an overshoot, in s, and is worked off at a rate lower by its length in s, to this share at the least.
 const OVERSHOOT_S: f64 = 0.040;
 const LEAST_SHARE: f64 = 0.3;

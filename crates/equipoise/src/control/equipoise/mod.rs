@@ -40,7 +40,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// e = T - q - T max(0, 2 m - 1)
 /// B ← B exp(dt (e/(0.9 D²) + w (e/T)² G (1 - r/A)))    e > 0, and what is granted is used
 ///   ← B exp(dt max(e, -T)/(0.9 D²))                     otherwise
-///   ← B (R/B)^(dt / 0.2 s)                              where R is known
+///   ← B (R/B)^(dt / 0.12 s)                              where R is known
 /// r = B min(1.1, exp(1.4 min(e, T)/D))
 ///   ≤ R (1 - (q - T)/0.7 s)                             dl > T + 40 ms: overshoot
 /// ```
@@ -54,7 +54,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
 /// | `m` | smoothed share of marks | |
 /// | `B`, `r` | base rate, and rate | bit/s |
-/// | `k`, `w` | priority and newcomer; 3 before the first queue, 1 behind it | |
+/// | `k`, `w` | priority and newcomer; 1.2 before the first queue, 1 behind it | |
 ///
 /// **Why flows are equal**: the queue is common to flows that share it, and the target falls strictly with the own rate, so that in equilibrium
 /// all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\].
@@ -312,7 +312,13 @@ impl Equipoise {
         };
         let probe = self.probing.wanted().map_or(Size::ZERO, |probe| probe.size);
         self.window = Some(Size::from_bytes((window_bits.max(LEAST_WINDOW_BITS) / 8.0) as u64) + probe);
-        self.media_bps = self.media.ask(seen.now_s, self.rate_bps, self.rival.is_some() || !self.delay.has_queued());
+        self.ask_media(seen.now_s);
+    }
+
+    /// What media may have now: what waits is no reason to go below the lowest rate.
+    fn ask_media(&mut self, now_s: f64) {
+        let is_free = self.rival.is_some() || !self.delay.has_queued();
+        self.media_bps = self.media.ask(now_s, self.rate_bps, is_free).max(self.limits.min().as_bps_f64());
     }
 
     /// No report has come for long.
@@ -362,7 +368,7 @@ impl Controller for Equipoise {
         let Some(now_s) = self.path.seconds(now) else { return };
         self.media.on_frame(now_s, frame, self.pace_bps);
         if !self.silent {
-            self.media_bps = self.media.ask(now_s, self.rate_bps, self.rival.is_some() || !self.delay.has_queued());
+            self.ask_media(now_s);
         }
     }
 

@@ -46,12 +46,12 @@ pub(super) enum Verdict {
 const SEGMENT_BITS: f64 = 12_000.0;
 const LEAST_SEGMENTS: f64 = 2.0;
 /// What is kept of the window of a mode that was left lately.
-const KEPT: f64 = 0.9;
+const KEPT: f64 = 1.0;
 /// Slow start adds so much of what arrives, and ends at so many times the queue before.
 const SLOW_START: f64 = 1.0;
 const QUEUE_GREW: f64 = 1.5;
-/// The window is at most what the highest rate needs, and so much more.
-const ABOVE_MAX: f64 = 1.15;
+/// The window is at most so much of what the highest rate needs in the queue.
+const ABOVE_MAX: f64 = 0.95;
 /// A test takes the rate by so much, for a round trip and so long, in s.
 const TEST_DIP: f64 = 0.6;
 const TEST_S: f64 = 0.45;

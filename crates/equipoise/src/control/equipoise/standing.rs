@@ -49,7 +49,7 @@ pub(super) enum Standing {
 
 /// For how long a queue has to stand, in s; and behind a fall of the rate of service: what filled the queue may be UDP at a fixed rate, which takes
 /// no more when the own rate is low, and has drained by then. Within how long of the last rival's end a shorter time does.
-const STANDS_S: f64 = 2.2;
+const STANDS_S: f64 = 1.8;
 const STANDS_BEHIND_FALL_S: f64 = 3.5;
 const STANDS_AGAIN_S: f64 = 0.5;
 pub(super) const AGAIN_S: f64 = 8.0;
