@@ -13,7 +13,7 @@ use crate::workspace::{self, Workspace};
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
 /// Those that the page of the command shows, each in words.
-const SUBCOMMANDS: [&[&str]; 11] = [
+const SUBCOMMANDS: [&[&str]; 12] = [
     &["demo"],
     &["sim"],
     &["compare"],

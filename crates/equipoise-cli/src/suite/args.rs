@@ -133,7 +133,7 @@ pub(crate) struct Common {
     /// What the queues of all narrow links are, in place of what the scenarios say
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Aqm::ALL.map(Aqm::name)))]
     pub(crate) aqm: Option<String>,
-    /// Seed of the first run of each; further runs count on from it [default: 1; 1001 of bars]
+    /// Seed of the first run of each; further runs count on from it [default: 1; 2001 of bars]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Threads; the results do not depend on it [default: all cores]

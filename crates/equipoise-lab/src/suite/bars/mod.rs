@@ -36,7 +36,7 @@ pub const RUNS: u32 = 10;
 /// Seeds of a quick run, which has the first variant of each case and leaves nothing out of a run.
 pub const QUICK_RUNS: u32 = 3;
 /// The first seed if none is named: the law was designed by seeds up to 100.
-pub const SEED: u64 = 1001;
+pub const SEED: u64 = 2001;
 
 /// What is named: cases, such as "5.1" or "loss", or single variants, such as "5.1/50ms-link"; all of it if nothing is. Of a case, a quick run
 /// has the first variant alone. What a bar compares with is run with it.
