@@ -223,7 +223,9 @@ fn beside_web(has_bars: bool) -> Vec<Bar> {
         longer,
     ];
     if !has_bars {
-        bars.iter_mut().for_each(|bar| bar.limit = Limit::Reported);
+        for bar in &mut bars {
+            bar.limit = Limit::Reported;
+        }
     }
     bars
 }

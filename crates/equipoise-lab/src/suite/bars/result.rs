@@ -156,7 +156,7 @@ impl BarResult {
         let number = |value: f64| format!("{:.decimals$}", value * scale);
         let mean = number(found.mean);
         match (found.lo, found.hi) {
-            (Some(lo), Some(hi)) if ((lo + hi) / 2.0 - found.mean).abs() > (hi - lo) / 100.0 => {
+            (Some(lo), Some(hi)) if (f64::midpoint(lo, hi) - found.mean).abs() > (hi - lo) / 100.0 => {
                 format!("{mean} ({} to {})", number(lo), number(hi))
             }
             (Some(lo), Some(hi)) => format!("{mean} ± {}", number((hi - lo) / 2.0)),

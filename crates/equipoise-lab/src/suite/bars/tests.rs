@@ -71,7 +71,7 @@ fn another_variant_and_another_law_are_compared_seed_by_seed() {
     let (less, nada, met) = value(Of::Less(MEASURE, "reference"), Limit::AtMost(0.05));
     assert!((less - 0.04).abs() < 1e-9 && nada.is_none() && met == Some(true), "{less}");
     let (lower, _, met) = value(Of::Lower(MEASURE, "reference"), Limit::AtMost(0.045));
-    assert!((lower - (0.04 / 0.84 + 0.04 / 0.94) / 2.0).abs() < 1e-6 && met == Some(false), "{lower}");
+    assert!((lower - f64::midpoint(0.04 / 0.84, 0.04 / 0.94)).abs() < 1e-6 && met == Some(false), "{lower}");
     let (over, nada, met) = value(Of::OverLaw(MEASURE, "nada"), Limit::AtMost(1.5));
     assert!((over - 1.75).abs() < 1e-9 && nada == Some(1.0) && met == Some(false), "{over}");
     let (_, met, _) = judged(bar(Limit::AtMost(1.5), Of::OverLaw(MEASURE, "nada")), &all[..1]);

@@ -61,9 +61,8 @@ impl Path {
         let kbps = least * libm::pow(most / least, even(0));
         let flows = steps(even(6), 1, 3);
         let together = even(7) < 0.5;
-        let later = |flow: i64| match together {
-            true => Span::ZERO,
-            false => Span::from_millis(100 * steps(even(8 + flow.unsigned_abs()), 10, 50)),
+        let later = |flow: i64| {
+            if together { Span::ZERO } else { Span::from_millis(100 * steps(even(8 + flow.unsigned_abs()), 10, 50)) }
         };
         Self {
             seed,
