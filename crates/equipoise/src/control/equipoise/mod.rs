@@ -66,8 +66,11 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// Degenerate cases: feedback without times of arrival takes its own time for them, so that the round trip stands for the delay. Without a
 /// round trip 100 ms are assumed. A clock that is set back becomes the base at once, one that is set forward within 12 s.
 ///
-/// Limits: a start beside a queue that stands takes that for the empty path, until it empties once; beside CUBIC the share comes within some 20 s;
-/// beside short TCP flows a third of what they leave is lost to the way back from their bursts.
+/// **Marks** on packets that hardly waited limit the rate to two a round trip. **At the start** probes, each three times as fast as what is proved, look for
+/// a wide link.
+///
+/// Limits: a start beside a queue that stands takes that for the empty path, until it empties once; above 2.5 Mbit/s a flow the target is at its floor,
+/// and flows keep the shares that they began with; beside short TCP flows a seventh of what they leave is lost to the way back from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,
