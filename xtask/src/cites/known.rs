@@ -116,6 +116,11 @@ pub(super) const PAPERS: &[(&str, &str)] = &[
          ACM, vol. 40, no. 2",
     ),
     (
+        "Raca 2020",
+        "D. Raca, D. Leahy, C. J. Sreenan and J. J. Quinlan, *Beyond throughput, the next generation: a 5G dataset with \
+         channel and context metrics*, MMSys",
+    ),
+    (
         "Rejaie 1999",
         "R. Rejaie, M. Handley and D. Estrin, *RAP: an end-to-end rate-based congestion control mechanism for realtime \
          streams in the Internet*, INFOCOM",

@@ -129,6 +129,9 @@ fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
     #[cfg(not(feature = "live"))]
     let outcome = Outcome::Complete;
     say(is_quiet, &table::of(&result));
+    if asked.name == traces::NAME {
+        say(is_quiet, &format!("\n{}", result.link_verdicts_markdown()));
+    }
     files.fulfil(&result)?;
     Ok(outcome)
 }

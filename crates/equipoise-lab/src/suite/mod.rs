@@ -23,6 +23,7 @@ mod result;
 pub mod rfc8867;
 mod series;
 pub mod traces;
+mod verdict;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,6 +33,7 @@ pub use error::SuiteError;
 pub use law::Aqm;
 pub use result::{CaseFlow, CaseResult, Estimate, FlowKind, Machine, Metrics, NotRun, PhaseResult, Row, SuiteResult};
 pub use series::{FlowSeries, Second};
+pub use verdict::{JUDGED, Verdict};
 
 use crate::result::{Run, World};
 use crate::scenario::{Catalogue, Override, Scenario};

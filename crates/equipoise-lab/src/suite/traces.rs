@@ -41,9 +41,9 @@ enum Format {
     Csv,
 }
 
-/// An item for each trace of a folder, in the order of their names: files named `.csv` (or `.csv.gz`) have lines of `time_s,rate_mbps`, all
-/// others Mahimahi's format. Folders, hidden files and what is named like a text about the traces (`README`, `LICENSE`, `.md`, `.json`,
-/// `.toml`) are left out.
+/// An item for each trace of a folder, in the order of their names: files named `.csv` (or `.csv.gz`) have lines of `time_s,rate_mbps` or
+/// are tables of a download, all others Mahimahi's format. Folders, hidden files and what is named like a text about the traces (`README`,
+/// `LICENSE`, `.md`, `.json`, `.toml`) are left out.
 ///
 /// # Errors
 /// [`SuiteError::Folder`], [`SuiteError::NoTraces`], [`SuiteError::Trace`] for a file that is none, and [`SuiteError::FileName`].

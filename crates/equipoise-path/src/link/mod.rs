@@ -15,6 +15,7 @@ mod impairment;
 mod pipe;
 mod service;
 mod stats;
+mod table;
 mod trace;
 
 use core::fmt;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 use super::service::Service;
+use super::table::{is_table, table_steps};
 use equipoise::units::{Instant, Rate, Schedule, Size, Span};
 
 /// What one opportunity delivers: 1500 bytes, the Ethernet MTU (Netravali 2015, Sec. 3.2).
@@ -48,6 +49,12 @@ pub enum TraceErrorKind {
     /// Not two numbers.
     #[error("`{text}` is not a time in seconds and a rate in Mbit/s, such as 1.5,15")]
     NoStep {
+        /// What stands there.
+        text: String,
+    },
+    /// No row of a table of a download.
+    #[error("`{text}` has no `Timestamp`, such as 2019.12.14_10.16.30, or no `DL_bitrate` in whole kbit/s")]
+    NoRow {
         /// What stands there.
         text: String,
     },
@@ -136,9 +143,15 @@ impl DeliveryTrace {
 /// Reads steps of a rate: lines of `time_s,rate_mbps` in the order of their times, the first at time 0, fractions
 /// allowed. A heading, empty lines and lines that begin with `#` do not count. The last rate stays.
 ///
+/// A heading with the columns `Timestamp` and `DL_bitrate` makes it a table of a download (Raca 2020): its first line is at time 0, its rates are in
+/// kbit/s, and lines whose `State`, if there is one, is not `D` do not count.
+///
 /// # Errors
 /// [`TraceError`], with the line.
 pub fn rate_steps(text: &str) -> Result<Schedule<Rate>, TraceError> {
+    if lines(text).next().is_some_and(|(_, heading)| is_table(heading)) {
+        return table_steps(lines(text));
+    }
     let mut steps: Vec<(Span, Rate)> = Vec::new();
     let mut last_line = 1;
     for (number, (line, content)) in lines(text).enumerate() {

@@ -1,0 +1,105 @@
+//! How our own law stands beside others over recorded links.
+
+use super::{CaseResult, FlowKind, SuiteResult};
+
+/// The law that is judged.
+pub const JUDGED: &str = "equipoise";
+/// It is good enough with so much of the rate of the law that has most, or at so much of that law's frame delay.
+const LEAST_RATE: f64 = 0.9;
+const MOST_DELAY: f64 = 0.5;
+
+/// [`JUDGED`] over a link beside the law that has the highest mean rate of the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The other law.
+    pub beside: String,
+    /// Mean rate that is delivered, over that of the other law.
+    pub rate: Option<f64>,
+    /// 95th percentile of frame delay, over that of the other law; `None` if one of them completed no frame.
+    pub delay: Option<f64>,
+}
+
+impl Verdict {
+    /// At least nine tenths of the rate, or at most half of the delay.
+    pub fn is_good(&self) -> bool {
+        self.rate.is_some_and(|rate| rate >= LEAST_RATE) || self.delay.is_some_and(|delay| delay <= MOST_DELAY)
+    }
+
+    /// "yes: 0.97 of the rate of gcc, 0.41 of the delay".
+    pub fn in_words(&self) -> String {
+        let number = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{share:.2}"));
+        let word = if self.is_good() { "yes" } else { "**no**" };
+        format!("{word}: {} of the rate of {}, {} of the delay", number(self.rate), self.beside, number(self.delay))
+    }
+}
+
+fn rate(found: &CaseResult) -> Option<f64> {
+    found.flow_mean(FlowKind::Media, "delivered_rate_bps")
+}
+
+fn frame_delay(found: &CaseResult) -> Option<f64> {
+    found.flow_mean(FlowKind::Media, "frame_delay_p95_s")
+}
+
+/// The verdict over one link, of whose results one is of the law that is judged and another is not.
+fn verdict(results: &[&CaseResult]) -> Option<Verdict> {
+    let (judged, others): (Vec<_>, Vec<_>) = results.iter().partition(|found| found.controller == JUDGED);
+    let own = judged.first()?;
+    let rate_of = |found: &&CaseResult| rate(found).unwrap_or(0.0);
+    let best = others.into_iter().max_by(|one, other| rate_of(one).total_cmp(&rate_of(other)))?;
+    let over = |of: fn(&CaseResult) -> Option<f64>| Some(of(own)? / of(best).filter(|value| *value > 0.0)?);
+    Some(Verdict { beside: best.controller.clone(), rate: over(rate), delay: over(frame_delay) })
+}
+
+impl SuiteResult {
+    /// The verdict over each link, by its name; none without the law that is judged or without others.
+    pub fn link_verdicts(&self) -> Vec<(String, Verdict)> {
+        let rows = self.rows().into_iter();
+        rows.filter_map(|row| Some((row.case.clone(), verdict(&row.results)?))).collect()
+    }
+
+    /// The same as a table of Markdown: a row a link, with what each law did over it. Nothing if there is no verdict.
+    pub fn link_verdicts_markdown(&self) -> String {
+        let verdicts = self.link_verdicts();
+        let controllers = self.controllers();
+        if verdicts.is_empty() {
+            return String::new();
+        }
+        let mut text = format!(
+            "| link | {} | {JUDGED} |\n|---|{}---|\n",
+            controllers.join(" | "),
+            "---|".repeat(controllers.len())
+        );
+        for (row, (link, verdict)) in self.rows().iter().filter(|row| row.of(JUDGED).is_some()).zip(&verdicts) {
+            let cells: Vec<_> = controllers.iter().map(|name| row.of(name).map_or("–".to_owned(), cell)).collect();
+            text.push_str(&format!("| {link} | {} | {} |\n", cells.join(" | "), verdict.in_words()));
+        }
+        let good = verdicts.iter().filter(|(_, verdict)| verdict.is_good()).count();
+        text.push_str(&format!("\n{JUDGED}: yes over {good} of {} links\n", verdicts.len()));
+        text
+    }
+}
+
+/// Mean rate, 95th percentile of frame delay, 95th percentile of waits in the queue: "4.31 · 113 · 23".
+fn cell(found: &CaseResult) -> String {
+    let number = |value: Option<f64>, scale: f64, decimals: usize| {
+        value.map_or_else(|| "–".to_owned(), |value| format!("{:.decimals$}", value * scale))
+    };
+    let queueing = found.metric("queueing_p95_s").map(|found| found.mean);
+    let (rate, frames) = (number(rate(found), 1e-6, 2), number(frame_delay(found), 1e3, 0));
+    format!("{rate} · {frames} · {}", number(queueing, 1e3, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nine_tenths_of_the_rate_or_half_of_the_delay_will_do() {
+        let verdict = |rate, delay| Verdict { beside: "gcc".to_owned(), rate, delay };
+        assert!(verdict(Some(0.9), None).is_good() && verdict(Some(0.1), Some(0.5)).is_good());
+        let bad = verdict(Some(0.899), Some(0.501));
+        assert!(!bad.is_good() && !verdict(None, None).is_good());
+        assert_eq!(bad.in_words(), "**no**: 0.90 of the rate of gcc, 0.50 of the delay");
+    }
+}
