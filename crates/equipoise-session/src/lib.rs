@@ -5,7 +5,7 @@
 //! Calls may come in any order; a state machine never reads a clock and never blocks.
 //!
 //! [`rtp`] is a session over one path, [`multipath`] one over several; [`feedback`] is what both ends of one keep for feedback by
-//! packet.
+//! packet, and [`guest`] a controller in the stack of somebody else.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ extern crate std;
 
 mod event;
 pub mod feedback;
+pub mod guest;
 #[cfg(test)]
 mod harm;
 pub mod multipath;

@@ -1,0 +1,226 @@
+//! A stack of the smallest kind, with a packet each time the pacer lets one go and feedback each 50 ms.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use equipoise::control::{Cbr, Ecn, Entry, PacketReport, find};
+use equipoise::pace::{Pacer, Readiness};
+
+use super::*;
+use crate::Event;
+use crate::harm::{Datagram, GRACE, Harm, LOWEST, MILLI, PACKET, SECOND, Told, adaptive, build};
+
+const PROVIDED: Needs = Needs::PACKETS;
+/// What a law of intervals may need, too, as it gets them of packets.
+const ADAPTED: Needs = PROVIDED.and(Needs::INTERVALS);
+const REPORTS: u64 = 50 * MILLI;
+
+fn intervals() -> IntervalConfig {
+    IntervalConfig::new(Span::from_millis(250))
+}
+
+fn at<C>(nanos: u64) -> Instant<C> {
+    Instant::from_nanos(nanos)
+}
+
+/// A stack with `guest`, and what has become of its packets.
+struct Stack<F> {
+    guest: Guest,
+    pacer: Pacer<SenderClock>,
+    path: F,
+    /// Packets under way to the receiver: when they arrive, their number and when they left.
+    under_way: BTreeMap<(u64, u64), u64>,
+    /// Packets that no feedback has told of: number, when they left, when they arrived.
+    unreported: VecDeque<(u64, u64, Option<u64>)>,
+    feedback: VecDeque<(u64, Vec<PacketReport>)>,
+    events: Vec<(u64, Event)>,
+}
+
+impl<F: FnMut(Datagram) -> Option<u64>> Stack<F> {
+    fn new(controller: BoxedController, path: F) -> Self {
+        let guest = Guest::new(controller, PROVIDED, intervals(), at(0)).expect("its needs are met");
+        let pacer = Pacer::new(guest.rate());
+        let (under_way, unreported, feedback) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
+        Self { guest, pacer, path, under_way, unreported, feedback, events: Vec::new() }
+    }
+
+    fn run_until(&mut self, end: u64) {
+        let (mut now, mut number, mut report) = (0, 0u64, REPORTS);
+        while now < end {
+            self.pacer.set_rate(self.guest.pace(1.0));
+            if self.pacer.poll(at(now)) == Readiness::Now {
+                self.send(now, number);
+                number += 1;
+            }
+            let media = match self.pacer.poll(at(now)) {
+                Readiness::At(due) => due.as_nanos(),
+                Readiness::Now => now + 1,
+                Readiness::Never => end,
+            };
+            let arrival = self.under_way.first_key_value().map_or(end, |((at, _), _)| *at);
+            let told = self.feedback.front().map_or(end, |(at, _)| *at);
+            let timer = self.guest.next_timer().map_or(end, Instant::as_nanos);
+            now = [media, arrival, told, timer, report].into_iter().min().unwrap_or(end).max(now + 1);
+            self.arrive(now);
+            if now >= report {
+                report += REPORTS;
+                self.report(now);
+            }
+            if let Some((_, packets)) = self.feedback.pop_front_if(|(due, _)| *due <= now) {
+                let mut feedback = PacketFeedback::new(&packets, Size::ZERO);
+                feedback.round_trip = packets.iter().rfind(|it| it.fate != Fate::Lost).map(|it| at(now) - it.departed);
+                self.guest.on_feedback(at(now), &feedback, 1.0);
+            }
+            if self.guest.next_timer().is_some_and(|due| due <= at(now)) {
+                self.guest.on_timer(at(now));
+            }
+        }
+    }
+
+    fn send(&mut self, now: u64, number: u64) {
+        self.pacer.on_departure(at(now), PACKET);
+        self.guest.on_sent(at(now), SentPacket::new(number, PACKET, Size::ZERO));
+        self.events
+            .push((now, Event::MediaSent { sequence: number, size: PACKET, waited: Span::ZERO, fragment: None }));
+        let takes = (self.path)(Datagram { at: now, size: PACKET, from_sender: true, is_rtcp: false });
+        self.unreported.push_back((number, now, takes.map(|takes| now + takes)));
+        if let Some(takes) = takes {
+            self.under_way.insert((now + takes, number), now);
+        }
+    }
+
+    fn arrive(&mut self, now: u64) {
+        while let Some(((arrived, sequence), sent)) = self.under_way.pop_first() {
+            if arrived > now {
+                self.under_way.insert((arrived, sequence), sent);
+                return;
+            }
+            let delay = Span::from_nanos((arrived - sent) as i64);
+            let event =
+                Event::MediaReceived { sequence, sent: at(sent), delay, size: PACKET, ecn: crate::Ecn::NotCapable };
+            self.events.push((arrived, event));
+        }
+    }
+
+    /// Tells of all packets up to the last that arrived, as feedback does.
+    fn report(&mut self, now: u64) {
+        let has_arrived = |it: &(u64, u64, Option<u64>)| it.2.is_some_and(|arrived| arrived <= now);
+        let Some(last) = self.unreported.iter().rposition(has_arrived) else { return };
+        let told = self.unreported.drain(..=last).map(|(number, sent, arrived)| {
+            let fate = arrived.map_or(Fate::Lost, |nanos| Fate::Arrived { at: Some(at(nanos)), ecn: Ecn::NotEct });
+            PacketReport::new(number, PACKET, at(sent), fate)
+        });
+        let packets: Vec<_> = told.collect();
+        if let Some(takes) = (self.path)(Datagram { at: now, size: PACKET, from_sender: false, is_rtcp: true }) {
+            self.feedback.push_back((now + takes, packets));
+        }
+    }
+}
+
+fn run(entry: &Entry, start: &str, harm: Harm) -> Told {
+    let mut stack = Stack::new(build(entry, start), harm.path());
+    stack.run_until(40 * SECOND);
+    Told::by(entry.name, 40, stack.events.iter().map(|(at, event)| (*at, event)))
+}
+
+/// If it fails, a stack in which a law of ours is a guest floods a path that our own sessions do not.
+#[test]
+fn every_adaptive_controller_stays_within_twice_what_arrives() {
+    let names: Vec<_> = adaptive(ADAPTED).map(|entry| entry.name).collect();
+    // Those that need packet pairs are none that another stack can feed.
+    let known = ["ap", "aimd", "rap", "tfrc", "equipoise", "gcc", "nada", "scream"];
+    assert_eq!(names, known, "a new one has to be looked at");
+    for entry in adaptive(ADAPTED) {
+        for (start, harm) in [
+            ("100 kbit/s", Harm::Link(0.5, Span::from_millis(50))),
+            ("20 Mbit/s", Harm::Link(2.0, Span::from_millis(300))),
+            ("20 Mbit/s", Harm::Policer(2.0)),
+            ("100 kbit/s", Harm::Flapping),
+        ] {
+            let excess = run(entry, start, harm).longest_excess();
+            assert!(excess <= GRACE, "{} from {start} over {harm:?}: {} ms", entry.name, excess / MILLI);
+        }
+    }
+}
+
+#[test]
+fn every_adaptive_controller_yields_to_silence_and_losses_and_comes_back() {
+    for entry in adaptive(ADAPTED) {
+        for harm in [Harm::BlackHole, Harm::Outage, Harm::Loss(0.3)] {
+            let told = run(entry, "100 kbit/s", harm);
+            let (lowest, back) = (told.rate(16, 18), told.rate(36, 40));
+            assert!(lowest < 2.0 * LOWEST, "{} over {harm:?}: {lowest}", told.name);
+            assert!(back > 1.5 * LOWEST, "{} after {harm:?}: {back}", told.name);
+        }
+    }
+}
+
+#[test]
+fn our_own_law_uses_a_link_as_a_guest_too() {
+    let entry = find("equipoise").expect("in the catalogue");
+    let told = run(entry, "300 kbit/s", Harm::Link(4.0, Span::from_millis(300)));
+    assert!((3.4e6..4.1e6).contains(&told.rate(10, 40)), "{}", told.rate(10, 40));
+}
+
+/// Ten packets of 1000 bytes, 10 ms apart when they leave and 20 ms when they arrive: 0.4 Mbit/s are proved.
+#[test]
+fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
+    let mut tally = Tally::default();
+    let packets: Vec<_> = (0..11)
+        .map(|number| {
+            let fate = Fate::Arrived { at: Some(at((100 + 20 * number) * MILLI)), ecn: Ecn::NotEct };
+            PacketReport::new(number, PACKET, at(10 * number * MILLI), fate)
+        })
+        .collect();
+    let feedback = PacketFeedback::new(&packets, Size::ZERO);
+    let proof = tally.take(at(SECOND), &feedback).expect("enough for one");
+    assert_eq!((proof.sent, proof.arrived, proof.arriving), (10, 10, Span::from_millis(200)));
+    assert_eq!(proof.delivered(), Some(Rate::from_bps(400_000)));
+}
+
+/// If it fails, each acknowledgement of two packets that were held back together proves any rate.
+#[test]
+fn acknowledgements_of_a_few_packets_prove_something_together() {
+    let mut tally = Tally::default();
+    let mut take = |numbers: core::ops::Range<u64>| {
+        let fate = Fate::Arrived { at: None, ecn: Ecn::NotEct };
+        let packets: Vec<_> =
+            numbers.clone().map(|number| PacketReport::new(number, PACKET, at(10 * number * MILLI), fate)).collect();
+        tally.take(at((50 + 10 * numbers.end) * MILLI), &PacketFeedback::new(&packets, Size::ZERO))
+    };
+    assert_eq!([take(0..2), take(2..4)], [None, None]);
+    let proof = take(4..6).expect("five packets behind the first");
+    assert_eq!((proof.arrived, proof.sending), (5, Span::from_millis(50)));
+}
+
+#[test]
+fn silence_halves_the_rate_after_three_reports_and_a_round_trip() {
+    let entry = find("equipoise").expect("in the catalogue");
+    let mut guest = Guest::new(build(entry, "800 kbit/s"), PROVIDED, intervals(), at(0)).expect("right");
+    assert_eq!(guest.rate().as_bps(), 800_000);
+    guest.on_sent(at(0), SentPacket::new(0, PACKET, PACKET));
+    let mut halved = Vec::new();
+    for milli in 0..1600 {
+        let before = guest.rate();
+        guest.on_timer(at(milli * MILLI));
+        if guest.rate() < before {
+            halved.push((milli, guest.is_silent()));
+        }
+    }
+    assert_eq!(halved.first(), Some(&(1000, true)), "three reports and the usual round trip: {halved:?}");
+    assert!(guest.rate().as_bps() <= 200_000, "{}", guest.rate());
+}
+
+#[test]
+fn a_window_alone_is_refused_and_a_fixed_rate_is_kept() {
+    let rate = Rate::from_bps(1_000_000);
+    let mut guest =
+        Guest::new(alloc::boxed::Box::new(Cbr::new(rate)), PROVIDED, intervals(), at(0)).expect("it needs nothing");
+    guest.on_sent(at(0), SentPacket::new(0, PACKET, PACKET));
+    guest.on_timer(at(10 * SECOND));
+    assert_eq!(guest.rate(), rate);
+    let tq = find("tq").expect("in the catalogue");
+    let controller = tq.build(&tq.parse(&[]).expect("defaults"), PACKET).expect("right");
+    let refused = Guest::new(controller, PROVIDED, intervals(), at(0)).expect_err("there is no playout buffer");
+    assert!(matches!(refused, SessionError::Needs(unmet) if unmet.missing.contains(Needs::PLAYOUT)), "{refused}");
+}
