@@ -87,6 +87,23 @@ pub struct FeedbackCounts {
     pub traps: u64,
 }
 
+impl FeedbackCounts {
+    /// These and those of another history, such as that of another stream.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            reports: self.reports + other.reports,
+            refused: self.refused + other.refused,
+            repaired: self.repaired + other.repaired,
+            unknown: self.unknown + other.unknown,
+            repeated: self.repeated + other.repeated,
+            contradicted: self.contradicted + other.contradicted,
+            forgotten: self.forgotten + other.forgotten,
+            traps: self.traps + other.traps,
+        }
+    }
+}
+
 /// Why a report has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {

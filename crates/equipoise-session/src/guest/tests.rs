@@ -162,20 +162,20 @@ fn our_own_law_uses_a_link_as_a_guest_too() {
     assert!((3.4e6..4.1e6).contains(&told.rate(10, 40)), "{}", told.rate(10, 40));
 }
 
-/// Ten packets of 1000 bytes, 10 ms apart when they leave and 20 ms when they arrive: 0.4 Mbit/s are proved.
+/// Ten packets of 1000 bytes, 20 ms apart when they leave and 40 ms when they arrive: 0.2 Mbit/s are proved.
 #[test]
 fn a_proof_is_what_arrived_over_the_time_in_which_it_did() {
     let mut tally = Tally::default();
     let packets: Vec<_> = (0..11)
         .map(|number| {
-            let fate = Fate::Arrived { at: Some(at((100 + 20 * number) * MILLI)), ecn: Ecn::NotEct };
-            PacketReport::new(number, PACKET, at(10 * number * MILLI), fate)
+            let fate = Fate::Arrived { at: Some(at((100 + 40 * number) * MILLI)), ecn: Ecn::NotEct };
+            PacketReport::new(number, PACKET, at(20 * number * MILLI), fate)
         })
         .collect();
     let feedback = PacketFeedback::new(&packets, Size::ZERO);
     let proof = tally.take(at(SECOND), &feedback).expect("enough for one");
-    assert_eq!((proof.sent, proof.arrived, proof.arriving), (10, 10, Span::from_millis(200)));
-    assert_eq!(proof.delivered(), Some(Rate::from_bps(400_000)));
+    assert_eq!((proof.sent, proof.arrived, proof.arriving), (10, 10, Span::from_millis(400)));
+    assert_eq!(proof.delivered(), Some(Rate::from_bps(200_000)));
 }
 
 /// If it fails, each acknowledgement of two packets that were held back together proves any rate.
@@ -185,12 +185,12 @@ fn acknowledgements_of_a_few_packets_prove_something_together() {
     let mut take = |numbers: core::ops::Range<u64>| {
         let fate = Fate::Arrived { at: None, ecn: Ecn::NotEct };
         let packets: Vec<_> =
-            numbers.clone().map(|number| PacketReport::new(number, PACKET, at(10 * number * MILLI), fate)).collect();
-        tally.take(at((50 + 10 * numbers.end) * MILLI), &PacketFeedback::new(&packets, Size::ZERO))
+            numbers.clone().map(|number| PacketReport::new(number, PACKET, at(50 * number * MILLI), fate)).collect();
+        tally.take(at((50 + 50 * numbers.end) * MILLI), &PacketFeedback::new(&packets, Size::ZERO))
     };
     assert_eq!([take(0..2), take(2..4)], [None, None]);
     let proof = take(4..6).expect("five packets behind the first");
-    assert_eq!((proof.arrived, proof.sending), (5, Span::from_millis(50)));
+    assert_eq!((proof.arrived, proof.sending), (5, Span::from_millis(250)));
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! Equipoise's rate controllers as the congestion control of [webrtc-rs](https://webrtc.rs): of `rtc`, which is sans-IO, and of
+//! `webrtc`, which drives it.
+//!
+//! ```
+//! use equipoise_webrtc::{Config, install};
+//! use rtc::peer_connection::configuration::interceptor_registry::{Registry, register_default_interceptors};
+//! use rtc::peer_connection::configuration::media_engine::MediaEngine;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut media_engine = MediaEngine::default();
+//! media_engine.register_default_codecs()?;
+//! let config = Config::named("equipoise", &[("max_rate", "5 Mbit/s")])?;
+//! let (registry, monitor) = install(Registry::new(), &mut media_engine, config)?;
+//! let registry = register_default_interceptors(registry, &mut media_engine)?;
+//! // ... and the peer connection is built of both; then, for each frame:
+//! let encoder_bitrate_bps = monitor.status().media_rate.as_bps();
+//! # let _ = (registry, encoder_bitrate_bps);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It is one interceptor next to the wire, [`CongestionControl`], with the whole loop in it: it *measures* by the receiver's feedback,
+//! transport-wide or of RFC 8888, *controls* by any rate controller of [`equipoise::control::entries`] that needs no more than that,
+//! and *paces*. It holds no law: those are in [`equipoise`], and [`equipoise_session::guest`] holds them to what was proved to arrive.
+#![forbid(unsafe_code)]
+
+mod config;
+mod interceptor;
+mod monitor;
+mod reports;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, InstallError, install};
+pub use equipoise_session::feedback::Format;
+pub use interceptor::CongestionControl;
+pub use monitor::{Monitor, Status};

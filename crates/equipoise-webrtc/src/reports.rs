@@ -1,0 +1,197 @@
+//! Packets that left, joined with the receiver's feedback on them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use equipoise::control::{PacketFeedback, PacketReport, SentPacket};
+use equipoise::units::{Instant, SenderClock, Size, Span};
+use equipoise_session::feedback::{FeedbackCounts, Format, History, Joined, Scope};
+use equipoise_session::wire::feedback::ArrivalFeedback;
+
+/// The sender's side of feedback in one of both formats.
+#[derive(Debug)]
+pub(crate) enum Reports {
+    /// All packets have numbers of one sequence.
+    Transport {
+        history: History,
+        last: Option<u64>,
+    },
+    /// Each stream has its own sequence, by its source (RFC 8888, Sec. 3.1).
+    Streams {
+        streams: BTreeMap<u32, Stream>,
+        next: u64,
+    },
+}
+
+/// A stream's history, by its own sequence numbers.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    history: History,
+    last: Option<u64>,
+    /// The path's number of each packet of the stream, by its number in the stream; the newest ones.
+    numbers: VecDeque<(u64, u64)>,
+}
+
+/// So many packets are remembered: 0.8 s of 100 Mbit/s.
+const REMEMBERED: u16 = 1 << 13;
+/// So many streams of one connection, at most.
+const STREAMS: usize = 64;
+
+/// News of packets, in the order in which they left.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub(crate) packets: Vec<PacketReport>,
+    round_trip: Option<Span>,
+    in_flight: Size,
+}
+
+impl News {
+    /// As controllers take it.
+    pub(crate) fn feedback(&self) -> PacketFeedback<'_> {
+        let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
+        feedback.round_trip = self.round_trip;
+        feedback
+    }
+
+    fn add(&mut self, joined: &Joined<'_>, number: impl Fn(u64) -> Option<u64>) {
+        self.packets.extend(joined.packets.iter().filter_map(|packet| {
+            Some(PacketReport::new(number(packet.number)?, packet.size, packet.departed, packet.fate))
+        }));
+        self.round_trip = match (self.round_trip, joined.round_trip) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+impl Reports {
+    pub(crate) fn new(format: Format) -> Self {
+        match format {
+            Format::TransportWide => Self::Transport { history: History::new(Scope::Transport, REMEMBERED), last: None },
+            Format::CongestionFeedback => Self::Streams { streams: BTreeMap::new(), next: 0 },
+        }
+    }
+
+    /// A packet of stream `ssrc` with this sequence number, of the stream or of the transport, left at `now`. What nobody will report
+    /// on is `None`: a retransmission with the number of the first one, a stream too many.
+    pub(crate) fn on_sent(
+        &mut self,
+        now: Instant<SenderClock>,
+        ssrc: u32,
+        sequence: u16,
+        size: Size,
+    ) -> Option<SentPacket> {
+        let number = match self {
+            Self::Transport { history, last } => {
+                let number = unwrapped(*last, sequence).filter(|number| *last < Some(*number))?;
+                *last = Some(number);
+                history.on_sent(number, size, now);
+                number
+            }
+            Self::Streams { streams, next } => {
+                if !streams.contains_key(&ssrc) && streams.len() >= STREAMS {
+                    return None;
+                }
+                let stream = streams.entry(ssrc).or_insert_with(|| Stream::new(ssrc));
+                stream.on_sent(now, sequence, size, *next)?;
+                *next += 1;
+                *next - 1
+            }
+        };
+        Some(SentPacket::new(number, size, self.in_flight()))
+    }
+
+    /// Feedback arrived at `now`; what is new in it. Reports that cannot be are counted and have no effect.
+    pub(crate) fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
+        let mut news = News { in_flight: self.in_flight(), ..News::default() };
+        match (self, feedback) {
+            (Self::Transport { history, .. }, ArrivalFeedback::Transport(feedback)) => {
+                let near = history.reference(now);
+                if let Ok(joined) = history.on_report(now, &feedback.report(near)) {
+                    news.add(&joined, Some);
+                }
+            }
+            (Self::Streams { streams, .. }, ArrivalFeedback::Congestion(feedback)) => {
+                for told in feedback.streams() {
+                    let Some(stream) = streams.get_mut(&told.ssrc) else { continue };
+                    let near = stream.history.reference(now);
+                    let numbers = &stream.numbers;
+                    let number = |own: u64| {
+                        let at = numbers.binary_search_by_key(&own, |(own, _)| *own).ok()?;
+                        numbers.get(at).map(|(_, number)| *number)
+                    };
+                    if let Ok(joined) = stream.history.on_report(now, &told.report(near)) {
+                        news.add(&joined, number);
+                    }
+                }
+                news.packets.sort_by_key(|packet| packet.number);
+            }
+            _ => {}
+        }
+        news
+    }
+
+    /// Nothing is known any more of what is under way.
+    pub(crate) fn on_silence(&mut self) {
+        self.histories().for_each(History::on_silence);
+    }
+
+    /// Data under way.
+    pub(crate) fn in_flight(&self) -> Size {
+        match self {
+            Self::Transport { history, .. } => history.in_flight(),
+            Self::Streams { streams, .. } => {
+                streams.values().fold(Size::ZERO, |sum, stream| sum + stream.history.in_flight())
+            }
+        }
+    }
+
+    /// What has been counted of all reports.
+    pub(crate) fn counts(&self) -> FeedbackCounts {
+        match self {
+            Self::Transport { history, .. } => history.counts(),
+            Self::Streams { streams, .. } => {
+                streams.values().fold(FeedbackCounts::default(), |sum, stream| sum.and(stream.history.counts()))
+            }
+        }
+    }
+
+    fn histories(&mut self) -> Box<dyn Iterator<Item = &mut History> + '_> {
+        match self {
+            Self::Transport { history, .. } => Box::new(std::iter::once(history)),
+            Self::Streams { streams, .. } => Box::new(streams.values_mut().map(|stream| &mut stream.history)),
+        }
+    }
+
+    /// A stream has ended.
+    pub(crate) fn forget(&mut self, ssrc: u32) {
+        if let Self::Streams { streams, .. } = self {
+            streams.remove(&ssrc);
+        }
+    }
+}
+
+impl Stream {
+    fn new(ssrc: u32) -> Self {
+        let history = History::new(Scope::Stream(ssrc), REMEMBERED);
+        Self { history, last: None, numbers: VecDeque::with_capacity(usize::from(REMEMBERED)) }
+    }
+
+    fn on_sent(&mut self, now: Instant<SenderClock>, sequence: u16, size: Size, number: u64) -> Option<()> {
+        let own = unwrapped(self.last, sequence).filter(|own| self.last < Some(*own))?;
+        self.last = Some(own);
+        self.history.on_sent(own, size, now);
+        if self.numbers.len() >= usize::from(REMEMBERED) {
+            self.numbers.pop_front();
+        }
+        self.numbers.push_back((own, number));
+        Some(())
+    }
+}
+
+/// The number nearest to `last` that has these 16 bits; `None` for one before the very first.
+fn unwrapped(last: Option<u64>, sequence: u16) -> Option<u64> {
+    match last {
+        None => Some(u64::from(sequence)),
+        Some(last) => last.checked_add_signed(i64::from(sequence.wrapping_sub(last as u16).cast_signed())),
+    }
+}

@@ -1,0 +1,76 @@
+//! A live encoder: H.264 by `OpenH264`, of a moving picture, whose bitrate follows.
+
+use std::error::Error;
+
+use openh264::encoder::{BitRate, Encoder, EncoderConfig, FrameRate, RateControlMode};
+use openh264::formats::YUVBuffer;
+use openh264::{OpenH264API, Timestamp};
+use openh264_sys2::{ENCODER_OPTION_BITRATE, SBitrateInfo, SPATIAL_LAYER_ALL};
+
+pub(crate) const FRAMES_PER_SECOND: u32 = 25;
+const WIDTH: usize = 640;
+const HEIGHT: usize = 360;
+/// The most that it is set up for.
+const MOST_BPS: u32 = 5_000_000;
+
+/// The encoder, and how far its picture has moved.
+pub(crate) struct Camera {
+    encoder: Encoder,
+    number: u32,
+    bitrate: u32,
+}
+
+impl Camera {
+    pub(crate) fn new(bps: u32) -> Result<Self, Box<dyn Error>> {
+        let config = EncoderConfig::new()
+            .rate_control_mode(RateControlMode::Bitrate)
+            .bitrate(BitRate::from_bps(MOST_BPS))
+            .max_frame_rate(FrameRate::from_hz(FRAMES_PER_SECOND as f32));
+        Ok(Self { encoder: Encoder::with_api_config(OpenH264API::from_source(), config)?, number: 0, bitrate: bps })
+    }
+
+    /// The next frame, at `bps` on average; empty if the encoder leaves it out.
+    pub(crate) fn frame(&mut self, bps: u32, is_key: bool) -> Result<Vec<u8>, Box<dyn Error>> {
+        if is_key {
+            self.encoder.force_intra_frame();
+        }
+        let at = Timestamp::from_millis(u64::from(self.number * 1000 / FRAMES_PER_SECOND));
+        let mut bytes = Vec::new();
+        self.encoder.encode_at(&picture(self.number as usize), at)?.write_vec(&mut bytes);
+        // It takes a bitrate only after its first frame.
+        if self.number == 0 || bps != self.bitrate {
+            self.set_bitrate(bps)?;
+        }
+        self.number += 1;
+        Ok(bytes)
+    }
+
+    /// The next picture comes without being encoded.
+    pub(crate) fn skip(&mut self) {
+        self.number += 1;
+    }
+
+    fn set_bitrate(&mut self, bps: u32) -> Result<(), Box<dyn Error>> {
+        let bps = bps.min(MOST_BPS);
+        let mut bitrate = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: i32::try_from(bps)? };
+        // SAFETY: the encoder lives, nobody else uses it during the call, and this option reads one `SBitrateInfo` and keeps no
+        // pointer to it. The crate's safe interface sets the bitrate at the beginning only.
+        let refused = unsafe { self.encoder.raw_api().set_option(ENCODER_OPTION_BITRATE, (&raw mut bitrate).cast()) };
+        self.bitrate = bps;
+        if refused == 0 { Ok(()) } else { Err(format!("the encoder refuses {bps} bit/s").into()) }
+    }
+}
+
+/// A texture that drifts, a bright bar that crosses it, and grain, which an encoder shows where it has the bits for it.
+fn picture(number: usize) -> YUVBuffer {
+    let mut grain = number as u32;
+    let mut yuv = vec![128; WIDTH * HEIGHT * 3 / 2];
+    for (at, luma) in yuv.iter_mut().take(WIDTH * HEIGHT).enumerate() {
+        let (x, y) = (at % WIDTH + 3 * number, at / WIDTH + number);
+        let texture = ((x / 12).wrapping_mul(2_654_435_761) ^ (y / 12).wrapping_mul(40_503)) >> 5;
+        let is_bar = (at % WIDTH).abs_diff(number * 5 % WIDTH) < 20;
+        grain = grain.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        *luma = if is_bar { 220 } else { 48 + (texture % 80) as u8 + (x / 16 % 64) as u8 } + (grain >> 28) as u8;
+    }
+    YUVBuffer::from_vec(yuv, WIDTH, HEIGHT)
+}

@@ -1,0 +1,121 @@
+//! What came of it.
+
+use std::fmt;
+
+use equipoise::units::Span;
+use equipoise_session::feedback::FeedbackCounts;
+use equipoise_webrtc::Status;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::path::Through;
+
+/// What both ends knew once a second.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Second {
+    pub(crate) time_s: f64,
+    /// The rate that our congestion control decided; of no meaning where Chromium sends.
+    pub(crate) rate_bps: u64,
+    pub(crate) reason: &'static str,
+    /// What waits at the pacer.
+    pub(crate) waiting_bytes: u64,
+    /// Reports so far.
+    pub(crate) reports: u64,
+    /// What Chromium's own `getStats` says.
+    pub(crate) chromium: Value,
+}
+
+impl Second {
+    pub(crate) fn new(time: Span, status: &Status, chromium: &Value) -> Self {
+        let reason = status.snapshot.reason.map_or("", |reason| reason.name());
+        Self { time_s: time.as_secs_f64(), rate_bps: status.rate.as_bps(), reason, waiting_bytes: status.waiting.as_bytes(), reports: status.counts.reports, chromium: chromium.clone() }
+    }
+
+    /// The longest time without a new picture, if it ended in this second.
+    fn gap_s(&self) -> f64 {
+        self.chromium["longest_gap_s"].as_f64().unwrap_or(0.0)
+    }
+}
+
+impl fmt::Display for Second {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |name: &str| self.chromium[name].as_f64().unwrap_or(0.0);
+        write!(
+            f,
+            "{:6.1} s  rate {:5.2} Mbit/s {:<16} waiting {:6} B  reports {:5}  decoded {:5}  longest gap {:4.0} ms",
+            self.time_s,
+            self.rate_bps as f64 / 1e6,
+            self.reason,
+            self.waiting_bytes,
+            self.reports,
+            number("frames_decoded"),
+            number("longest_gap_s") * 1e3
+        )
+    }
+}
+
+/// The whole run.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) chromium: String,
+    pub(crate) frames_sent: u64,
+    pub(crate) frames_decoded: u64,
+    /// The longest times without a new picture, by the second in which they ended.
+    pub(crate) gaps: Vec<(f64, f64)>,
+    pub(crate) jitter_buffer_s: Option<f64>,
+    pub(crate) packets_lost: i64,
+    pub(crate) through: Through,
+    pub(crate) reports: u64,
+    pub(crate) reports_refused: u64,
+    pub(crate) seconds: Vec<Second>,
+}
+
+/// A gap from here on is a freeze that somebody sees.
+const FREEZE_S: f64 = 0.2;
+
+impl Report {
+    pub(crate) fn new(
+        chromium: String,
+        sent: u64,
+        last: &Value,
+        through: Through,
+        counts: FeedbackCounts,
+        seconds: Vec<Second>,
+    ) -> Self {
+        let gaps = seconds.iter().filter(|second| second.gap_s() >= FREEZE_S);
+        Self {
+            chromium,
+            frames_sent: last["frames_encoded"].as_u64().unwrap_or(sent),
+            frames_decoded: last["frames_decoded"].as_u64().unwrap_or(0),
+            gaps: gaps.map(|second| (second.time_s, second.gap_s())).collect(),
+            jitter_buffer_s: last["jitter_buffer_s"].as_f64(),
+            packets_lost: last["packets_lost"].as_i64().unwrap_or(0),
+            through,
+            reports: counts.reports,
+            reports_refused: counts.refused,
+            seconds,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {} frames sent, {} decoded", self.chromium, self.frames_sent, self.frames_decoded)?;
+        for phase in &self.through.phases {
+            writeln!(
+                f,
+                "{:4.1} Mbit/s: {:3.0} % used from 5 s on, queueing p95 {:4.0} ms",
+                phase.capacity_bps as f64 / 1e6,
+                phase.used * 100.0,
+                phase.queueing_p95_s * 1e3
+            )?;
+        }
+        let Through { queueing_mean_s, queueing_p95_s, packets_dropped, .. } = &self.through;
+        let [mean, p95] = [queueing_mean_s, queueing_p95_s].map(|seconds| seconds * 1e3);
+        writeln!(f, "queueing: mean {mean:.0} ms, p95 {p95:.0} ms; {packets_dropped} packets dropped")?;
+        let gaps: Vec<_> = self.gaps.iter().map(|(at, gap)| format!("{:.0} ms by {at:.0} s", gap * 1e3)).collect();
+        let gaps = if gaps.is_empty() { "none".to_owned() } else { gaps.join(", ") };
+        writeln!(f, "times without a new picture above {:.0} ms: {gaps}", FREEZE_S * 1e3)?;
+        writeln!(f, "{} reports, {} of them refused", self.reports, self.reports_refused)
+    }
+}
