@@ -29,14 +29,15 @@ pub struct Guest {
     governor: Governor,
     application: Application,
     tally: Tally,
-    /// When the first packet left.
+    /// When the first packet left, and when the last one.
     first: Option<Instant<SenderClock>>,
+    last: Instant<SenderClock>,
     /// When the first packet left behind the last feedback, which is waited for.
     waiting_since: Option<Instant<SenderClock>>,
     /// Reports that are missing in a row, as silence is counted.
     missing: u64,
-    /// When the last feedback came, and how long the application had been waited for by then.
-    reported: (Instant<SenderClock>, Span),
+    /// When it was last judged whether the application limits what is sent, how long it had been waited for by then, and whether.
+    judged: (Instant<SenderClock>, Span, bool),
     round_trip: Span,
 }
 
@@ -72,9 +73,10 @@ impl Guest {
             application: Application::default(),
             tally: Tally::default(),
             first: None,
+            last: now,
             waiting_since: None,
             missing: 0,
-            reported: (now, Span::ZERO),
+            judged: (now, Span::ZERO, false),
             round_trip: USUAL_ROUND_TRIP,
         })
     }
@@ -106,11 +108,6 @@ impl Guest {
         self.round_trip
     }
 
-    /// Whether feedback fails to come, so that nothing is known of what is under way.
-    pub const fn is_silent(&self) -> bool {
-        self.missing >= SILENT
-    }
-
     /// What the controller says of its last decision, or why it is not followed.
     pub fn snapshot(&self) -> Snapshot {
         self.governor.snapshot()
@@ -124,6 +121,7 @@ impl Guest {
     /// A packet left at `now`.
     pub fn on_sent(&mut self, now: Instant<SenderClock>, packet: SentPacket) {
         self.first.get_or_insert(now);
+        self.last = now;
         self.waiting_since.get_or_insert(now);
         self.application.goes_on(now);
         self.governor.on_sent(now, packet);
@@ -149,10 +147,8 @@ impl Guest {
         self.waiting_since = None;
         self.missing = 0;
         self.round_trip = feedback.round_trip.unwrap_or(self.round_trip);
-        let waited = self.application.waited_by(now);
-        let (since, before) = core::mem::replace(&mut self.reported, (now, waited));
         let mut feedback = *feedback;
-        feedback.app_limited |= Application::limits(now - since, waited - before, pacing);
+        feedback.app_limited |= self.is_app_limited(now, pacing);
         if let Some(proof) = self.tally.take(now, &feedback) {
             let mut summary = IntervalSummary::unmeasured();
             summary.app_limited = feedback.app_limited;
@@ -161,24 +157,43 @@ impl Guest {
         self.governor.on_packets(now, &feedback);
     }
 
+    /// Judged over a quarter of a second at least: in less there may be a frame more or less.
+    fn is_app_limited(&mut self, now: Instant<SenderClock>, pacing: f64) -> bool {
+        let waited = self.application.waited_by(now);
+        let (since, before, was_limited) = self.judged;
+        if now - since < REPORT {
+            return was_limited;
+        }
+        let is_limited = Application::limits(now - since, waited - before, pacing);
+        self.judged = (now, waited, is_limited);
+        is_limited
+    }
+
     /// When [`on_timer`](Self::on_timer) is to be called, if nothing else happens before; `None` for never.
     pub fn next_timer(&self) -> Option<Instant<SenderClock>> {
         [self.governor.next_timer(), self.silence_at()].into_iter().flatten().min()
     }
 
-    /// Time has come to `now`.
-    pub fn on_timer(&mut self, now: Instant<SenderClock>) {
+    /// Time has come to `now`. Returns whether feedback is missing for so long that nothing is known of what was under way.
+    pub fn on_timer(&mut self, now: Instant<SenderClock>) -> bool {
         self.governor.on_timer(now);
         let since_first = self.first.map_or(Span::ZERO, |first| now - first);
         self.governor.on_unproved(since_first, REPORT);
-        if self.silence_at().is_some_and(|at| at <= now) {
-            if self.is_silent() {
+        if self.silence_at().is_none_or(|at| at > now) {
+            return false;
+        }
+        if now - self.last > REPORT * SILENT.cast_signed() {
+            // Who sends nothing hears nothing, if the last packets were lost: it is the next ones that have to be answered.
+            self.waiting_since = None;
+        } else {
+            if self.missing >= SILENT {
                 self.governor.on_further_silence();
             } else {
                 self.governor.on_silence(now, SILENT);
             }
             self.missing = self.missing.saturating_add(1).max(SILENT);
         }
+        true
     }
 
     /// When the next report is missing, after three of them each by itself.

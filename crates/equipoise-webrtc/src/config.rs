@@ -5,9 +5,7 @@ use equipoise::control::{BoxedController, ConfigError, entries, find};
 use equipoise::units::{Size, Span};
 use equipoise_session::feedback::Format;
 use equipoise_session::rtp::SessionError;
-use rtc::interceptor::{
-    Registry, Rfc8888Builder, Slot, TwccReceiverBuilder, TwccSenderBuilder,
-};
+use rtc::interceptor::{Registry, Rfc8888Builder, Slot, TwccReceiverBuilder, TwccSenderBuilder};
 use rtc::peer_connection::configuration::media_engine::MediaEngine;
 use rtc::rtp_transceiver::rtp_sender::{RTCPFeedback, RTCRtpHeaderExtensionCapability, RtpCodecKind};
 use rtc::sdp::extmap::TRANSPORT_CC_URI;

@@ -266,8 +266,7 @@ impl Protocol<TaggedPacket, TaggedPacket, ()> for CongestionControl {
     fn handle_timeout(&mut self, now: HostInstant) -> Result<(), StackError> {
         let now = self.clock.time(now);
         if self.guest.next_timer().is_some_and(|at| at <= now) {
-            self.guest.on_timer(now);
-            if self.guest.is_silent() {
+            if self.guest.on_timer(now) {
                 self.reports.on_silence();
             }
             self.decided();

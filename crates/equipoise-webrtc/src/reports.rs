@@ -11,15 +11,9 @@ use equipoise_session::wire::feedback::ArrivalFeedback;
 #[derive(Debug)]
 pub(crate) enum Reports {
     /// All packets have numbers of one sequence.
-    Transport {
-        history: History,
-        last: Option<u64>,
-    },
+    Transport { history: History, last: Option<u64> },
     /// Each stream has its own sequence, by its source (RFC 8888, Sec. 3.1).
-    Streams {
-        streams: BTreeMap<u32, Stream>,
-        next: u64,
-    },
+    Streams { streams: BTreeMap<u32, Stream>, next: u64 },
 }
 
 /// A stream's history, by its own sequence numbers.
@@ -66,7 +60,9 @@ impl News {
 impl Reports {
     pub(crate) fn new(format: Format) -> Self {
         match format {
-            Format::TransportWide => Self::Transport { history: History::new(Scope::Transport, REMEMBERED), last: None },
+            Format::TransportWide => {
+                Self::Transport { history: History::new(Scope::Transport, REMEMBERED), last: None }
+            }
             Format::CongestionFeedback => Self::Streams { streams: BTreeMap::new(), next: 0 },
         }
     }

@@ -31,7 +31,8 @@ impl Chromium {
             .spawn()?;
         let (input, output) = child.stdin.take().zip(child.stdout.take()).ok_or("node has no pipes")?;
         let mut lines = BufReader::new(output).lines();
-        let first = lines.next_line().await?.ok_or("Chromium did not start: is `npm ci` done in examples/browser/js?")?;
+        let first =
+            lines.next_line().await?.ok_or("Chromium did not start: is `npm ci` done in examples/browser/js?")?;
         let version = serde_json::from_str::<Value>(&first)?["version"].as_str().unwrap_or_default().to_owned();
         Ok(Self { child, input, output: lines, version })
     }

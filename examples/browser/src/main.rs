@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use equipoise::control::find;
 use equipoise::units::Span;
 use equipoise_net::{Clock, Time};
 use equipoise_webrtc::{Config, Format};
@@ -102,8 +103,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn run(arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
     let mut flags = Vec::new();
     let mut given: Vec<_> = arguments.given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    if arguments.given.iter().all(|(name, _)| name != "max_rate") && arguments.controller != "fixed" {
-        given.push(("max_rate", "5 Mbit/s"));
+    for (name, value) in [("min_rate", "100 kbit/s"), ("max_rate", "5 Mbit/s")] {
+        if find(&arguments.controller).is_some_and(|law| law.parameters.iter().any(|known| known.name == name))
+            && arguments.given.iter().all(|(given, _)| given != name)
+        {
+            given.push((name, value));
+        }
     }
     let mut config = Config::named(&arguments.controller, &given)?;
     if arguments.feedback == Feedback::Rfc8888 {

@@ -13,7 +13,8 @@ use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYP
 use rtc::peer_connection::sdp::RTCSessionDescription;
 use rtc::peer_connection::transport::RTCIceCandidateInit;
 use rtc::rtp_transceiver::rtp_sender::{
-    RTCRtpCodec, RTCRtpCodecParameters, RTCRtpCodingParameters, RTCRtpEncodingParameters, RTCRtpRtxParameters, RtpCodecKind,
+    RTCRtpCodec, RTCRtpCodecParameters, RTCRtpCodingParameters, RTCRtpEncodingParameters, RTCRtpRtxParameters,
+    RtpCodecKind,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -90,7 +91,11 @@ impl Peer {
     /// Adds a track of H.264 to send.
     pub(crate) async fn add_video(&self) -> Result<Video, Box<dyn Error>> {
         let codec = h264().rtp_codec;
-        let rtp_coding_parameters = RTCRtpCodingParameters { ssrc: Some(SSRC), rtx: Some(RTCRtpRtxParameters { ssrc: RTX_SSRC }), ..Default::default() };
+        let rtp_coding_parameters = RTCRtpCodingParameters {
+            ssrc: Some(SSRC),
+            rtx: Some(RTCRtpRtxParameters { ssrc: RTX_SSRC }),
+            ..Default::default()
+        };
         let encoding = RTCRtpEncodingParameters { rtp_coding_parameters, codec, ..Default::default() };
         let [stream, track, label] = ["stream", "track", "video"].map(str::to_owned);
         let track = MediaStreamTrack::new(stream, track, label, RtpCodecKind::Video, vec![encoding]);
@@ -106,7 +111,10 @@ impl Peer {
     }
 
     /// Answers an offer.
-    pub(crate) async fn answer(&mut self, offer: RTCSessionDescription) -> Result<RTCSessionDescription, Box<dyn Error>> {
+    pub(crate) async fn answer(
+        &mut self,
+        offer: RTCSessionDescription,
+    ) -> Result<RTCSessionDescription, Box<dyn Error>> {
         self.accept(offer).await?;
         let answer = self.connection.create_answer(None).await?;
         self.describe(answer).await
@@ -119,7 +127,8 @@ impl Peer {
 
     /// Takes an address of the other end.
     pub(crate) async fn add_candidate(&self, address: SocketAddr) -> Result<(), Box<dyn Error>> {
-        let candidate = RTCIceCandidateInit { candidate: candidate(address), sdp_mid: Some("0".to_owned()), ..Default::default() };
+        let candidate =
+            RTCIceCandidateInit { candidate: candidate(address), sdp_mid: Some("0".to_owned()), ..Default::default() };
         Ok(self.connection.add_ice_candidate(candidate).await?)
     }
 

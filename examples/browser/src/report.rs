@@ -28,7 +28,14 @@ pub(crate) struct Second {
 impl Second {
     pub(crate) fn new(time: Span, status: &Status, chromium: &Value) -> Self {
         let reason = status.snapshot.reason.map_or("", |reason| reason.name());
-        Self { time_s: time.as_secs_f64(), rate_bps: status.rate.as_bps(), reason, waiting_bytes: status.waiting.as_bytes(), reports: status.counts.reports, chromium: chromium.clone() }
+        Self {
+            time_s: time.as_secs_f64(),
+            rate_bps: status.rate.as_bps(),
+            reason,
+            waiting_bytes: status.waiting.as_bytes(),
+            reports: status.counts.reports,
+            chromium: chromium.clone(),
+        }
     }
 
     /// The longest time without a new picture, if it ended in this second.

@@ -198,17 +198,39 @@ fn silence_halves_the_rate_after_three_reports_and_a_round_trip() {
     let entry = find("equipoise").expect("in the catalogue");
     let mut guest = Guest::new(build(entry, "800 kbit/s"), PROVIDED, intervals(), at(0)).expect("right");
     assert_eq!(guest.rate().as_bps(), 800_000);
-    guest.on_sent(at(0), SentPacket::new(0, PACKET, PACKET));
     let mut halved = Vec::new();
     for milli in 0..1600 {
+        if milli % 10 == 0 {
+            guest.on_sent(at(milli * MILLI), SentPacket::new(milli / 10, PACKET, PACKET));
+        }
         let before = guest.rate();
-        guest.on_timer(at(milli * MILLI));
+        let is_silent = guest.on_timer(at(milli * MILLI));
         if guest.rate() < before {
-            halved.push((milli, guest.is_silent()));
+            halved.push((milli, is_silent));
         }
     }
     assert_eq!(halved.first(), Some(&(1000, true)), "three reports and the usual round trip: {halved:?}");
     assert!(guest.rate().as_bps() <= 200_000, "{}", guest.rate());
+}
+
+/// If it fails, an encoder that pauses when the last packets before were lost begins again at the lowest rate.
+#[test]
+fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
+    let entry = find("equipoise").expect("in the catalogue");
+    let mut guest = Guest::new(build(entry, "800 kbit/s"), PROVIDED, intervals(), at(0)).expect("right");
+    let packets: Vec<_> = (0..20)
+        .map(|number| {
+            let fate = Fate::Arrived { at: Some(at((20 * number + 20) * MILLI)), ecn: Ecn::NotEct };
+            PacketReport::new(number, PACKET, at(20 * number * MILLI), fate)
+        })
+        .collect();
+    packets.iter().for_each(|it| guest.on_sent(it.departed, SentPacket::new(it.number, PACKET, PACKET)));
+    guest.on_feedback(at(450 * MILLI), &PacketFeedback::new(&packets, PACKET), 1.0);
+    let rate = guest.rate();
+    guest.on_sent(at(460 * MILLI), SentPacket::new(20, PACKET, PACKET));
+    let forgotten = (460..4000).filter(|milli| guest.on_timer(at(milli * MILLI))).count();
+    assert_eq!(forgotten, 1);
+    assert!(guest.rate() >= rate, "{} before, {} after", rate, guest.rate());
 }
 
 #[test]
