@@ -313,18 +313,21 @@ impl Interceptor for CongestionControl {
     fn unbind_remote_stream(&mut self, _info: &StreamInfo) {}
 }
 
-/// The host's time as the controllers' time, which begins with the congestion control.
+/// The host's time as the controllers' time, on which the congestion control begins at [`EPOCH`](Self::EPOCH).
 #[derive(Clone, Copy, Debug)]
 struct HostClock(HostInstant);
 
 impl HostClock {
+    /// Far enough from zero for what a receiver's times may seem to lie before it, as they wrap: 12 days at the most. 30 years or so.
+    const EPOCH: u64 = 1 << 60;
+
     fn time(self, now: HostInstant) -> Instant<SenderClock> {
-        let since = now.saturating_duration_since(self.0);
-        Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+        let since = u64::try_from(now.saturating_duration_since(self.0).as_nanos()).unwrap_or(u64::MAX);
+        Instant::from_nanos(Self::EPOCH.saturating_add(since))
     }
 
     fn host(self, at: Instant<SenderClock>) -> HostInstant {
-        self.0.checked_add(Duration::from_nanos(at.as_nanos())).unwrap_or(self.0)
+        self.0.checked_add(Duration::from_nanos(at.as_nanos().saturating_sub(Self::EPOCH))).unwrap_or(self.0)
     }
 }
 

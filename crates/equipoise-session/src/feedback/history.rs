@@ -247,7 +247,8 @@ impl History {
     /// A moment of the receiver's clock near which the times of the next report lie, for the wraps of its format.
     ///
     /// Before the first report it is `now`, as if the clocks agreed: then moments may be off by a multiple of the format's range,
-    /// which is the same for all.
+    /// which is the same for all. So a clock that begins anew with a session had better begin at more than that range, which is twelve
+    /// days in transport-wide feedback: moments before its zero cannot be told.
     pub fn reference(&self, now: Instant<SenderClock>) -> Instant<ReceiverClock> {
         self.heard.unwrap_or(now.assume_clock())
     }
