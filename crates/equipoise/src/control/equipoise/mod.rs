@@ -60,8 +60,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// all have one rate, whatever their round trips; N flows hold 5 ms · N / C\[Mbit/s\].
 ///
 /// **Losses without a queue** are a lossy link's or a policer's; a test at nine tenths of the rate tells which. **A queue that stands** although the
-/// own rate went down is a rival's, or a longer path's; what nobody moves does not vary, and is the path's. **Silence** lets the rate fall
-/// with a time constant of 0.3 s. **Media** have the rate less what waits at the sender, in steps that an encoder takes without a large frame.
+/// own rate went down is a rival's, or a longer path's; what nobody moves does not vary, and is the path's. **Silence** on packets that
+/// left lets the rate fall with a time constant of 0.3 s. **Media** have the rate less what waits at the sender, in steps that an encoder takes without a large frame.
 ///
 /// Degenerate cases: feedback without times of arrival takes its own time for them, so that the round trip stands for the delay. Without a
 /// round trip 100 ms are assumed. A clock that is set back becomes the base at once, one that is set forward within 12 s.
@@ -92,6 +92,8 @@ pub struct Equipoise {
     /// Since when the flow counts as a newcomer, in s.
     new_s: f64,
     silent: bool,
+    /// When the first packet behind the last report left, and the last one.
+    unreported: Option<(Instant<SenderClock>, Instant<SenderClock>)>,
     timer: Option<Instant<SenderClock>>,
     snapshot: Snapshot,
     beliefs: Option<Beliefs>,
@@ -164,6 +166,7 @@ impl Equipoise {
             window: None,
             new_s: 0.0,
             silent: false,
+            unreported: None,
             timer: None,
             snapshot: Snapshot::default(),
             beliefs: None,
@@ -194,7 +197,7 @@ impl Equipoise {
         let reason = Some(RateLimits::reason(reason, cut));
         self.snapshot = Snapshot { reason, law_step_bps: Some(step_bps), response: None };
         self.beliefs = Some(self.believe(&seen, target_s));
-        self.timer = Span::from_secs_f64(self.path.silence_s()).map(|span| now + span);
+        (self.unreported, self.timer) = (None, None);
     }
 
     /// Whether a queue stands that is not the own.
@@ -324,6 +327,11 @@ impl Equipoise {
         self.media_bps = self.media.ask(now_s, self.rate_bps, is_free).max(self.limits.min().as_bps_f64());
     }
 
+    /// How long no report may come on a packet that left.
+    fn patience(&self) -> Span {
+        Span::from_secs_f64(self.path.silence_s()).unwrap_or(Span::ZERO)
+    }
+
     /// No report has come for long.
     fn on_silence(&mut self, now: Instant<SenderClock>) {
         if !self.silent {
@@ -364,6 +372,9 @@ impl Controller for Equipoise {
         self.path.on_sent(now, packet, self.pace_bps.max(probe_bps));
         if let Some(now_s) = self.path.seconds(now) {
             self.probing.on_sent(now_s, packet);
+            let first = self.unreported.map_or(now, |(first, _)| first);
+            self.unreported = Some((first, now));
+            self.timer = self.timer.or(Some(first + self.patience()));
         }
     }
 
@@ -376,7 +387,11 @@ impl Controller for Equipoise {
     }
 
     fn on_timer(&mut self, now: Instant<SenderClock>) {
-        self.on_silence(now);
+        match self.unreported {
+            Some((_, last)) if now - last <= self.patience() => self.on_silence(now),
+            // Who sends nothing hears nothing: the next packet is what a report has to come on.
+            _ => (self.unreported, self.timer) = (None, None),
+        }
     }
 
     fn next_timer(&self) -> Option<Instant<SenderClock>> {

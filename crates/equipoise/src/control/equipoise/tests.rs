@@ -84,7 +84,7 @@ fn what_is_not_used_does_not_grow() {
 }
 
 #[test]
-fn silence_lowers_the_rate_tick_by_tick_and_the_first_report_ends_it() {
+fn silence_on_what_left_lowers_the_rate_tick_by_tick_and_the_first_report_ends_it() {
     let mut law = law(1000 * KBPS, 5000 * KBPS);
     let report = |law: &mut Equipoise, number: u64, ms: i64| {
         let at = Instant::ZERO + Span::from_millis(ms);
@@ -97,10 +97,19 @@ fn silence_lowers_the_rate_tick_by_tick_and_the_first_report_ends_it() {
     for number in 0..20 {
         report(&mut law, number, 50 * number as i64);
     }
+    assert_eq!(law.next_timer(), None, "what left is reported on");
     let before = law.allowance().rate.expect("a rate");
+    let mut number = 20;
+    let mut send = |law: &mut Equipoise, now| {
+        law.on_sent(now, &SentPacket::new(number, Size::from_bytes(1000), Size::from_bytes(1000)));
+        number += 1;
+    };
+    send(&mut law, Instant::ZERO + Span::from_millis(1010));
     let mut due = law.next_timer().expect("it waits for reports");
+    assert!(due >= Instant::ZERO + Span::from_millis(1410), "{due:?}");
     let began = due;
     while due < began + Span::from_secs(2) {
+        send(&mut law, due);
         law.on_timer(due);
         due = law.next_timer().expect("still");
     }
@@ -108,8 +117,12 @@ fn silence_lowers_the_rate_tick_by_tick_and_the_first_report_ends_it() {
     assert!(after.as_bps_f64() < 0.05 * before.as_bps_f64(), "{before} to {after}");
     report(&mut law, 20, 4000);
     assert!(law.allowance().window.is_some(), "in silence there is none");
-    assert!(law.next_timer().expect("a time") > due, "it waits for the next report again");
     assert!(law.allowance().rate.expect("a rate") >= law.lowest_rate().halved());
+    // If it fails, an encoder that pauses when its last packet was lost begins again at the lowest rate.
+    let before = law.allowance().rate.expect("a rate");
+    send(&mut law, Instant::ZERO + Span::from_secs(5));
+    law.on_timer(law.next_timer().expect("it waits for a report") + Span::from_millis(50));
+    assert_eq!((law.next_timer(), law.allowance().rate), (None, Some(before)), "nothing has left since");
 }
 
 /// A newcomer's share: two laws that see one delay have one rate.
