@@ -49,6 +49,12 @@ impl Chromium {
         }
     }
 
+    /// Calls a function that gives a description.
+    pub(crate) async fn sdp(&mut self, command: &str, argument: impl Serialize) -> Result<String, Box<dyn Error>> {
+        let description = self.call(command, argument).await?;
+        Ok(description.as_str().ok_or_else(|| format!("{command}: no description"))?.to_owned())
+    }
+
     /// Ends the browser.
     pub(crate) async fn close(mut self) -> Result<(), Box<dyn Error>> {
         drop(self.input);

@@ -1,8 +1,8 @@
 //! Live video to a real browser over an emulated bottleneck, which steps through 1, 2.5, 0.6 and 1 Mbit/s.
 //!
 //! A camera of ours is encoded as H.264, sent by webrtc-rs under a rate controller of Equipoise, and decoded by headless Chromium,
-//! whose `getStats` tells how that went; or, with `--from chromium`, Chromium sends under its own congestion control and this end
-//! receives, on the same path.
+//! whose `getStats` tells how that went. With `--from chromium` Chromium sends under its own congestion control on the same path, to
+//! another Chromium or, with `--to us`, to this program.
 //!
 //! `(cd examples/browser/js && npm ci) && cargo run --release -p browser`
 #![allow(clippy::print_stdout, reason = "it talks to a person")]
@@ -19,12 +19,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use equipoise::control::find;
+use equipoise::control;
 use equipoise::units::Span;
 use equipoise_net::{Clock, Time};
-use equipoise_webrtc::{Config, Format};
-use rtc::peer_connection::sdp::RTCSessionDescription;
-use serde_json::{Value, json};
+use equipoise_webrtc::{Config, Format, Monitor, Status};
+use serde_json::Value;
 use tokio::task::block_in_place;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -38,8 +37,11 @@ use report::{Report, Second};
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Who sends: this program under a rate controller of Equipoise, or Chromium under its own.
-    #[arg(long, value_enum, default_value_t = From::Us)]
-    from: From,
+    #[arg(long, value_enum, default_value_t = Who::Us)]
+    from: Who,
+    /// Who receives, and reports to the sender.
+    #[arg(long, value_enum, default_value_t = Who::Chromium)]
+    to: Who,
     /// The rate controller.
     #[arg(long, default_value = "equipoise")]
     controller: String,
@@ -61,7 +63,7 @@ struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum From {
+enum Who {
     Us,
     Chromium,
 }
@@ -101,104 +103,166 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn run(arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
-    let mut flags = Vec::new();
-    let mut given: Vec<_> = arguments.given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    for (name, value) in [("min_rate", "100 kbit/s"), ("max_rate", "5 Mbit/s")] {
-        if find(&arguments.controller).is_some_and(|law| law.parameters.iter().any(|known| known.name == name))
-            && arguments.given.iter().all(|(given, _)| given != name)
-        {
-            given.push((name, value));
-        }
-    }
-    let mut config = Config::named(&arguments.controller, &given)?;
-    if arguments.feedback == Feedback::Rfc8888 {
-        config.format = Format::CongestionFeedback;
-        flags.push(RFC_8888_TRIAL);
-    }
-    let mut peer = Peer::new(config).await?;
-    let mut chromium = Chromium::start(&arguments.chromium, &flags).await?;
+    let mut sender = End::new(arguments, arguments.from).await?;
+    let mut receiver = End::new(arguments, arguments.to).await?;
     let clock = Clock::new();
     let phase = Span::from_secs(i64::from(arguments.phase));
-    let (path, begin, video) = match arguments.from {
-        From::Us => {
-            let video = peer.add_video().await?;
-            let (path, begin) = send_to(&mut chromium, &mut peer, &clock, phase).await?;
-            (path, begin, Some(video))
-        }
-        From::Chromium => {
-            let (path, begin) = receive_from(&mut chromium, &mut peer, &clock, phase).await?;
-            (path, begin, None)
-        }
-    };
-    peer.connected().await?;
-    let seconds = u64::from(arguments.phase) * STEPS_BPS.len() as u64;
-    let end = begin + Span::from_secs(seconds.cast_signed());
+    let offer = sender.offer().await?;
+    let (senders, bare) = take_addresses(&offer);
+    let answer = receiver.answer(bare).await?;
+    let (receivers, bare) = take_addresses(&answer);
+    let begin = clock.now();
+    let path = Path::new(&clock, begin, phase, (one_of(&senders)?, one_of(&receivers)?))?;
+    let (entrance, exit) = path.ends()?;
+    sender.accept(bare).await?;
+    sender.add_candidate(entrance).await?;
+    receiver.add_candidate(exit).await?;
+    sender.connected().await?;
+    let end = begin + phase * STEPS_BPS.len() as i64;
+    let monitor = sender.monitor();
     let mut log = Vec::new();
     let told = async {
-        let mut found = Value::Null;
         while clock.now() < end {
             sleep(Duration::from_secs(1)).await;
-            found = chromium.call("stats", Value::Null).await?;
-            log.push(Second::new(clock.now() - begin, &peer.monitor.status(), &found));
+            let stats = receiver.stats().await?;
+            log.push(Second::new(clock.now() - begin, monitor.as_ref().map(Monitor::status), stats));
             if !arguments.json {
                 println!("{}", log[log.len() - 1]);
             }
         }
-        Ok::<_, Box<dyn Error>>(found)
+        Ok::<_, Box<dyn Error>>(())
     };
-    let (sent, last) = match &video {
-        Some(video) => {
-            let (sent, last) = tokio::join!(film(video, &peer, &clock, end), told);
-            (sent?, last?)
+    let (sent, told) = tokio::join!(sender.film(&clock, end), told);
+    told?;
+    let (sent, through) = (sent?, path.stop(begin, phase)?);
+    let versions = [sender.version(), receiver.version()].into_iter().flatten().max();
+    sender.close().await?;
+    receiver.close().await?;
+    Ok(Report::new(versions.unwrap_or_default(), sent, through, monitor.map(|monitor| monitor.status().counts), log))
+}
+
+/// One of both ends.
+enum End {
+    Us(Peer, Option<Video>),
+    Chromium(Chromium),
+}
+
+impl End {
+    async fn new(arguments: &Arguments, who: Who) -> Result<Self, Box<dyn Error>> {
+        let is_rfc_8888 = arguments.feedback == Feedback::Rfc8888;
+        Ok(match who {
+            Who::Us => {
+                let mut config = Config::named(&arguments.controller, &given(arguments))?;
+                if is_rfc_8888 {
+                    config.format = Format::CongestionFeedback;
+                }
+                Self::Us(Peer::new(config).await?, None)
+            }
+            Who::Chromium => {
+                let flags: &[_] = if is_rfc_8888 { &[RFC_8888_TRIAL] } else { &[] };
+                Self::Chromium(Chromium::start(&arguments.chromium, flags).await?)
+            }
+        })
+    }
+
+    /// Offers to send video.
+    async fn offer(&mut self) -> Result<String, Box<dyn Error>> {
+        match self {
+            Self::Us(peer, video) => {
+                *video = Some(peer.add_video().await?);
+                peer.offer().await
+            }
+            Self::Chromium(chromium) => chromium.sdp("offer", MOST_BPS).await,
         }
-        None => (0, told.await?),
-    };
-    let through = path.stop(begin, phase)?;
-    let version = chromium.version.clone();
-    chromium.close().await?;
-    let counts = peer.monitor.status().counts;
-    peer.close().await?;
-    Ok(Report::new(version, sent, &last, through, counts, log))
+    }
+
+    /// Answers an offer.
+    async fn answer(&mut self, sdp: String) -> Result<String, Box<dyn Error>> {
+        match self {
+            Self::Us(peer, _) => peer.answer(sdp).await,
+            Self::Chromium(chromium) => chromium.sdp("answer", sdp).await,
+        }
+    }
+
+    /// Takes the answer to its offer.
+    async fn accept(&mut self, sdp: String) -> Result<(), Box<dyn Error>> {
+        match self {
+            Self::Us(peer, _) => peer.accept(sdp).await,
+            Self::Chromium(chromium) => chromium.call("accept", sdp).await.map(drop),
+        }
+    }
+
+    /// Takes the address of the other end.
+    async fn add_candidate(&mut self, address: SocketAddr) -> Result<(), Box<dyn Error>> {
+        let candidate = candidate(address);
+        match self {
+            Self::Us(peer, _) => peer.add_candidate(candidate).await,
+            Self::Chromium(chromium) => chromium.call("candidate", candidate).await.map(drop),
+        }
+    }
+
+    /// Waits until media can flow.
+    async fn connected(&mut self) -> Result<(), Box<dyn Error>> {
+        match self {
+            Self::Us(peer, _) => peer.connected().await,
+            Self::Chromium(chromium) => chromium.call("connected", Value::Null).await.map(drop),
+        }
+    }
+
+    /// What our congestion control decides, where it is ours.
+    fn monitor(&self) -> Option<Monitor> {
+        match self {
+            Self::Us(peer, _) => Some(peer.monitor.clone()),
+            Self::Chromium(_) => None,
+        }
+    }
+
+    /// Films until `end`, and returns how many frames were sent; Chromium does by itself.
+    async fn film(&mut self, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
+        match self {
+            Self::Us(peer, Some(video)) => film(video, peer, clock, end).await,
+            Self::Us(_, None) => Err("no track was offered".into()),
+            Self::Chromium(chromium) => {
+                let left = Duration::from_nanos((end - clock.now()).as_nanos().max(0).unsigned_abs());
+                sleep(left).await;
+                Ok(chromium.call("stats", Value::Null).await?["frames_encoded"].as_u64().unwrap_or(0))
+            }
+        }
+    }
+
+    /// What the receiver has seen; nothing is known of what nobody decodes.
+    async fn stats(&mut self) -> Result<Value, Box<dyn Error>> {
+        match self {
+            Self::Us(..) => Ok(Value::Null),
+            Self::Chromium(chromium) => chromium.call("stats", Value::Null).await,
+        }
+    }
+
+    fn version(&self) -> Option<String> {
+        match self {
+            Self::Us(..) => None,
+            Self::Chromium(chromium) => Some(chromium.version.clone()),
+        }
+    }
+
+    async fn close(self) -> Result<(), Box<dyn Error>> {
+        match self {
+            Self::Us(peer, _) => peer.close().await,
+            Self::Chromium(chromium) => chromium.close().await,
+        }
+    }
 }
 
-/// Brings both together, where this end sends. Gives the path, and when its phases began.
-async fn send_to(
-    chromium: &mut Chromium,
-    peer: &mut Peer,
-    clock: &Clock,
-    phase: Span,
-) -> Result<(Path, Time), Box<dyn Error>> {
-    let offer = peer.offer().await?;
-    let (ours, bare) = take_addresses(&offer.sdp);
-    let answer = chromium.call("answer", json!({"type": "offer", "sdp": bare})).await?;
-    let (theirs, bare) = take_addresses(answer["sdp"].as_str().unwrap_or_default());
-    let begin = clock.now();
-    let path = Path::new(clock, begin, phase, (one_of(&ours)?, one_of(&theirs)?))?;
-    let (entrance, exit) = path.ends()?;
-    peer.accept(RTCSessionDescription::answer(bare)?).await?;
-    peer.add_candidate(entrance).await?;
-    chromium.call("candidate", json!({"candidate": candidate(exit), "sdpMid": "0"})).await?;
-    Ok((path, begin))
-}
-
-/// Brings both together, where Chromium sends.
-async fn receive_from(
-    chromium: &mut Chromium,
-    peer: &mut Peer,
-    clock: &Clock,
-    phase: Span,
-) -> Result<(Path, Time), Box<dyn Error>> {
-    let offer = chromium.call("offer", MOST_BPS).await?;
-    let (theirs, bare) = take_addresses(offer["sdp"].as_str().unwrap_or_default());
-    let answer = peer.answer(RTCSessionDescription::offer(bare)?).await?;
-    let (ours, bare) = take_addresses(&answer.sdp);
-    let begin = clock.now();
-    let path = Path::new(clock, begin, phase, (one_of(&theirs)?, one_of(&ours)?))?;
-    let (entrance, exit) = path.ends()?;
-    chromium.call("accept", json!({"type": "answer", "sdp": bare})).await?;
-    chromium.call("candidate", json!({"candidate": candidate(entrance), "sdpMid": "0"})).await?;
-    peer.add_candidate(exit).await?;
-    Ok((path, begin))
+/// The controller's parameters, with the limits of media if they are not among them.
+fn given(arguments: &Arguments) -> Vec<(&str, &str)> {
+    let mut given: Vec<_> = arguments.given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    for (name, value) in [("min_rate", "100 kbit/s"), ("max_rate", "5 Mbit/s")] {
+        let is_known = |law: &control::Entry| law.parameters.iter().any(|known| known.name == name);
+        if control::find(&arguments.controller).is_some_and(is_known) && given.iter().all(|(given, _)| *given != name) {
+            given.push((name, value));
+        }
+    }
+    given
 }
 
 /// Where a peer is to be reached on the loopback: a page that may not see the host's interfaces listens on all of them.
@@ -210,7 +274,7 @@ fn one_of(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
 
 /// Films until `end`, as fast as congestion control lets the encoder. Gives how many frames were sent.
 async fn film(video: &Video, peer: &Peer, clock: &Clock, end: Time) -> Result<u64, Box<dyn Error>> {
-    let bitrate = |status: &equipoise_webrtc::Status| (status.media_rate.as_bps_f64() * SHARE) as u32;
+    let bitrate = |status: &Status| (status.media_rate.as_bps_f64() * SHARE) as u32;
     let mut camera = Camera::new(bitrate(&peer.monitor.status()))?;
     let frame_time = Duration::from_secs(1) / FRAMES_PER_SECOND;
     let mut tick = interval(frame_time);

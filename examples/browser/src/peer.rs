@@ -105,30 +105,26 @@ impl Peer {
     }
 
     /// Makes an offer, whose candidates are complete.
-    pub(crate) async fn offer(&mut self) -> Result<RTCSessionDescription, Box<dyn Error>> {
+    pub(crate) async fn offer(&mut self) -> Result<String, Box<dyn Error>> {
         let offer = self.connection.create_offer(None).await?;
         self.describe(offer).await
     }
 
     /// Answers an offer.
-    pub(crate) async fn answer(
-        &mut self,
-        offer: RTCSessionDescription,
-    ) -> Result<RTCSessionDescription, Box<dyn Error>> {
-        self.accept(offer).await?;
+    pub(crate) async fn answer(&mut self, sdp: String) -> Result<String, Box<dyn Error>> {
+        self.connection.set_remote_description(RTCSessionDescription::offer(sdp)?).await?;
         let answer = self.connection.create_answer(None).await?;
         self.describe(answer).await
     }
 
-    /// Takes what the other end says of itself.
-    pub(crate) async fn accept(&self, description: RTCSessionDescription) -> Result<(), Box<dyn Error>> {
-        Ok(self.connection.set_remote_description(description).await?)
+    /// Takes the answer to an offer.
+    pub(crate) async fn accept(&self, sdp: String) -> Result<(), Box<dyn Error>> {
+        Ok(self.connection.set_remote_description(RTCSessionDescription::answer(sdp)?).await?)
     }
 
     /// Takes an address of the other end.
-    pub(crate) async fn add_candidate(&self, address: SocketAddr) -> Result<(), Box<dyn Error>> {
-        let candidate =
-            RTCIceCandidateInit { candidate: candidate(address), sdp_mid: Some("0".to_owned()), ..Default::default() };
+    pub(crate) async fn add_candidate(&self, candidate: String) -> Result<(), Box<dyn Error>> {
+        let candidate = RTCIceCandidateInit { candidate, sdp_mid: Some("0".to_owned()), ..Default::default() };
         Ok(self.connection.add_ice_candidate(candidate).await?)
     }
 
@@ -143,10 +139,10 @@ impl Peer {
         Ok(self.connection.close().await?)
     }
 
-    async fn describe(&mut self, local: RTCSessionDescription) -> Result<RTCSessionDescription, Box<dyn Error>> {
+    async fn describe(&mut self, local: RTCSessionDescription) -> Result<String, Box<dyn Error>> {
         self.connection.set_local_description(local).await?;
         self.events.wait_for(|progress| progress.gathered).await?;
-        Ok(self.connection.local_description().await.ok_or("there is no local description")?)
+        Ok(self.connection.local_description().await.ok_or("there is no local description")?.sdp)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use equipoise::control::Reason;
 use equipoise::units::Span;
 use equipoise_session::feedback::FeedbackCounts;
 use equipoise_webrtc::Status;
@@ -14,28 +15,29 @@ use crate::path::Through;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Second {
     pub(crate) time_s: f64,
-    /// The rate that our congestion control decided; of no meaning where Chromium sends.
-    pub(crate) rate_bps: u64,
-    pub(crate) reason: &'static str,
-    /// What waits at the pacer.
-    pub(crate) waiting_bytes: u64,
-    /// Reports so far.
-    pub(crate) reports: u64,
+    /// What our congestion control says, where it is the sender's.
+    pub(crate) own: Option<Own>,
     /// What Chromium's own `getStats` says.
     pub(crate) chromium: Value,
 }
 
+/// What our congestion control says.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Own {
+    rate_bps: u64,
+    reason: &'static str,
+    /// What waits at the pacer.
+    waiting_bytes: u64,
+}
+
 impl Second {
-    pub(crate) fn new(time: Span, status: &Status, chromium: &Value) -> Self {
-        let reason = status.snapshot.reason.map_or("", |reason| reason.name());
-        Self {
-            time_s: time.as_secs_f64(),
+    pub(crate) fn new(time: Span, status: Option<Status>, chromium: Value) -> Self {
+        let own = status.map(|status| Own {
             rate_bps: status.rate.as_bps(),
-            reason,
+            reason: status.snapshot.reason.map_or("", Reason::name),
             waiting_bytes: status.waiting.as_bytes(),
-            reports: status.counts.reports,
-            chromium: chromium.clone(),
-        }
+        });
+        Self { time_s: time.as_secs_f64(), own, chromium }
     }
 
     /// The longest time without a new picture, if it ended in this second.
@@ -47,17 +49,12 @@ impl Second {
 impl fmt::Display for Second {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |name: &str| self.chromium[name].as_f64().unwrap_or(0.0);
-        write!(
-            f,
-            "{:6.1} s  rate {:5.2} Mbit/s {:<16} waiting {:6} B  reports {:5}  decoded {:5}  longest gap {:4.0} ms",
-            self.time_s,
-            self.rate_bps as f64 / 1e6,
-            self.reason,
-            self.waiting_bytes,
-            self.reports,
-            number("frames_decoded"),
-            number("longest_gap_s") * 1e3
-        )
+        write!(f, "{:6.1} s", self.time_s)?;
+        if let Some(Own { rate_bps, reason, waiting_bytes }) = self.own {
+            write!(f, "  rate {:5.2} Mbit/s {reason:<16} waiting {waiting_bytes:6} B", rate_bps as f64 / 1e6)?;
+        }
+        let gap_ms = self.gap_s() * 1e3;
+        write!(f, "  decoded {:5}  longest gap {gap_ms:4.0} ms", number("frames_decoded"))
     }
 }
 
@@ -84,15 +81,16 @@ impl Report {
     pub(crate) fn new(
         chromium: String,
         sent: u64,
-        last: &Value,
         through: Through,
-        counts: FeedbackCounts,
+        counts: Option<FeedbackCounts>,
         seconds: Vec<Second>,
     ) -> Self {
+        let last = seconds.last().map_or(&Value::Null, |second| &second.chromium);
+        let counts = counts.unwrap_or_default();
         let gaps = seconds.iter().filter(|second| second.gap_s() >= FREEZE_S);
         Self {
             chromium,
-            frames_sent: last["frames_encoded"].as_u64().unwrap_or(sent),
+            frames_sent: sent,
             frames_decoded: last["frames_decoded"].as_u64().unwrap_or(0),
             gaps: gaps.map(|second| (second.time_s, second.gap_s())).collect(),
             jitter_buffer_s: last["jitter_buffer_s"].as_f64(),
