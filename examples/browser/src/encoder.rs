@@ -25,7 +25,9 @@ impl Camera {
         let config = EncoderConfig::new()
             .rate_control_mode(RateControlMode::Bitrate)
             .bitrate(BitRate::from_bps(MOST_BPS))
-            .max_frame_rate(FrameRate::from_hz(FRAMES_PER_SECOND as f32));
+            .max_frame_rate(FrameRate::from_hz(FRAMES_PER_SECOND as f32))
+            // What it leaves out by itself after its rate fell, it leaves out for seconds: the pacer says sooner when it is too much.
+            .skip_frames(false);
         Ok(Self { encoder: Encoder::with_api_config(OpenH264API::from_source(), config)?, number: 0, bitrate: bps })
     }
 
