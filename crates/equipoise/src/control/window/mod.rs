@@ -70,6 +70,48 @@ pub trait WindowController: Send + Sync + Debug {
 /// A window law on the heap, as a transport holds it.
 pub type BoxedWindowController = Box<dyn WindowController>;
 
+impl<W: WindowController + ?Sized> WindowController for Box<W> {
+    fn on_ack(&mut self, now: Instant<SenderClock>, ack: &Acknowledged) {
+        (**self).on_ack(now, ack);
+    }
+
+    fn on_loss(&mut self, now: Instant<SenderClock>, in_flight: u64) {
+        (**self).on_loss(now, in_flight);
+    }
+
+    fn on_timeout(&mut self, now: Instant<SenderClock>, in_flight: u64) {
+        (**self).on_timeout(now, in_flight);
+    }
+
+    fn on_restart(&mut self, now: Instant<SenderClock>, window: f64) {
+        (**self).on_restart(now, window);
+    }
+
+    fn on_bandwidth(&mut self, now: Instant<SenderClock>, estimate: &BandwidthEstimate) {
+        (**self).on_bandwidth(now, estimate);
+    }
+
+    fn window(&self) -> f64 {
+        (**self).window()
+    }
+
+    fn slow_start_threshold(&self) -> Option<f64> {
+        (**self).slow_start_threshold()
+    }
+
+    fn reset_to(&mut self, window: f64) {
+        (**self).reset_to(window);
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (**self).pacing_rate()
+    }
+
+    fn snapshot(&self) -> WindowSnapshot {
+        (**self).snapshot()
+    }
+}
+
 /// What an acknowledgement of new data tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acknowledged {

@@ -1,0 +1,46 @@
+//! Equipoise's rate controllers and window laws as congestion controllers of QUIC: of [noq](https://docs.rs/noq) with the feature
+//! `noq`, of [quinn](https://docs.rs/quinn) with the feature `quinn`.
+//!
+//! ```
+//! # #[cfg(feature = "noq")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use equipoise_quic::Config;
+//! use std::sync::Arc;
+//!
+//! let config = Config::named("equipoise", &[("max_rate", "50 Mbit/s")])?;
+//! let monitor = config.monitor();
+//! let mut transport = noq::TransportConfig::default();
+//! transport.congestion_controller_factory(Arc::new(config));
+//! // ... and `transport` goes into the client's or the server's configuration; then, while a connection lives:
+//! let rates_bps: Vec<_> = monitor.paths().iter().map(|path| path.rate.map(|rate| rate.as_bps())).collect();
+//! # let _ = rates_bps;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "noq"))]
+//! # fn main() {}
+//! ```
+//!
+//! | | noq | quinn |
+//! | --- | --- | --- |
+//! | rate controllers (`equipoise`, `ap`, `gcc`, …) | paced by their rate | by a window of their rate times the round trip: the stack paces by that, a quarter faster |
+//! | window laws (`symbiosis`, `vegas`, `reno`, `cubic`) | their window, which the stack paces | the same |
+//!
+//! The crate holds no law: it translates. What QUIC's acknowledgements tell is joined with what was sent, and goes to a controller of
+//! [`equipoise::control`], which [`equipoise_session::guest`] holds to what was proved to arrive.
+//!
+//! QUIC's acknowledgements have no times of arrival. The time at which one came stands for it, so that what a law takes for the one-way
+//! delay is the round trip, with what the receiver held the acknowledgement back; packets that one acknowledgement tells of
+//! are taken to have arrived evenly since the one before. Ask the receiver for prompt ones (`AckFrequencyConfig`).
+#![forbid(unsafe_code)]
+
+mod config;
+mod driver;
+mod monitor;
+#[cfg(feature = "noq")]
+mod noq;
+#[cfg(feature = "quinn")]
+mod quinn;
+mod sent;
+
+pub use config::{Config, UnknownController};
+pub use monitor::{Monitor, PathStatus};

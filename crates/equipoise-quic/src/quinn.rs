@@ -1,0 +1,77 @@
+//! As a congestion controller of quinn, which goes by windows alone.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+
+use crate::config::Config;
+use crate::driver::Driver;
+
+impl ControllerFactory for Config {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(self.driver(now, current_mtu))
+    }
+}
+
+impl Controller for Driver {
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
+        self.on_sent(now, bytes, None);
+    }
+
+    fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &RttEstimator) {
+        self.on_ack(sent, bytes, None, (rtt.get(), rtt.min()));
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
+        self.tell(now, Some(in_flight), app_limited);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        // No bytes are those of a mark.
+        if lost_bytes == 0 {
+            self.on_mark();
+        } else {
+            self.on_bytes_lost(sent, lost_bytes);
+        }
+        self.tell(now, None, false);
+        if is_persistent_congestion {
+            self.on_persistent_congestion(now);
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.set_mtu(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.ruling_window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.ruling_window();
+        metrics.pacing_rate = self.rate().map(|rate| rate.as_bps());
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.anew())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.anew().ruling_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,114 @@
+//! What was sent, by when and by which packet number.
+
+use std::collections::VecDeque;
+
+use equipoise::control::{Fate, PacketReport};
+use equipoise::units::{Instant, SenderClock, Size};
+
+/// Packets that left together, of which no more is known than their number and size.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    at: Instant<SenderClock>,
+    /// The stack's packet number, where it says one for each packet.
+    number_of_stack: Option<u64>,
+    /// Our numbers of the packets, and how many of them have been told of.
+    first: u64,
+    count: u64,
+    told: u64,
+}
+
+/// Packets that are under way, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct SentPackets {
+    batches: VecDeque<Batch>,
+    next: u64,
+}
+
+impl SentPackets {
+    /// So many batches are remembered: two seconds of 100 Mbit/s. What is forgotten is told of to nobody.
+    const MOST: usize = 1 << 14;
+
+    /// `count` packets left at `now`, at least one. Gives the first one's number.
+    pub(crate) fn push(&mut self, now: Instant<SenderClock>, count: u64, number_of_stack: Option<u64>) -> u64 {
+        if self.batches.len() >= Self::MOST {
+            self.batches.pop_front();
+        }
+        let (first, count) = (self.next, count.max(1));
+        self.batches.push_back(Batch { at: now, number_of_stack, first, count, told: 0 });
+        self.next += count;
+        first
+    }
+
+    /// The packet with the stack's `number` or, if the stack tells none, one more that left at `at`; its report.
+    pub(crate) fn take(
+        &mut self,
+        at: Option<Instant<SenderClock>>,
+        number: Option<u64>,
+        size: Size,
+        fate: Fate,
+    ) -> Option<PacketReport> {
+        let is_it = |batch: &Batch| {
+            at.is_none_or(|at| batch.at == at)
+                && number.is_none_or(|number| batch.number_of_stack == Some(number))
+                && batch.told < batch.count
+        };
+        let place = self.batches.iter().position(is_it)?;
+        let batch = self.batches.get_mut(place)?;
+        let report = PacketReport::new(batch.first + batch.told, size, batch.at, fate);
+        batch.told += 1;
+        while self.batches.front().is_some_and(|first| first.told >= first.count) {
+            self.batches.pop_front();
+        }
+        Some(report)
+    }
+
+    /// The oldest packet that nothing was told of and that left at `until` or before; its report.
+    pub(crate) fn take_oldest_until(
+        &mut self,
+        until: Instant<SenderClock>,
+        size: Size,
+        fate: Fate,
+    ) -> Option<PacketReport> {
+        let oldest = self.batches.iter().find(|batch| batch.told < batch.count).filter(|batch| batch.at <= until)?;
+        self.take(Some(oldest.at), oldest.number_of_stack, size, fate)
+    }
+
+    /// Forgets what left before `at`: it is neither acknowledged nor lost any more, as packets of acknowledgements alone never are.
+    pub(crate) fn forget_before(&mut self, at: Instant<SenderClock>) {
+        while self.batches.front().is_some_and(|first| first.at < at) {
+            self.batches.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Size = Size::from_bytes(1200);
+
+    fn at(millis: u64) -> Instant<SenderClock> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// If it fails, a law that goes by the order of packets takes one that left later for one of before.
+    #[test]
+    fn packets_have_our_numbers_by_the_stacks_or_by_when_they_left() {
+        let mut sent = SentPackets::default();
+        assert_eq!([sent.push(at(1), 1, Some(7)), sent.push(at(1), 1, Some(8)), sent.push(at(5), 3, None)], [0, 1, 2]);
+        let mut number = |at, number| sent.take(at, number, SIZE, Fate::Lost).map(|report| report.number);
+        assert_eq!(number(Some(at(1)), Some(8)), Some(1));
+        assert_eq!(number(None, Some(8)), None, "it was told of");
+        assert_eq!([(); 4].map(|()| number(Some(at(5)), None)), [Some(2), Some(3), Some(4), None]);
+        assert_eq!(number(None, Some(7)), Some(0));
+    }
+
+    #[test]
+    fn what_is_never_told_of_does_not_pile_up() {
+        let mut sent = SentPackets::default();
+        (0..100_000).for_each(|number| drop(sent.push(at(number), 1, Some(number))));
+        assert_eq!(sent.batches.len(), SentPackets::MOST);
+        sent.forget_before(at(99_990));
+        assert_eq!(sent.batches.len(), 10);
+    }
+}
