@@ -9,12 +9,13 @@ use crate::{generate, library, lint, package, portable, scenarios, smoke, test};
 
 type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 
-const STEPS: [(&str, Step); 9] = [
+const STEPS: [(&str, Step); 10] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
     // The README's own command, so that what it promises is what is checked.
     ("test", |workspace, told| told.tests(workspace, &["test"])),
     ("test --slow", |workspace, told| told.tests(workspace, &["test", "--slow"])),
+    ("adapters", |workspace, told| told.tests(workspace, &["test", "--adapters"])),
     ("generate --check", |workspace, _| generate::check(workspace)),
     ("scenarios", |workspace, _| scenarios::check(workspace)),
     ("smoke", |workspace, _| smoke::run(workspace)),

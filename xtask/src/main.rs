@@ -58,6 +58,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["test"] => test::run(&workspace, Tier::Fast),
         ["test", "--slow"] => test::run(&workspace, Tier::Slow),
         ["test", "--all"] => test::run(&workspace, Tier::All),
+        ["test", "--adapters"] => test::run(&workspace, Tier::Adapters),
         ["lint"] => lint::run(&workspace),
         ["package"] => package::check(&workspace, true),
         ["cites"] => cites::run(&workspace),

@@ -7,6 +7,8 @@ use crate::workspace::Workspace;
 pub(crate) const RESULT: &str = "test result: ";
 /// How a line begins that says why a test was skipped.
 pub(crate) const SKIPPED: &str = "skipped: ";
+/// Packages that bring our controllers to other stacks, or show it.
+const ADAPTERS: [&str; 3] = ["equipoise-quic", "equipoise-webrtc", "browser"];
 /// Tests of the slow tier that run at once. Most of them sleep; those that need the machine to themselves see to it.
 const SLOW_AT_ONCE: &str = "6";
 
@@ -19,6 +21,8 @@ pub(crate) enum Tier {
     Slow,
     /// One after the other.
     All,
+    /// Those of the adapters to other stacks, which are no default members: both tiers.
+    Adapters,
 }
 
 /// Runs the tests and prints what was skipped and how many there were.
@@ -33,6 +37,11 @@ pub(crate) fn run(workspace: &Workspace, tier: Tier) -> Result<(), Error> {
         Tier::Fast => vec![fast],
         Tier::Slow => vec![slow],
         Tier::All => vec![fast, slow],
+        Tier::Adapters => {
+            let tests = workspace.cargo(["test", "--no-fail-fast", "--features", "equipoise-quic/quinn"]);
+            let tests = ADAPTERS.iter().fold(tests, |tests, name| tests.arguments(["--package", name]));
+            vec![tests.arguments(["--", "--show-output", "--include-ignored"])]
+        }
     };
     let mut take = |line: &str| {
         if let Some(line) = log.take(line) {

@@ -1,10 +1,8 @@
 use std::time::Instant as HostInstant;
 
 use equipoise::control::adapt::{IntervalConfig, Windowed};
-use equipoise::control::{
-    BoxedController, ConfigError, Entry, Needs, Parameters, RateContext, entries, find,
-};
 use equipoise::control::window::{self, WindowContext, WindowEntry};
+use equipoise::control::{BoxedController, ConfigError, Entry, Needs, Parameters, RateContext, entries, find};
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::guest::Guest;
 use equipoise_session::rtp::SessionError;
@@ -96,7 +94,8 @@ impl Config {
             Law::Rate(entry, parameters) => {
                 let controller: BoxedController = entry.build(parameters, RateContext::from(packet))?;
                 // The rounding of acknowledgements' times is not known.
-                Core::Rate(Guest::new(controller, Needs::PACKETS, IntervalConfig::new(self.interval), now)?)
+                let intervals = IntervalConfig::new(self.interval);
+                Core::Rate(Box::new(Guest::new(controller, Needs::PACKETS, intervals, now)?))
             }
             Law::Window(entry, parameters) => {
                 let law = entry.build(parameters, WindowContext { packet, seed: SEED })?;

@@ -15,7 +15,7 @@ use crate::sent::SentPackets;
 #[derive(Debug)]
 pub(crate) enum Core {
     /// One that says a rate, held to what was proved to arrive.
-    Rate(Guest),
+    Rate(Box<Guest>),
     /// One that says a window. Its acknowledgements are its proof.
     Window(BoxedController),
 }
@@ -123,11 +123,13 @@ impl Driver {
     }
 
     /// A packet with the stack's `number` is taken to be lost.
+    #[cfg(feature = "noq")]
     pub(crate) fn on_packet_lost(&mut self, bytes: u64, number: u64) {
         self.batch.extend(self.sent.take(None, Some(number), ip_size(bytes), Fate::Lost));
     }
 
     /// Packets of `bytes` in all are taken to be lost, the last of which left at `sent`. What left first is lost first.
+    #[cfg(feature = "quinn")]
     pub(crate) fn on_bytes_lost(&mut self, sent: HostInstant, bytes: u64) {
         let sent = self.time(sent);
         let mtu = u64::from(self.mtu.max(1));
@@ -190,7 +192,9 @@ impl Driver {
         let bytes = match &self.core {
             Core::Rate(guest) => match guest.window() {
                 Some(window) => self.of_quic(window.as_bytes() as f64),
-                None => self.of_quic(guest.rate().as_bps_f64() / 8.0 * (self.smoothed * ROUND_TRIPS + SLACK).as_secs_f64()),
+                None => {
+                    self.of_quic(guest.rate().as_bps_f64() / 8.0 * (self.smoothed * ROUND_TRIPS + SLACK).as_secs_f64())
+                }
             },
             Core::Window(controller) => {
                 self.of_quic(controller.allowance().window.map_or(0.0, |window| window.as_bytes() as f64))
@@ -200,16 +204,20 @@ impl Driver {
     }
 
     /// What may be under way, in bytes, where the window alone keeps the rate.
+    #[cfg(feature = "quinn")]
     pub(crate) fn ruling_window(&self) -> u64 {
         match &self.core {
-            Core::Rate(guest) => self
-                .of_quic(guest.rate().as_bps_f64() / 8.0 * self.smoothed.as_secs_f64())
-                .max(LEAST_PACKETS * u64::from(self.mtu)),
+            Core::Rate(guest) => {
+                let bytes = self.of_quic(guest.rate().as_bps_f64() / 8.0 * self.smoothed.as_secs_f64());
+                // A window lets whole packets go: half of one is left over in the mean.
+                (bytes + u64::from(self.mtu / 2)).max(LEAST_PACKETS * u64::from(self.mtu))
+            }
             Core::Window(_) => self.open_window(),
         }
     }
 
     /// The rate at which QUIC packets are to follow each other, in bytes/s; `None` if the window is to say.
+    #[cfg(feature = "noq")]
     pub(crate) fn pacing_bytes_per_s(&self) -> Option<u64> {
         let rate = match &self.core {
             Core::Rate(guest) if self.config.pacing > 1.0 => guest.pace(self.config.pacing),

@@ -33,6 +33,9 @@
 //! are taken to have arrived evenly since the one before. Ask the receiver for prompt ones (`AckFrequencyConfig`).
 #![forbid(unsafe_code)]
 
+#[cfg(not(any(feature = "noq", feature = "quinn")))]
+compile_error!("equipoise-quic needs one of its features `noq` and `quinn`, or both");
+
 mod config;
 mod driver;
 mod monitor;

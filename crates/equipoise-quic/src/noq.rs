@@ -7,6 +7,8 @@ use std::time::Instant;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
+use equipoise::units::Rate;
+
 use crate::config::Config;
 use crate::driver::Driver;
 
@@ -21,15 +23,7 @@ impl Controller for Driver {
         self.on_sent(now, u64::from(bytes), Some(pn));
     }
 
-    fn on_ack(
-        &mut self,
-        _now: Instant,
-        sent: Instant,
-        bytes: u64,
-        pn: u64,
-        _app_limited: bool,
-        rtt: &RttEstimator,
-    ) {
+    fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, pn: u64, _app_limited: bool, rtt: &RttEstimator) {
         self.on_ack(sent, bytes, Some(pn), (rtt.get(), rtt.min()));
     }
 
@@ -71,7 +65,7 @@ impl Controller for Driver {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = self.open_window();
         metrics.pacing_rate = self.pacing_bytes_per_s();
-        metrics.bandwidth_estimate = self.rate().map(|rate| rate.as_bps());
+        metrics.bandwidth_estimate = self.rate().map(Rate::as_bps);
         metrics
     }
 

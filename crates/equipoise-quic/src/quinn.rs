@@ -7,6 +7,8 @@ use std::time::Instant;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
+use equipoise::units::Rate;
+
 use crate::config::Config;
 use crate::driver::Driver;
 
@@ -29,13 +31,7 @@ impl Controller for Driver {
         self.tell(now, Some(in_flight), app_limited);
     }
 
-    fn on_congestion_event(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        is_persistent_congestion: bool,
-        lost_bytes: u64,
-    ) {
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
         // No bytes are those of a mark.
         if lost_bytes == 0 {
             self.on_mark();
@@ -59,7 +55,7 @@ impl Controller for Driver {
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = self.ruling_window();
-        metrics.pacing_rate = self.rate().map(|rate| rate.as_bps());
+        metrics.pacing_rate = self.rate().map(Rate::as_bps);
         metrics
     }
 

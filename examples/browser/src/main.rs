@@ -93,7 +93,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    let report = run(&arguments).await?;
+    let report = Box::pin(run(&arguments)).await?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -103,8 +103,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn run(arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
-    let mut sender = End::new(arguments, arguments.from).await?;
-    let mut receiver = End::new(arguments, arguments.to).await?;
+    let mut sender = End::new(arguments, arguments.from, true).await?;
+    let mut receiver = End::new(arguments, arguments.to, false).await?;
     let clock = Clock::new();
     let phase = Span::from_secs(i64::from(arguments.phase));
     let offer = sender.offer().await?;
@@ -144,11 +144,11 @@ async fn run(arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
 /// One of both ends.
 enum End {
     Us(Peer, Option<Video>),
-    Chromium(Chromium),
+    Chromium(Box<Chromium>),
 }
 
 impl End {
-    async fn new(arguments: &Arguments, who: Who) -> Result<Self, Box<dyn Error>> {
+    async fn new(arguments: &Arguments, who: Who, sends: bool) -> Result<Self, Box<dyn Error>> {
         let is_rfc_8888 = arguments.feedback == Feedback::Rfc8888;
         Ok(match who {
             Who::Us => {
@@ -156,11 +156,11 @@ impl End {
                 if is_rfc_8888 {
                     config.format = Format::CongestionFeedback;
                 }
-                Self::Us(Peer::new(config).await?, None)
+                Self::Us(Peer::new(config, sends).await?, None)
             }
             Who::Chromium => {
                 let flags: &[_] = if is_rfc_8888 { &[RFC_8888_TRIAL] } else { &[] };
-                Self::Chromium(Chromium::start(&arguments.chromium, flags).await?)
+                Self::Chromium(Box::new(Chromium::start(&arguments.chromium, flags).await?))
             }
         })
     }

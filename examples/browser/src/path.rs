@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use equipoise::units::{Rate, Schedule, Span};
 use equipoise_net::{Clock, Emulator, EmulatorConfig, Passed, Protocol, Route, Time, Watcher};
-use equipoise_path::link::{LinkConfig, QueueLimit};
+use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
 use serde::Serialize;
 
 /// The capacities, one after another (RFC 8867, Sec. 5.1).
@@ -98,7 +98,7 @@ impl Path {
             phases: phases.collect(),
             queueing_mean_s: waits().map(Span::as_secs_f64).sum::<f64>() / seen.len().max(1) as f64,
             queueing_p95_s: quantile(waits(), 0.95),
-            packets_dropped: report.links.first().map_or(0, |link| link.dropped()),
+            packets_dropped: report.links.first().map_or(0, LinkStats::dropped),
         })
     }
 }

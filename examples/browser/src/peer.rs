@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use equipoise_webrtc::{Config, Monitor, install};
 use rtc::media::Sample;
 use rtc::media_stream::MediaStreamTrack;
-use rtc::peer_connection::configuration::interceptor_registry::{Registry, register_default_interceptors};
+use rtc::peer_connection::configuration::interceptor_registry::{
+    Registry, configure_rtcp_reports, register_default_interceptors,
+};
 use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYPE_RTX, MIME_TYPE_VP8, MediaEngine};
 use rtc::peer_connection::sdp::RTCSessionDescription;
 use rtc::peer_connection::transport::RTCIceCandidateInit;
@@ -68,14 +70,19 @@ impl PeerConnectionEventHandler for Handler {
 }
 
 impl Peer {
-    /// A peer on a free port of the loopback under this congestion control.
-    pub(crate) async fn new(config: Config) -> Result<Self, Box<dyn Error>> {
+    /// A peer on a free port of the loopback under this congestion control, which sends or receives.
+    pub(crate) async fn new(config: Config, sends: bool) -> Result<Self, Box<dyn Error>> {
         let mut media_engine = MediaEngine::default();
         for codec in [h264(), rtx(103, 102), vp8(), rtx(97, 96)] {
             media_engine.register_codec(codec, RtpCodecKind::Video)?;
         }
         let (registry, monitor) = install(Registry::new(), &mut media_engine, config)?;
-        let registry = register_default_interceptors(registry, &mut media_engine)?;
+        let registry = if sends {
+            register_default_interceptors(registry, &mut media_engine)?
+        } else {
+            // The stack asks again for what is missing each tenth of a second, however long the round trip is: copies would fill the path.
+            configure_rtcp_reports(registry)
+        };
         let (progress, events) = watch::channel(Progress::default());
         let connection = PeerConnectionBuilder::new()
             .with_media_engine(media_engine)
@@ -83,9 +90,8 @@ impl Peer {
             .with_handler(Arc::new(Handler(progress)))
             .with_runtime(default_runtime().ok_or("webrtc has no runtime")?)
             .with_udp_addrs(vec!["127.0.0.1:0"])
-            .build()
-            .await?;
-        Ok(Self { connection: Box::new(connection), monitor, events })
+            .build();
+        Ok(Self { connection: Box::new(Box::pin(connection).await?), monitor, events })
     }
 
     /// Adds a track of H.264 to send.

@@ -1,4 +1,5 @@
 //! Each law through a bottleneck, beside the stacks' own.
+#![allow(clippy::print_stdout, reason = "the table of the book")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,10 +42,10 @@ fn every_law_transfers_by_noq_beside_the_stacks_own() {
     let rates = RATES.map(|(name, given)| (name, config(name, given) as _));
     let windows = WINDOWS.map(|name| (name, config(name, &[]) as _));
     for (name, factory) in rates.into_iter().chain(windows).chain(own) {
-        let mut pair = noq::Pair::new(factory, Between::default(), |_| {});
+        let mut pair = noq::Pair::new(factory, Between::default());
         pair.run_until(END);
         let used = row("noq", name, &pair.way);
-        assert!((0.15..1.01).contains(&used), "{name}: {used}");
+        assert!((0.1..1.01).contains(&used), "{name}: {used}");
     }
 }
 
@@ -57,10 +58,10 @@ fn every_law_transfers_by_quinn_beside_the_stacks_own() {
     let rates = RATES.map(|(name, given)| (name, config(name, given) as _));
     let windows = WINDOWS.map(|name| (name, config(name, &[]) as _));
     for (name, factory) in rates.into_iter().chain(windows).chain(own) {
-        let mut pair = quinn::Pair::new(factory, Between::default(), |_| {});
+        let mut pair = quinn::Pair::new(factory, Between::default());
         pair.run_until(END);
         let used = row("quinn", name, &pair.way);
-        assert!((0.15..1.01).contains(&used), "{name}: {used}");
+        assert!((0.1..1.01).contains(&used), "{name}: {used}");
     }
 }
 
@@ -69,7 +70,7 @@ fn every_law_transfers_by_quinn_beside_the_stacks_own() {
 fn what_leaves_by_noq_is_the_rate() {
     for bps in [500_000u64, 2_000_000, 20_000_000] {
         let config = config("cbr", &[("rate", &format!("{bps} bit/s"))]);
-        let mut pair = noq::Pair::new(config, Between { bps: 100_000_000, ..Between::default() }, |_| {});
+        let mut pair = noq::Pair::new(config, Between { bps: 100_000_000, ..Between::default() });
         pair.run_until(Duration::from_secs(12));
         let left = pair.way.rate_bps(2.0, 12.0);
         assert!((left / bps as f64 - 1.0).abs() < 0.05, "{left} bit/s left, where {bps} were to");
@@ -81,7 +82,7 @@ fn what_leaves_by_noq_is_the_rate() {
 fn what_leaves_by_quinn_is_the_rate_in_the_mean() {
     for bps in [2_000_000u64, 20_000_000] {
         let config = config("cbr", &[("rate", &format!("{bps} bit/s"))]);
-        let mut pair = quinn::Pair::new(config, Between { bps: 100_000_000, ..Between::default() }, |_| {});
+        let mut pair = quinn::Pair::new(config, Between { bps: 100_000_000, ..Between::default() });
         pair.run_until(Duration::from_secs(12));
         let left = pair.way.rate_bps(2.0, 12.0);
         assert!((left / bps as f64 - 1.0).abs() < 0.15, "{left} bit/s left, where {bps} were to");

@@ -106,8 +106,8 @@ macro_rules! stack {
             use bytes::{Bytes, BytesMut};
             use $proto::congestion::ControllerFactory;
             use $proto::{
-                ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
-                ServerConfig, StreamId, TransportConfig,
+                AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint,
+                EndpointConfig, Event, ServerConfig, StreamId, TransportConfig,
             };
 
             use super::{Between, Way};
@@ -140,14 +140,20 @@ macro_rules! stack {
 
             impl Pair {
                 /// A client whose connection has this congestion control.
-                pub(crate) fn new(
+                pub(crate) fn new(factory: Arc<dyn ControllerFactory + Send + Sync>, between: Between) -> Self {
+                    Self::with(factory, between, |_| {})
+                }
+
+                /// The same with more that is set.
+                pub(crate) fn with(
                     factory: Arc<dyn ControllerFactory + Send + Sync>,
                     between: Between,
                     set: impl FnOnce(&mut TransportConfig),
                 ) -> Self {
                     let _ = rustls::crypto::ring::default_provider().install_default();
                     let cert = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
-                    let key = rustls::pki_types::PrivateKeyDer::try_from(cert.signing_key.serialize_der()).expect("a key");
+                    let key =
+                        rustls::pki_types::PrivateKeyDer::try_from(cert.signing_key.serialize_der()).expect("a key");
                     let mut server = ServerConfig::with_single_cert(vec![cert.cert.der().clone()], key).expect("right");
                     let mut transport = TransportConfig::default();
                     transport.receive_window((1u32 << 30).into()).stream_receive_window((1u32 << 30).into());
@@ -156,7 +162,10 @@ macro_rules! stack {
                     roots.add(cert.cert.der().clone()).expect("a certificate");
                     let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("right");
                     let mut transport = TransportConfig::default();
+                    let mut prompt = AckFrequencyConfig::default();
+                    prompt.ack_eliciting_threshold(0u32.into()).max_ack_delay(Some(Duration::from_millis(1)));
                     transport.send_window(1 << 24).congestion_controller_factory(factory).max_idle_timeout(None);
+                    transport.ack_frequency_config(Some(prompt));
                     set(&mut transport);
                     client.transport_config(Arc::new(transport));
                     let (epoch, new) = (Instant::now(), $endpoint);
@@ -207,7 +216,8 @@ macro_rules! stack {
                         let timeout = |end: &mut End| end.connection.as_mut().and_then(|(_, it)| it.poll_timeout());
                         let timers = [timeout(&mut self.client), timeout(&mut self.server)];
                         let timers = timers.into_iter().flatten().map(|at| at.saturating_duration_since(self.epoch));
-                        let inbound = [&self.client, &self.server].map(|it| it.inbound.first_key_value().map(|((at, _), _)| *at));
+                        let inbound =
+                            [&self.client, &self.server].map(|it| it.inbound.first_key_value().map(|((at, _), _)| *at));
                         let next = timers.chain(inbound.into_iter().flatten()).min().unwrap_or(end);
                         self.now = next.max(self.now + Duration::from_micros(1)).min(end);
                     }
@@ -224,20 +234,26 @@ macro_rules! stack {
                             }
                             let (source, datagram) = entry.remove();
                             let mut buffer = Vec::new();
-                            let handle: fn(&mut Endpoint, Instant, SocketAddr, BytesMut, &mut Vec<u8>) -> Option<DatagramEvent> = $handle;
+                            let handle: fn(
+                                &mut Endpoint,
+                                Instant,
+                                SocketAddr,
+                                BytesMut,
+                                &mut Vec<u8>,
+                            ) -> Option<DatagramEvent> = $handle;
                             match handle(&mut end.endpoint, now, source, datagram, &mut buffer) {
                                 Some(DatagramEvent::ConnectionEvent(_, event)) => {
                                     if let Some((_, connection)) = &mut end.connection {
                                         connection.handle_event(event);
                                     }
                                 }
-                                Some(DatagramEvent::NewConnection(incoming)) => {
-                                    if end.connection.is_none() {
-                                        end.connection = end.endpoint.accept(incoming, now, &mut buffer, None).ok();
-                                    }
+                                Some(DatagramEvent::NewConnection(incoming)) if end.connection.is_none() => {
+                                    end.connection = end.endpoint.accept(incoming, now, &mut buffer, None).ok();
                                 }
-                                Some(DatagramEvent::Response(transmit)) => replies.push(buffer[..transmit.size].to_vec()),
-                                None => {}
+                                Some(DatagramEvent::Response(transmit)) => {
+                                    replies.push(buffer[..transmit.size].to_vec())
+                                }
+                                Some(DatagramEvent::NewConnection(_)) | None => {}
                             }
                         }
                         let Some((handle, connection)) = &mut end.connection else { continue };

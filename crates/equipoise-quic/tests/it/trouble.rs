@@ -23,7 +23,7 @@ macro_rules! by_both {
             fn by_noq() {
                 let config = Arc::new(Config::named($law, &[]).expect("right"));
                 #[allow(unused_mut, reason = "some only look")]
-                let mut $pair = noq::Pair::new(config, $between, |_| {});
+                let mut $pair = noq::Pair::new(config, $between);
                 let $stack = "noq";
                 $test
             }
@@ -32,7 +32,7 @@ macro_rules! by_both {
             fn by_quinn() {
                 let config = Arc::new(Config::named($law, &[]).expect("right"));
                 #[allow(unused_mut, reason = "some only look")]
-                let mut $pair = quinn::Pair::new(config, $between, |_| {});
+                let mut $pair = quinn::Pair::new(config, $between);
                 let $stack = "quinn";
                 $test
             }
@@ -40,11 +40,16 @@ macro_rules! by_both {
     };
 }
 
-by_both!(one_packet_in_a_hundred_is_lost, "equipoise", Between { lose_one_in: 100, ..Between::default() }, |pair, stack| {
-    pair.run_until(seconds(20));
-    let used = pair.way.delivered_bps(10.0, 20.0) / BPS;
-    assert!(used > 0.6, "{stack}: {used}");
-});
+by_both!(
+    one_packet_in_a_hundred_is_lost,
+    "equipoise",
+    Between { lose_one_in: 100, ..Between::default() },
+    |pair, stack| {
+        pair.run_until(seconds(20));
+        let used = pair.way.delivered_bps(10.0, 20.0) / BPS;
+        assert!(used > 0.6, "{stack}: {used}");
+    }
+);
 
 by_both!(
     packets_overtake_each_other,
@@ -78,7 +83,7 @@ by_both!(a_client_moves_to_another_address, "equipoise", Between::default(), |pa
     assert!(used > 0.6, "{stack}: {used} after the migration");
 });
 
-/// If it fails, a stack in which a law of ours is a guest floods a path that is gone.
+// If it fails, a stack in which a law of ours is a guest floods a path that is gone.
 by_both!(nothing_gets_through_for_ten_seconds, "equipoise", Between::default(), |pair, stack| {
     pair.run_until(seconds(8));
     pair.way.between.is_black = true;
