@@ -47,3 +47,7 @@ mod sent;
 
 pub use config::{Config, UnknownController};
 pub use monitor::{Monitor, PathStatus};
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -35,3 +35,7 @@ pub use config::{Config, InstallError, install};
 pub use equipoise_session::feedback::Format;
 pub use interceptor::CongestionControl;
 pub use monitor::{Monitor, Status};
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -155,7 +155,7 @@ impl Call {
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
-            if (self.now - self.epoch).as_millis() % 40 == 0 {
+            if (self.now - self.epoch).as_millis().is_multiple_of(40) {
                 let bps = self.monitor.status().media_rate.as_bps();
                 self.write_frame((bps / 8 / 25) as usize);
             }

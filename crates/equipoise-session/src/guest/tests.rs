@@ -241,7 +241,9 @@ fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
             PacketReport::new(number, PACKET, at(20 * number * MILLI), fate)
         })
         .collect();
-    packets.iter().for_each(|it| guest.on_sent(it.departed, SentPacket::new(it.number, PACKET, PACKET)));
+    for it in &packets {
+        guest.on_sent(it.departed, SentPacket::new(it.number, PACKET, PACKET));
+    }
     guest.on_feedback(at(450 * MILLI), &PacketFeedback::new(&packets, PACKET), 1.0);
     let rate = guest.rate();
     guest.on_sent(at(460 * MILLI), SentPacket::new(20, PACKET, PACKET));
