@@ -10,6 +10,8 @@ use thiserror::Error;
 
 use crate::driver::{Core, Driver};
 use crate::monitor::Monitor;
+#[cfg(feature = "noq")]
+use crate::split::Split;
 
 /// What controls the paths of connections: the factory that a transport's configuration takes.
 ///
@@ -24,6 +26,8 @@ pub struct Config {
     /// How long an interval is for a law that decides by intervals, such as `ap`.
     pub interval: Span,
     monitor: Monitor,
+    #[cfg(feature = "noq")]
+    pub(crate) split: Option<Split>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,7 +71,14 @@ impl Config {
                 return Err(UnknownController::Name { name: name.to_owned(), known: known.join(", ") });
             }
         };
-        let config = Self { law, pacing: 1.0, interval: Span::from_millis(250), monitor: Monitor::default() };
+        let config = Self {
+            law,
+            pacing: 1.0,
+            interval: Span::from_millis(250),
+            monitor: Monitor::default(),
+            #[cfg(feature = "noq")]
+            split: None,
+        };
         config.core(TRIAL, Instant::ZERO)?;
         Ok(config)
     }
@@ -76,6 +87,13 @@ impl Config {
     #[must_use]
     pub fn with_pacing(self, pacing: f64) -> Self {
         Self { pacing, ..self }
+    }
+
+    /// The same for one multipath connection, among whose paths `split` divides.
+    #[cfg(feature = "noq")]
+    #[must_use]
+    pub fn with_split(self, split: Split) -> Self {
+        Self { split: Some(split), ..self }
     }
 
     /// What tells of the paths that controllers made by this configuration are on.

@@ -10,6 +10,8 @@ use equipoise_session::guest::Guest;
 use crate::config::Config;
 use crate::monitor::PathStatus;
 use crate::sent::SentPackets;
+#[cfg(feature = "noq")]
+use crate::split::{Place, Told};
 
 /// A law of either kind.
 #[derive(Debug)]
@@ -40,6 +42,9 @@ pub(crate) struct Driver {
     smoothed: Span,
     status: Arc<Mutex<PathStatus>>,
     has_sent: bool,
+    /// Its place among the paths of its connection, if these share what is sent.
+    #[cfg(feature = "noq")]
+    place: Option<Place>,
 }
 
 /// What a QUIC packet has around it: IPv4 and UDP.
@@ -54,6 +59,9 @@ const SLACK: Span = Span::from_millis(50);
 const LEAST_PACKETS: u64 = 2;
 /// What left so long before, and so many round trips, is told of no more.
 const FORGOTTEN: Span = Span::from_secs(2);
+/// A path that acknowledges nothing for so long carries nothing, as far as other paths can.
+#[cfg(feature = "noq")]
+const DEAD: Span = Span::from_secs(2);
 
 impl Driver {
     pub(crate) fn new(config: Config, now: HostInstant, mtu: u16) -> Self {
@@ -73,6 +81,8 @@ impl Driver {
             smoothed: INITIAL_ROUND_TRIP,
             status: Arc::default(),
             has_sent: false,
+            #[cfg(feature = "noq")]
+            place: None,
         }
     }
 
@@ -97,6 +107,8 @@ impl Driver {
         if !self.has_sent {
             self.has_sent = true;
             self.config.register(self);
+            #[cfg(feature = "noq")]
+            self.join();
         }
         let now = self.time(now);
         let count = if number_of_stack.is_some() { 1 } else { bytes.div_ceil(u64::from(self.mtu.max(1))).max(1) };
@@ -169,6 +181,8 @@ impl Driver {
             self.acknowledged = Some(now);
         }
         let round_trip = feedback.round_trip;
+        #[cfg(feature = "noq")]
+        self.tell_split(now);
         self.batch.clear();
         self.sent.forget_before(now - FORGOTTEN - self.smoothed * 8);
         self.pass_time(now);
@@ -185,6 +199,28 @@ impl Driver {
 
     pub(crate) const fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu;
+    }
+
+    /// Takes a place among the paths of the connection, if these share.
+    #[cfg(feature = "noq")]
+    fn join(&mut self) {
+        if let (Some(split), Some(most)) = (&self.config.split, self.law_rate()) {
+            self.place = Some(split.join(most));
+        }
+    }
+
+    /// The paths' common scheduler hears of the acknowledgements.
+    #[cfg(feature = "noq")]
+    fn tell_split(&self, now: Instant<SenderClock>) {
+        let (Some(place), Some(most)) = (&self.place, self.law_rate()) else { return };
+        let arrived = self.batch.iter().filter(|report| report.fate != Fate::Lost);
+        let alive = arrived.clone().next().is_some() || self.acknowledged.is_some_and(|at| now - at < DEAD);
+        let host = self.epoch + Duration::from_nanos(now.as_nanos());
+        let delay_s = |report: &PacketReport| match report.fate {
+            Fate::Arrived { at: Some(at), .. } => (at.assume_clock::<SenderClock>() - report.departed).as_secs_f64(),
+            _ => (now - report.departed).as_secs_f64(),
+        };
+        place.tell(host, Told { most, alive }, arrived.map(delay_s));
     }
 
     /// What may be under way, in bytes, if the law's own rate rules otherwise.
@@ -224,11 +260,20 @@ impl Driver {
             Core::Rate(guest) => guest.probe().map_or(guest.rate(), |probe| probe.rate.max(guest.rate())),
             Core::Window(controller) => controller.allowance().rate?,
         };
+        let rate = self.place.as_ref().map_or(rate, |place| rate.min(place.share()));
         Some(self.of_quic(rate.as_bps_f64() / 8.0).max(1))
     }
 
-    /// The rate that the law allows, in bit/s of IP packets.
+    /// The rate that the path may have, of IP packets: what its law allows, and its share where paths share.
     pub(crate) fn rate(&self) -> Option<Rate> {
+        #[cfg(feature = "noq")]
+        if let Some(place) = &self.place {
+            return self.law_rate().map(|rate| rate.min(place.share()));
+        }
+        self.law_rate()
+    }
+
+    fn law_rate(&self) -> Option<Rate> {
         match &self.core {
             Core::Rate(guest) => Some(guest.rate()),
             Core::Window(controller) => controller.allowance().rate,

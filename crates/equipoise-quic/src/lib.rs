@@ -44,9 +44,13 @@ mod noq;
 #[cfg(feature = "quinn")]
 mod quinn;
 mod sent;
+#[cfg(feature = "noq")]
+mod split;
 
 pub use config::{Config, UnknownController};
 pub use monitor::{Monitor, PathStatus};
+#[cfg(feature = "noq")]
+pub use split::Split;
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

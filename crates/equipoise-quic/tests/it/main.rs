@@ -6,4 +6,5 @@
 mod laws;
 mod media;
 mod pair;
+mod paths;
 mod trouble;

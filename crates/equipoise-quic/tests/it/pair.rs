@@ -96,10 +96,10 @@ impl Way {
 
 /// The same endpoints by either stack, whose interfaces are all but the same.
 macro_rules! stack {
-    ($stack:ident, $proto:ident, $endpoint:expr, $handle:expr, $one:expr, $moved:expr) => {
+    ($stack:ident, $proto:ident, $endpoint:expr, $handle:expr, $one:expr, $moved:expr, $at_server:expr) => {
         pub(crate) mod $stack {
             use std::collections::BTreeMap;
-            use std::net::{Ipv4Addr, SocketAddr};
+            use std::net::{IpAddr, Ipv4Addr, SocketAddr};
             use std::sync::Arc;
             use std::time::{Duration, Instant};
 
@@ -115,7 +115,7 @@ macro_rules! stack {
             struct End {
                 endpoint: Endpoint,
                 connection: Option<(ConnectionHandle, Connection)>,
-                inbound: BTreeMap<(Duration, u64), (SocketAddr, BytesMut)>,
+                inbound: BTreeMap<(Duration, u64), (SocketAddr, IpAddr, BytesMut)>,
             }
 
             /// Both ends.
@@ -127,6 +127,8 @@ macro_rules! stack {
                 /// Where the client is; another address is a migration.
                 pub(crate) client_address: SocketAddr,
                 pub(crate) way: Way,
+                /// The way to the server's other address, for those who use it.
+                pub(crate) other_way: Option<Way>,
                 count: u64,
                 stream: Option<StreamId>,
                 /// Whether the client fills a stream.
@@ -136,7 +138,9 @@ macro_rules! stack {
                 pub(crate) read: u64,
             }
 
-            const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
+            const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
+            /// The server's other address.
+            pub(crate) const OTHER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 443);
 
             impl Pair {
                 /// A client whose connection has this congestion control.
@@ -157,6 +161,8 @@ macro_rules! stack {
                     let mut server = ServerConfig::with_single_cert(vec![cert.cert.der().clone()], key).expect("right");
                     let mut transport = TransportConfig::default();
                     transport.receive_window((1u32 << 30).into()).stream_receive_window((1u32 << 30).into());
+                    let at_server: fn(&mut TransportConfig) = $at_server;
+                    at_server(&mut transport);
                     server.transport_config(Arc::new(transport));
                     let mut roots = rustls::RootCertStore::empty();
                     roots.add(cert.cert.der().clone()).expect("a certificate");
@@ -180,6 +186,7 @@ macro_rules! stack {
                         server: end(server, None),
                         client_address: (Ipv4Addr::new(192, 0, 2, 2), 1000).into(),
                         way: Way::new(between),
+                        other_way: None,
                         count: 0,
                         stream: None,
                         is_bulk: true,
@@ -196,7 +203,7 @@ macro_rules! stack {
                 /// The client has another address from now on, and knows it.
                 pub(crate) fn migrate(&mut self, port: u16) {
                     self.client_address.set_port(port);
-                    let now = self.epoch + self.now;
+                    let now = self.instant();
                     let moved: fn(&mut Connection, Instant) = $moved;
                     moved(self.client(), now);
                 }
@@ -232,16 +239,16 @@ macro_rules! stack {
                             if entry.key().0 > self.now {
                                 break;
                             }
-                            let (source, datagram) = entry.remove();
+                            let (source, local, datagram) = entry.remove();
                             let mut buffer = Vec::new();
                             let handle: fn(
                                 &mut Endpoint,
                                 Instant,
-                                SocketAddr,
+                                (SocketAddr, IpAddr),
                                 BytesMut,
                                 &mut Vec<u8>,
                             ) -> Option<DatagramEvent> = $handle;
-                            match handle(&mut end.endpoint, now, source, datagram, &mut buffer) {
+                            match handle(&mut end.endpoint, now, (source, local), datagram, &mut buffer) {
                                 Some(DatagramEvent::ConnectionEvent(_, event)) => {
                                     if let Some((_, connection)) = &mut end.connection {
                                         connection.handle_event(event);
@@ -251,7 +258,7 @@ macro_rules! stack {
                                     end.connection = end.endpoint.accept(incoming, now, &mut buffer, None).ok();
                                 }
                                 Some(DatagramEvent::Response(transmit)) => {
-                                    replies.push(buffer[..transmit.size].to_vec())
+                                    replies.push((local, buffer[..transmit.size].to_vec()));
                                 }
                                 Some(DatagramEvent::NewConnection(_)) | None => {}
                             }
@@ -294,21 +301,35 @@ macro_rules! stack {
                             let mut buffer = Vec::new();
                             let Some(transmit) = connection.poll_transmit(now, $one, &mut buffer) else { break };
                             let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
-                            outbound.extend(buffer[..transmit.size].chunks(segment).map(<[u8]>::to_vec));
+                            let peer = if is_client {
+                                transmit.destination.ip()
+                            } else {
+                                transmit.src_ip.unwrap_or(SERVER.ip())
+                            };
+                            outbound.extend(buffer[..transmit.size].chunks(segment).map(|it| (peer, it.to_vec())));
                         }
-                        for datagram in outbound {
+                        // `peer` is the server's address that a datagram goes to or comes from.
+                        for (peer, datagram) in outbound {
                             self.count += 1;
+                            let way = if peer == OTHER.ip() { self.other_way.as_mut() } else { Some(&mut self.way) };
+                            let Some(way) = way else { continue };
                             let datagram = BytesMut::from(&datagram[..]);
                             if is_client {
-                                if let Some(at) = self.way.take(self.now, datagram.len()) {
-                                    self.server.inbound.insert((at, self.count), (self.client_address, datagram));
+                                if let Some(at) = way.take(self.now, datagram.len()) {
+                                    self.server.inbound.insert((at, self.count), (self.client_address, peer, datagram));
                                 }
                             } else {
-                                let at = self.now + self.way.between.round_trip / 2;
-                                self.client.inbound.insert((at, self.count), (SERVER, datagram));
+                                let at = self.now + way.between.round_trip / 2;
+                                let from = (SocketAddr::new(peer, SERVER.port()), self.client_address.ip(), datagram);
+                                self.client.inbound.insert((at, self.count), from);
                             }
                         }
                     }
+                }
+
+                /// The moment that `now` is for the stack.
+                pub(crate) fn instant(&self) -> Instant {
+                    self.epoch + self.now
                 }
 
                 /// Whether the connection has ended.
@@ -324,17 +345,23 @@ stack!(
     noq,
     noq_proto,
     |config: EndpointConfig, server| Endpoint::new(Arc::new(config), server, true),
-    |endpoint, now, remote, datagram, buffer| {
-        endpoint.handle(now, noq_proto::FourTuple::from_remote(remote), None, datagram, buffer)
+    |endpoint, now, (remote, local), datagram, buffer| {
+        endpoint.handle(now, noq_proto::FourTuple::new(remote, Some(local)), None, datagram, buffer)
     },
     std::num::NonZeroUsize::MIN,
-    |connection, now| connection.handle_network_change(None, now)
+    |connection, now| connection.handle_network_change(None, now),
+    |transport| {
+        transport.max_concurrent_multipath_paths(2);
+    }
 );
 stack!(
     quinn,
     quinn_proto,
     |config: EndpointConfig, server| Endpoint::new(Arc::new(config), server, true, None),
-    |endpoint, now, remote, datagram, buffer| endpoint.handle(now, remote, None, None, datagram, buffer),
+    |endpoint, now, (remote, local), datagram, buffer| {
+        endpoint.handle(now, remote, Some(local), None, datagram, buffer)
+    },
     1,
-    |connection, _| connection.local_address_changed()
+    |connection, _| connection.local_address_changed(),
+    |_| {}
 );

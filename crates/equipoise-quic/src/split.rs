@@ -1,0 +1,212 @@
+//! What an application sends, divided among the paths of one connection.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant as HostInstant};
+
+use equipoise::control::scheduler::{self, BoxedScheduler, PathId, PathView};
+use equipoise::measure::{DelaySummary, Moments};
+use equipoise::units::{Rate, Size};
+
+use crate::config::UnknownController;
+
+/// A scheduler for the paths of one multipath connection of noq (Asvarujanon 2014), which [`Config::with_split`](crate::Config::with_split)
+/// takes. Clones are the same one; two connections must not share one.
+///
+/// Each path keeps a controller of its own, which says the most that the path may carry. The scheduler divides by the paths' delays what the
+/// application sends in all, [`set_total`](Self::set_total), once a second; a path is paced by what it is given. noq sends on whichever path has
+/// room, so that the division comes true as far as the total is what the application sends.
+#[derive(Clone, Debug)]
+pub struct Split(Arc<Mutex<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    scheduler: BoxedScheduler,
+    /// What the application sends; `None` if it takes what there is.
+    total: Option<Rate>,
+    members: Vec<Member>,
+    next: u16,
+    /// When the period ends.
+    ends: Option<HostInstant>,
+}
+
+/// A path.
+#[derive(Clone, Debug)]
+struct Member {
+    id: PathId,
+    share: Rate,
+    /// The most that its own controller allows.
+    most: Rate,
+    delays: Moments,
+    alive: bool,
+}
+
+/// A path's place in a split, which it leaves when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    split: Split,
+    id: PathId,
+}
+
+/// What a path knows at an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// The most that its controller allows.
+    pub(crate) most: Rate,
+    /// It acknowledges what is sent.
+    pub(crate) alive: bool,
+}
+
+/// How often the division is made anew (Asvarujanon 2014, Sec. 4.3).
+const PERIOD: Duration = Duration::from_secs(1);
+/// The size of packets by which a scheduler that counts them is built.
+const PACKET: Size = Size::from_bytes(1228);
+
+impl Split {
+    /// The scheduler of this name: `ap`, `equal`, `min-delay` or `single`, with values for some of its parameters.
+    ///
+    /// # Errors
+    /// [`UnknownController`] for the name or a parameter.
+    pub fn named(name: &str, given: &[(&str, &str)]) -> Result<Self, UnknownController> {
+        let entry = scheduler::find(name).ok_or_else(|| UnknownController::Name {
+            name: name.to_owned(),
+            known: scheduler::entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+        })?;
+        let scheduler = entry.build(&entry.parse(given)?, PACKET)?;
+        let shared = Shared { scheduler, total: None, members: Vec::new(), next: 0, ends: None };
+        Ok(Self(Arc::new(Mutex::new(shared))))
+    }
+
+    /// What the application sends from now on, as IP packets over all paths together.
+    pub fn set_total(&self, total: Rate) {
+        self.lock().total = Some(total);
+    }
+
+    /// The most that all paths may carry together, by their own controllers: what an encoder may be given at most.
+    pub fn most(&self) -> Rate {
+        self.lock().most()
+    }
+
+    /// A new path, which begins with `most`.
+    pub(crate) fn join(&self, most: Rate) -> Place {
+        let mut shared = self.lock();
+        let id = PathId(shared.next);
+        shared.next = shared.next.wrapping_add(1);
+        shared.members.push(Member { id, share: most, most, delays: Moments::default(), alive: true });
+        Place { split: self.clone(), id }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Acknowledgements came, with these delays in s. Divides anew if a period has ended.
+    pub(crate) fn tell(&self, now: HostInstant, told: Told, delays_s: impl Iterator<Item = f64>) {
+        let mut shared = self.split.lock();
+        let Some(member) = shared.members.iter_mut().find(|member| member.id == self.id) else { return };
+        (member.most, member.alive) = (told.most, told.alive);
+        delays_s.for_each(|delay_s| member.delays.push(delay_s));
+        let ends = *shared.ends.get_or_insert(now + PERIOD);
+        if now >= ends {
+            shared.ends = Some(now + PERIOD);
+            shared.divide();
+        }
+    }
+
+    /// What the path may carry.
+    pub(crate) fn share(&self) -> Rate {
+        let shared = self.split.lock();
+        shared.members.iter().find(|member| member.id == self.id).map_or(Rate::ZERO, |member| member.share)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.split.lock().members.retain(|member| member.id != self.id);
+    }
+}
+
+impl Shared {
+    fn most(&self) -> Rate {
+        Rate::from_bps(self.members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.most.as_bps())))
+    }
+
+    fn divide(&mut self) {
+        let most = self.most();
+        let total = self.total.map_or(most, |total| total.min(most));
+        let view = |member: &mut Member| {
+            let all = std::mem::take(&mut member.delays);
+            let delay = all.mean().zip(all.variance());
+            let delay = delay.map(|(mean_s, variance_s2)| DelaySummary { mean_s, variance_s2, samples: all.count() });
+            PathView { path: member.id, alive: member.alive, rate: member.share, delay }
+        };
+        let views: Vec<_> = self.members.iter_mut().map(view).collect();
+        let shares = self.scheduler.split(total, &views);
+        // No path carries more than its own controller allows; what is left over goes where there is room.
+        let mut over = 0;
+        for (member, share) in self.members.iter_mut().zip(shares) {
+            member.share = share.rate.min(member.most);
+            over += share.rate.as_bps() - member.share.as_bps();
+        }
+        for member in self.members.iter_mut().filter(|member| member.alive) {
+            let more = over.min(member.most.as_bps() - member.share.as_bps());
+            member.share = Rate::from_bps(member.share.as_bps() + more);
+            over -= more;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBPS: u64 = 1_000_000;
+
+    /// Tells of both paths for some seconds, with such delays in ms; their shares in Mbit/s.
+    fn shares(split: &Split, most_mbps: [u64; 2], delays_ms: [u32; 2]) -> [f64; 2] {
+        let places = most_mbps.map(|most| split.join(Rate::from_bps(most * MBPS)));
+        let begin = HostInstant::now();
+        for tenth in 0u32..600 {
+            let now = begin + Duration::from_millis(100) * tenth;
+            for ((place, most), delay) in places.iter().zip(most_mbps).zip(delays_ms) {
+                let told = Told { most: Rate::from_bps(most * MBPS), alive: true };
+                // A delay that varies by some milliseconds.
+                place.tell(now, told, (0..5).map(|at| f64::from(delay + (tenth * 7 + at * 3) % 5) / 1e3));
+            }
+        }
+        places.map(|place| place.share().as_mbps_f64())
+    }
+
+    #[test]
+    fn equal_shares_sum_to_the_total_and_what_a_path_may_not_carry_goes_to_the_other() {
+        let split = || {
+            let split = Split::named("equal", &[]).expect("right");
+            split.set_total(Rate::from_bps(4 * MBPS));
+            split
+        };
+        let close = |found: [f64; 2], wanted: [f64; 2]| {
+            assert!(found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 0.01), "{found:?}");
+        };
+        close(shares(&split(), [3, 3], [20, 20]), [2.0, 2.0]);
+        close(shares(&split(), [1, 5], [20, 20]), [1.0, 3.0]);
+        let last = split();
+        close(shares(&last, [1, 2], [20, 20]), [1.0, 2.0]);
+        assert_eq!(last.most(), Rate::ZERO, "both have left");
+    }
+
+    /// If it fails, a connection over two networks sends as much over the slow one.
+    #[test]
+    fn the_path_with_the_shorter_delay_gets_most() {
+        let split = Split::named("ap", &[]).expect("right");
+        split.set_total(Rate::from_bps(2 * MBPS));
+        let [short, long] = shares(&split, [5, 5], [20, 120]);
+        assert!(short > 1.5 && long < 0.5 && (short + long - 2.0).abs() < 0.01, "{short} and {long}");
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_with_the_right_ones() {
+        let error = Split::named("fair", &[]).expect_err("no such scheduler").to_string();
+        assert!(error.contains("\"fair\"") && error.contains("min-delay"), "{error}");
+    }
+}
