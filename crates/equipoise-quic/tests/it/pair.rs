@@ -142,6 +142,32 @@ macro_rules! stack {
             /// The server's other address.
             pub(crate) const OTHER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)), 443);
 
+            /// Writes to the stream as much as the stack takes.
+            fn fill(connection: &mut Connection, stream: &mut Option<StreamId>) {
+                *stream = stream.or_else(|| connection.streams().open(Dir::Uni));
+                if let Some(stream) = *stream {
+                    while connection.send_stream(stream).write(&[0; 4096]).is_ok() {}
+                }
+            }
+
+            /// Reads all datagrams and what is there of the stream; how many bytes that are.
+            fn read(connection: &mut Connection, stream: &mut Option<StreamId>) -> u64 {
+                let mut bytes = 0;
+                while let Some(datagram) = connection.datagrams().recv() {
+                    bytes += datagram.len() as u64;
+                }
+                *stream = stream.or_else(|| connection.streams().accept(Dir::Uni));
+                let Some(stream) = *stream else { return bytes };
+                let mut receiving = connection.recv_stream(stream);
+                if let Ok(mut chunks) = receiving.read(true) {
+                    while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+                        bytes += chunk.bytes.len() as u64;
+                    }
+                    let _ = chunks.finalize();
+                }
+                bytes
+            }
+
             impl Pair {
                 /// A client whose connection has this congestion control.
                 pub(crate) fn new(factory: Arc<dyn ControllerFactory + Send + Sync>, between: Between) -> Self {
@@ -270,26 +296,10 @@ macro_rules! stack {
                         while let Some(event) = connection.poll() {
                             self.is_connected |= matches!(event, Event::Connected);
                         }
-                        if is_client && self.is_bulk && self.is_connected {
-                            self.stream = self.stream.or_else(|| connection.streams().open(Dir::Uni));
-                            if let Some(stream) = self.stream {
-                                while connection.send_stream(stream).write(&[0; 4096]).is_ok() {}
-                            }
-                        }
                         if !is_client {
-                            while let Some(datagram) = connection.datagrams().recv() {
-                                self.read += datagram.len() as u64;
-                            }
-                            self.stream = self.stream.or_else(|| connection.streams().accept(Dir::Uni));
-                            if let Some(stream) = self.stream {
-                                let mut receiving = connection.recv_stream(stream);
-                                if let Ok(mut chunks) = receiving.read(true) {
-                                    while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-                                        self.read += chunk.bytes.len() as u64;
-                                    }
-                                    let _ = chunks.finalize();
-                                };
-                            }
+                            self.read += read(connection, &mut self.stream);
+                        } else if self.is_bulk && self.is_connected {
+                            fill(connection, &mut self.stream);
                         }
                         while let Some(event) = connection.poll_endpoint_events() {
                             if let Some(event) = end.endpoint.handle_event(*handle, event) {
