@@ -374,7 +374,10 @@ impl Controller for Equipoise {
             self.probing.on_sent(now_s, packet);
             let first = self.unreported.map_or(now, |(first, _)| first);
             self.unreported = Some((first, now));
-            self.timer = self.timer.or(Some(first + self.patience()));
+            // Before the first report nothing is known of how long one takes.
+            if self.path.reported_s().is_some() {
+                self.timer = self.timer.or(Some(first + self.patience()));
+            }
         }
     }
 
