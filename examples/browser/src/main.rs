@@ -5,7 +5,7 @@
 //! another Chromium or, with `--to us`, to this program.
 //!
 //! `(cd examples/browser/js && npm ci) && cargo run --release -p browser`
-#![allow(clippy::print_stdout, reason = "it talks to a person")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a person")]
 
 mod chromium;
 mod encoder;
@@ -16,6 +16,7 @@ mod report;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
@@ -91,15 +92,24 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let report = Box::pin(run(&arguments)).await?;
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        print!("{report}");
+    let shown = Box::pin(run(&arguments)).await.and_then(|report| {
+        if arguments.json {
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        } else {
+            print!("{report}");
+        }
+        Ok(())
+    });
+    let Err(error) = shown else { return ExitCode::SUCCESS };
+    eprintln!("error: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        eprintln!("  {cause}");
+        source = cause.source();
     }
-    Ok(())
+    ExitCode::FAILURE
 }
 
 async fn run(arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
