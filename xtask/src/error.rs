@@ -117,6 +117,22 @@ pub(crate) enum Error {
         /// The parts.
         failed: Vec<String>,
     },
+    /// A program needs a newer C library than the oldest system that it is for has.
+    #[error("{} needs version {found} of the C library, and {most} is the newest that it may need; build it on Debian 12", program.display())]
+    TooNew {
+        /// The program.
+        program: PathBuf,
+        /// The version that it needs.
+        found: String,
+        /// The newest version that it may need.
+        most: String,
+    },
+    /// A distributed command prints something else than that of another machine.
+    #[error("the command in {} does not print what those of other machines print", tree.display())]
+    OtherBytes {
+        /// The tree of the command.
+        tree: PathBuf,
+    },
     /// Fuzzing wants a tool.
     #[error("fuzzing wants {tool}; install it with `{remedy}`")]
     Tool {

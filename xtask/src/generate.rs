@@ -13,7 +13,7 @@ use crate::workspace::{self, Workspace};
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
 /// Those that the page of the command shows, each in words.
-const SUBCOMMANDS: [&[&str]; 12] = [
+const SUBCOMMANDS: [&[&str]; 13] = [
     &["demo"],
     &["sim"],
     &["compare"],
@@ -26,6 +26,7 @@ const SUBCOMMANDS: [&[&str]; 12] = [
     &["check"],
     &["controllers"],
     &["completions"],
+    &["man"],
 ];
 
 /// Writes all generated pages.

@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::dist::Machine;
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
@@ -30,6 +31,8 @@ pub(crate) enum Build {
     Debug,
     /// For use.
     Release,
+    /// For use on a kind of machine, without symbols for debuggers.
+    For(Machine),
 }
 
 /// The header as it should be.
@@ -42,14 +45,14 @@ pub(crate) fn header(workspace: &Workspace) -> Result<String, Error> {
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
     let cargo = workspace.cargo(["build", "--package", "equipoise-c"]);
     let folder = match build {
-        Build::Debug => "debug",
-        Build::Release => "release",
+        Build::Debug => cargo.run().map(|()| workspace.target("debug"))?,
+        Build::Release => cargo.argument("--release").run().map(|()| workspace.target("release"))?,
+        Build::For(machine) => machine.build(workspace, "equipoise-c", &[])?,
     };
-    if build == Build::Release { cargo.argument("--release") } else { cargo }.run()?;
     for (from, to) in [
         (workspace.path(HEADER), prefix.join("include/equipoise.h")),
-        (workspace.target(folder).join("libequipoise.so"), prefix.join("lib/libequipoise.so")),
-        (workspace.target(folder).join("libequipoise.a"), prefix.join("lib/libequipoise.a")),
+        (folder.join("libequipoise.so"), prefix.join("lib/libequipoise.so")),
+        (folder.join("libequipoise.a"), prefix.join("lib/libequipoise.a")),
     ] {
         let failed = |verb, path: &Path| {
             let path = path.to_path_buf();

@@ -4,6 +4,7 @@
 
 mod ci;
 mod cites;
+mod dist;
 mod error;
 mod fuzz;
 mod generate;
@@ -60,6 +61,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["test", "--all"] => test::run(&workspace, Tier::All),
         ["test", "--adapters"] => test::run(&workspace, Tier::Adapters),
         ["lint"] => lint::run(&workspace),
+        ["dist"] => dist::run(&workspace),
         ["package"] => package::check(&workspace, true),
         ["cites"] => cites::run(&workspace),
         ["generate"] => generate::write(&workspace),

@@ -190,6 +190,13 @@ What --set gives is for all controllers that have it. Differences are taken seed
         /// The shell
         shell: Shell,
     },
+    /// Write a manual page for each command into a folder
+    #[command(after_help = "Example:
+  equipoise man ~/.local/share/man/man1; man equipoise-send")]
+    Man {
+        /// The folder; it is created if it does not exist
+        folder: PathBuf,
+    },
 }
 
 /// Options of the demo.

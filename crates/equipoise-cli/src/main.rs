@@ -72,6 +72,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Check { file, changes } => commands::check(file, changes),
         Command::Controllers => Ok(commands::controllers()),
         Command::Completions { shell } => Ok(commands::completions(*shell)),
+        Command::Man { folder } => commands::man(folder),
     }
 }
 

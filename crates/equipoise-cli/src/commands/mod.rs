@@ -5,6 +5,7 @@ mod live;
 mod outputs;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -126,4 +127,12 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
     clap_complete::generate(shell, &mut Cli::command(), "equipoise", &mut script);
     say(false, &String::from_utf8_lossy(&script));
     Outcome::Complete
+}
+
+/// `equipoise man`.
+pub(crate) fn man(folder: &Path) -> Result<Outcome, CliError> {
+    let failed = |source| CliError::Output { path: folder.to_path_buf(), source };
+    fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+    Ok(Outcome::Complete)
 }

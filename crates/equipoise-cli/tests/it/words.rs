@@ -10,9 +10,20 @@ fn help_has_examples_and_lists_the_exit_codes() {
     for words in ["Examples:", "equipoise demo", "Exit codes:", "130  interrupted", "5    an output file"] {
         assert!(help.contains(words), "{words} is missing from {help}");
     }
-    for command in
-        ["demo", "sim", "compare", "suite", "live", "link", "paper", "capture", "check", "controllers", "completions"]
-    {
+    for command in [
+        "demo",
+        "sim",
+        "compare",
+        "suite",
+        "live",
+        "link",
+        "paper",
+        "capture",
+        "check",
+        "controllers",
+        "completions",
+        "man",
+    ] {
         assert!(help.contains(command), "{command}");
         assert_eq!(run(&[command, "--help"]).status.code(), Some(0), "{command}");
     }
@@ -49,6 +60,22 @@ fn completions_name_the_subcommands() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(said(&run(&["completions", shell])).contains("controllers"), "{shell}");
     }
+}
+
+/// A package of a distribution has a page for each command; `man` shows what roff understands.
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let folder = Folder::new();
+    let pages = folder.file("man1");
+    assert_eq!(run(&["man", &pages]).status.code(), Some(0));
+    for (page, words) in
+        [("equipoise", "Exit codes"), ("equipoise-send", "start\\-rate"), ("equipoise-suite-paths", "seed")]
+    {
+        let text = std::fs::read_to_string(format!("{pages}/{page}.1")).expect("a page");
+        assert!(text.contains(".TH") && text.contains(words), "{page}: {text}");
+    }
+    let refused = run(&["man", "/dev/null/man1"]);
+    assert_eq!(refused.status.code(), Some(5), "a folder that cannot be made");
 }
 
 /// Whoever finds a result a year later has to be able to make it again.

@@ -7,7 +7,7 @@ use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::statistics::Estimate;
 
-pub(super) const LTE_WIMAX: &str = include_str!("../../../../scenarios/asvarujanon2014/lte-wimax.toml");
+pub(super) const LTE_WIMAX: &str = include_str!("../../scenarios/asvarujanon2014/lte-wimax.toml");
 
 /// The paper has five trials (Asvarujanon 2014, Sec. 4.5), too few for the intervals.
 pub(super) const RUNS: u32 = 30;

@@ -4,7 +4,7 @@ use equipoise_lab::scenario::Override;
 
 macro_rules! scenario {
     ($name:literal) => {
-        include_str!(concat!("../../../../scenarios/subramanya2003/", $name, ".toml"))
+        include_str!(concat!("../../scenarios/subramanya2003/", $name, ".toml"))
     };
 }
 

@@ -8,15 +8,15 @@ use equipoise_lab::{Event, Transport};
 
 use super::super::experiment::{Lab, Options};
 
-pub(super) const FIG3: &str = include_str!("../../../../scenarios/tobe1999/fig3.toml");
-pub(super) const FIG10: &str = include_str!("../../../../scenarios/tobe1999/fig10.toml");
-pub(super) const FIG19: &str = include_str!("../../../../scenarios/tobe1999/fig19.toml");
-pub(super) const FIG22: &str = include_str!("../../../../scenarios/tobe1999/fig22.toml");
-pub(super) const FIG24: &str = include_str!("../../../../scenarios/tobe1999/fig24.toml");
-pub(super) const FIG26: &str = include_str!("../../../../scenarios/tobe1999/fig26.toml");
-pub(super) const TABLE3: &str = include_str!("../../../../scenarios/tobe1999/table3.toml");
-pub(super) const RIVALS: &str = include_str!("../../../../scenarios/tobe1999/beyond-rivals.toml");
-pub(super) const CEILING: &str = include_str!("../../../../scenarios/tobe1999/beyond-ceiling.toml");
+pub(super) const FIG3: &str = include_str!("../../scenarios/tobe1999/fig3.toml");
+pub(super) const FIG10: &str = include_str!("../../scenarios/tobe1999/fig10.toml");
+pub(super) const FIG19: &str = include_str!("../../scenarios/tobe1999/fig19.toml");
+pub(super) const FIG22: &str = include_str!("../../scenarios/tobe1999/fig22.toml");
+pub(super) const FIG24: &str = include_str!("../../scenarios/tobe1999/fig24.toml");
+pub(super) const FIG26: &str = include_str!("../../scenarios/tobe1999/fig26.toml");
+pub(super) const TABLE3: &str = include_str!("../../scenarios/tobe1999/table3.toml");
+pub(super) const RIVALS: &str = include_str!("../../scenarios/tobe1999/beyond-rivals.toml");
+pub(super) const CEILING: &str = include_str!("../../scenarios/tobe1999/beyond-ceiling.toml");
 
 /// FreeBSD 2.2's default socket buffers, 16 kB, in segments of 1460 bytes.
 pub(super) const PAPER_WINDOW: u64 = 11;

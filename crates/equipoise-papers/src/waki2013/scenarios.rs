@@ -2,7 +2,7 @@
 
 macro_rules! scenario {
     ($name:literal) => {
-        include_str!(concat!("../../../../scenarios/waki2013/", $name, ".toml"))
+        include_str!(concat!("../../scenarios/waki2013/", $name, ".toml"))
     };
 }
 

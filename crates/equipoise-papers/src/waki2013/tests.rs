@@ -28,7 +28,7 @@ fn every_scenario_of_the_program_parses_and_every_variation_changes_it() {
 /// The reading with media both ways is the shipped scenario for AP, and each end has the same law but for b(ρ), of which one end is told.
 #[test]
 fn media_both_ways_mirror_the_session_and_its_background() {
-    let shipped = include_str!("../../../../scenarios/waki2013/ap-both-ways.toml");
+    let shipped = include_str!("../../scenarios/waki2013/ap-both-ways.toml");
     let flows = |scenario: &Scenario| format!("{:?} {:?}", scenario.links, scenario.flows);
     assert_eq!(flows(&BOTH_WAYS.scenario(AP_300)), flows(&parse(shipped)));
     for text in [AP_407, AP_LOAD, CBR_3, CBR_08].into_iter().chain(AIMD.map(|(_, text)| text)) {

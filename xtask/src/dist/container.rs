@@ -1,0 +1,50 @@
+//! An image for containers (Open Container Initiative): the command, the C library, and nothing else.
+
+use std::path::Path;
+
+use super::machine::Machine;
+use super::{Dist, make_anew};
+use crate::error::Error;
+use crate::process::Process;
+
+/// The release of Debian whose C library is in the image.
+const DEBIAN: &str = "bookworm";
+
+/// Makes an image of the command's tree, as an archive that `podman load` and `skopeo copy oci-archive:` take.
+pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<(), Error> {
+    let folder = dist.work.join(format!("image-{}", machine.debian()));
+    make_anew(&folder)?;
+    let (root, layout, bundle) = (folder.join("root"), folder.join("layout"), folder.join("bundle"));
+    // Extracted and not installed: nothing of another machine has to run here.
+    let bare = Process::new("mmdebstrap").arguments(["--quiet", "--variant=extract", "--include=libc6,libgcc-s1"]);
+    let bare = bare.argument(format!("--architectures={}", machine.debian())).argument(DEBIAN).argument(&root);
+    bare.variable("SOURCE_DATE_EPOCH", &dist.date).run()?;
+    Process::new("cp")
+        .arguments(["--recursive", "--no-target-directory"])
+        .argument(tree)
+        .argument(root.join("usr"))
+        .run()?;
+    let umoci = || Process::new("umoci").variable("SOURCE_DATE_EPOCH", &dist.date);
+    let named = format!("{}:{}", layout.display(), dist.version);
+    umoci().arguments(["init", "--layout"]).argument(&layout).run()?;
+    umoci().arguments(["new", "--image", &named]).run()?;
+    let settings =
+        ["--config.entrypoint", "/usr/bin/equipoise", "--config.cmd", "--help", "--config.user", "65534:65534"];
+    let configure = umoci().arguments(["config", "--image", &named, "--architecture", machine.debian()]);
+    configure.arguments(settings).run()?;
+    umoci().arguments(["unpack", "--image", &named]).argument(&bundle).run()?;
+    Process::new("cp")
+        .arguments(["--archive", "--no-target-directory"])
+        .argument(&root)
+        .argument(bundle.join("rootfs"))
+        .run()?;
+    umoci().arguments(["repack", "--image", &named]).argument(&bundle).run()?;
+    let file = dist.out.join(format!("equipoise-{}-{}.oci.tar", dist.version, machine.name()));
+    Process::new("tar")
+        .arguments(["--create", "--file"])
+        .argument(file)
+        .argument("--directory")
+        .argument(&layout)
+        .argument(".")
+        .run()
+}

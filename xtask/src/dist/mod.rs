@@ -1,0 +1,171 @@
+//! What people install without a compiler: archives, Debian packages, container images and the library for C.
+//!
+//! Everything is built on this machine, so that it needs no newer C library than this machine has: run it on Debian 12.
+
+mod container;
+mod debian;
+mod machine;
+mod stage;
+mod trial;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::library::{self, Build};
+use crate::process::Process;
+use crate::workspace::{self, Workspace};
+pub(crate) use machine::Machine;
+
+/// The newest C library that a command may need: Debian 12's.
+const NEWEST_GLIBC: (u32, u32) = (2, 36);
+
+/// Where one distribution is made, and what it says of itself.
+#[derive(Debug)]
+struct Dist<'a> {
+    workspace: &'a Workspace,
+    /// Where all files end up.
+    out: PathBuf,
+    /// Where trees are put together.
+    work: PathBuf,
+    version: String,
+    /// Seconds since 1970 of the last commit: the date of every file in the archives (<https://reproducible-builds.org/specs/source-date-epoch/>).
+    date: String,
+}
+
+/// Makes all files for both machines, lists them with their sizes and checksums, and tries those of this machine on a bare system.
+pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
+    let dist = Dist::new(workspace)?;
+    for machine in Machine::ALL {
+        println!("\n== {}", machine.name());
+        dist.make(machine)?;
+    }
+    dist.list()?;
+    trial::run(&dist)
+}
+
+impl<'a> Dist<'a> {
+    fn new(workspace: &'a Workspace) -> Result<Self, Error> {
+        let (out, work) = (workspace.target("dist"), workspace.target("dist-work"));
+        for folder in [&out, &work] {
+            make_anew(folder)?;
+        }
+        let date = workspace.program("git").arguments(["log", "-1", "--format=%ct"]).output()?.trim().to_owned();
+        let version = version(&workspace::read(&workspace.path("Cargo.toml"))?);
+        Ok(Self { workspace, out, work, version, date })
+    }
+
+    /// Everything for one machine.
+    fn make(&self, machine: Machine) -> Result<(), Error> {
+        let command =
+            machine.build(self.workspace, "equipoise-cli", &["--bin", "equipoise", "--features", "static"])?;
+        let stripped = self.work.join(format!("equipoise-{}", machine.name()));
+        machine.strip(&command.join("equipoise"), &stripped)?;
+        needs_nothing_newer(&stripped)?;
+        let tree = stage::command(self, machine, &stripped)?;
+        self.archive(&tree)?;
+        debian::package(self, machine, &tree)?;
+        container::image(self, machine, &tree)?;
+        let library = self.work.join(format!("libequipoise-{}-{}", self.version, machine.name()));
+        library::install(self.workspace, Build::For(machine), &library)?;
+        self.archive(&library)
+    }
+
+    /// A folder as a compressed archive of its name: the same bytes for the same content.
+    fn archive(&self, tree: &Path) -> Result<(), Error> {
+        let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let tar = Process::new("tar").arguments([
+            "--create",
+            "--gzip",
+            "--sort=name",
+            "--owner=0",
+            "--group=0",
+            "--numeric-owner",
+        ]);
+        let tar = tar.argument(format!("--mtime=@{}", self.date)).variable("GZIP", "-n9");
+        tar.argument("--file")
+            .argument(self.out.join(format!("{name}.tar.gz")))
+            .argument("--directory")
+            .argument(&self.work)
+            .argument(name)
+            .run()
+    }
+
+    /// Prints each file with its size, and writes the checksums.
+    fn list(&self) -> Result<(), Error> {
+        let failed = |source| Error::File { verb: "read", path: self.out.clone(), source };
+        let mut names = Vec::new();
+        println!("\n== {}", self.out.display());
+        for entry in fs::read_dir(&self.out).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let size = entry.metadata().map_err(failed)?.len();
+            names.push((entry.file_name(), size));
+        }
+        names.sort();
+        for (name, size) in &names {
+            println!("  {:>6.2} MB  {}", *size as f64 / 1e6, name.to_string_lossy());
+        }
+        let sums =
+            Process::new("sha256sum").arguments(names.iter().map(|(name, _)| name)).folder(&self.out).output()?;
+        let path = self.out.join("SHA256SUMS");
+        fs::write(&path, sums).map_err(|source| Error::File { verb: "write", path, source })
+    }
+}
+
+/// The version in the workspace's manifest.
+fn version(manifest: &str) -> String {
+    let line = manifest.lines().find_map(|line| line.strip_prefix("version = \""));
+    line.unwrap_or_default().trim_end_matches('"').to_owned()
+}
+
+/// An empty folder, whatever stood there.
+fn make_anew(folder: &Path) -> Result<(), Error> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|source| Error::File {
+            verb: "remove",
+            path: folder.to_path_buf(),
+            source,
+        })?;
+    }
+    fs::create_dir_all(folder).map_err(|source| Error::File { verb: "create", path: folder.to_path_buf(), source })
+}
+
+/// Refuses a program that needs a newer C library than [`NEWEST_GLIBC`].
+fn needs_nothing_newer(program: &Path) -> Result<(), Error> {
+    let symbols = Process::new("objdump").argument("-T").argument(program).output()?;
+    match newest_glibc(&symbols) {
+        Some(found) if found > NEWEST_GLIBC => Err(Error::TooNew {
+            program: program.to_path_buf(),
+            found: format!("{}.{}", found.0, found.1),
+            most: format!("{}.{}", NEWEST_GLIBC.0, NEWEST_GLIBC.1),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The newest version of the C library that a table of dynamic symbols names.
+fn newest_glibc(symbols: &str) -> Option<(u32, u32)> {
+    let versions = symbols.split("GLIBC_").skip(1).filter_map(|rest| {
+        let mut numbers = rest.split(|other: char| !other.is_ascii_digit()).map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    });
+    versions.max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_of_the_c_library_is_found() {
+        let symbols =
+            "0000 DF *UND* 0000 (GLIBC_2.2.5) read\n0000 DF *UND* 0000 (GLIBC_2.34) dlsym\n0000 (GCC_3.0) x\n";
+        assert_eq!(newest_glibc(symbols), Some((2, 34)));
+        assert_eq!(newest_glibc("nothing"), None);
+    }
+
+    #[test]
+    fn the_version_is_the_workspaces() {
+        assert_eq!(version("[workspace.package]\nversion = \"1.2.3\"\n"), "1.2.3");
+    }
+}

@@ -1,0 +1,60 @@
+//! The tree of files that the command consists of, as it lies below a prefix such as `/usr`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::machine::Machine;
+use super::{Dist, make_anew};
+use crate::error::Error;
+use crate::process::Process;
+
+/// Shells, and where each looks for completions and by what name.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/equipoise"),
+    ("zsh", "share/zsh/vendor-completions/_equipoise"),
+    ("fish", "share/fish/vendor_completions.d/equipoise.fish"),
+];
+/// Files for people, by their place in the repository.
+const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "SECURITY.md"];
+
+/// Puts the command with its manual pages, completions, documents and first scenarios into a folder.
+pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Result<PathBuf, Error> {
+    let tree = dist.work.join(format!("equipoise-{}-{}", dist.version, machine.name()));
+    make_anew(&tree)?;
+    place(program, &tree.join("bin/equipoise"))?;
+    for name in DOCUMENTS {
+        place(&dist.workspace.path(name), &tree.join("share/doc/equipoise").join(name))?;
+    }
+    for scenario in dist.workspace.files("scenarios", "toml")? {
+        let name = scenario.strip_prefix(dist.workspace.path("scenarios")).unwrap_or(&scenario).to_path_buf();
+        place(&scenario, &tree.join("share/equipoise/scenarios").join(name))?;
+    }
+    // What the command says of itself is the same on all machines, and this one can run its own.
+    let here = dist.workspace.build_command()?;
+    let pages = tree.join("share/man/man1");
+    Process::new(&here).argument("man").argument(&pages).run()?;
+    Process::new("gzip").arguments(["-n9", "--recursive"]).argument(&pages).run()?;
+    for (shell, path) in COMPLETIONS {
+        let script = Process::new(&here).arguments(["completions", shell]).output()?;
+        write(&tree.join(path), &script)?;
+    }
+    Ok(tree)
+}
+
+/// Copies a file, making the folder that it goes into.
+pub(super) fn place(from: &Path, to: &Path) -> Result<(), Error> {
+    make_parent(to)?;
+    fs::copy(from, to).map_err(|source| Error::File { verb: "copy", path: from.to_path_buf(), source })?;
+    Ok(())
+}
+
+/// Writes a file, making the folder that it goes into.
+pub(super) fn write(to: &Path, content: &str) -> Result<(), Error> {
+    make_parent(to)?;
+    fs::write(to, content).map_err(|source| Error::File { verb: "write", path: to.to_path_buf(), source })
+}
+
+fn make_parent(path: &Path) -> Result<(), Error> {
+    let Some(parent) = path.parent() else { return Ok(()) };
+    fs::create_dir_all(parent).map_err(|source| Error::File { verb: "create", path: parent.to_path_buf(), source })
+}
