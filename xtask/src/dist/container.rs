@@ -1,6 +1,6 @@
 //! An image for containers (Open Container Initiative): the command, the C library, and nothing else.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::machine::Machine;
 use super::{Dist, make_anew};
@@ -29,7 +29,7 @@ pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<()
     umoci().arguments(["init", "--layout"]).argument(&layout).run()?;
     umoci().arguments(["new", "--image", &named]).run()?;
     let settings =
-        ["--config.entrypoint", "/usr/bin/equipoise", "--config.cmd", "--help", "--config.user", "65534:65534"];
+        ["--config.entrypoint=/usr/bin/equipoise", "--config.cmd=--help", "--config.user=65534:65534"];
     let configure = umoci().arguments(["config", "--image", &named, "--architecture", machine.debian()]);
     configure.arguments(settings).run()?;
     umoci().arguments(["unpack", "--image", &named]).argument(&bundle).run()?;
@@ -39,12 +39,30 @@ pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<()
         .argument(bundle.join("rootfs"))
         .run()?;
     umoci().arguments(["repack", "--image", &named]).argument(&bundle).run()?;
-    let file = dist.out.join(format!("equipoise-{}-{}.oci.tar", dist.version, machine.name()));
     Process::new("tar")
         .arguments(["--create", "--file"])
-        .argument(file)
+        .argument(file(dist, machine))
         .argument("--directory")
         .argument(&layout)
         .argument(".")
         .run()
+}
+
+/// Unpacks the image and runs its command in what it holds.
+pub(super) fn runs(dist: &Dist<'_>, machine: Machine) -> Result<(), Error> {
+    let folder = dist.work.join("image-trial");
+    make_anew(&folder)?;
+    let (layout, bundle) = (folder.join("layout"), folder.join("bundle"));
+    make_anew(&layout)?;
+    let tar = Process::new("tar").arguments(["--extract", "--file"]).argument(file(dist, machine));
+    tar.argument("--directory").argument(&layout).run()?;
+    let named = format!("{}:{}", layout.display(), dist.version);
+    Process::new("umoci").arguments(["unpack", "--image", &named]).argument(&bundle).run()?;
+    println!("image: equipoise --version");
+    Process::new("chroot").argument(bundle.join("rootfs")).arguments(["/usr/bin/equipoise", "--version"]).run()
+}
+
+/// The archive of the image.
+fn file(dist: &Dist<'_>, machine: Machine) -> PathBuf {
+    dist.out.join(format!("equipoise-{}-{}.oci.tar", dist.version, machine.name()))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::machine::Machine;
-use super::{Dist, debian, make_anew};
+use super::{Dist, container, debian, make_anew};
 use crate::error::Error;
 use crate::process::Process;
 
@@ -31,6 +31,7 @@ pub(super) fn run(dist: &Dist<'_>) -> Result<(), Error> {
         return Ok(());
     }
     for machine in here {
+        container::runs(dist, machine)?;
         on_bare_debian(dist, machine)?;
     }
     Ok(())
