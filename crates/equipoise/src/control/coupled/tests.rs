@@ -77,7 +77,7 @@ fn what_a_flow_does_not_desire_is_the_others() {
 fn what_is_left_over_does_not_grow_and_congestion_counts_from_what_was_given() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0]);
     let limited = |before, calculated| Update { desired: Some(kbps(100)), ..step(before, calculated) };
-    flows.iter().for_each(|flow| assert_eq!(group.update(at(10), *flow, limited(100, 100)).is_some(), true));
+    flows.iter().for_each(|flow| assert!(group.update(at(10), *flow, limited(100, 100)).is_some()));
     for millis in 20..200 {
         group.update(at(millis), flows[0], limited(100, 150));
     }
@@ -191,7 +191,8 @@ fn every_law_by_packet_goes_on_from_the_share_that_it_is_given() {
         let join = |priority| Coupled::new(law(name), Arc::clone(&group) as _, priority).expect("it can be coupled");
         let (mut first, mut second) = (join(1.0), join(3.0));
         let start = law(name).calculated_rate().expect("it can be coupled").as_bps();
-        let send = |flow: &mut Coupled, number| flow.on_sent(at(number as i64), &SentPacket::new(number, PACKET, PACKET));
+        let send =
+            |flow: &mut Coupled, number| flow.on_sent(at(number as i64), &SentPacket::new(number, PACKET, PACKET));
         let rate = |flow: &Coupled| flow.calculated_rate().expect("it can be coupled").as_bps();
         send(&mut first, 0);
         assert_eq!(rate(&first), start, "{name}: a group of one is as the flow alone");
