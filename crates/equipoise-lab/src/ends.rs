@@ -1,5 +1,6 @@
 //! The two ends of a flow, the same in both worlds: same seed, same source numbers, same background departures.
 
+use equipoise::control::coupled::GroupError;
 use equipoise::control::window::WindowContext;
 use equipoise::control::{ConfigError, PathLoad, RateContext};
 use equipoise::measure::{ClockMap, InlineConfig};
@@ -20,6 +21,7 @@ use equipoise_sim::web::{WebFar, WebNear, WebParts, WebTrafficError};
 use equipoise_sim::{BandwidthOracle, WhiteNoise};
 use thiserror::Error;
 
+use crate::coupling::Groups;
 use crate::playout::SharedPlayout;
 use crate::scenario::{
     BandwidthSource, Choice, Flow, FlowKind, LawChoice, LiveMediaError, MultipathFlow, Outage, PairFlow, Scenario,
@@ -34,6 +36,9 @@ pub enum EndsError {
     /// The controller refuses its parameters.
     #[error(transparent)]
     Controller(#[from] ConfigError),
+    /// The group refuses the flow.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// The session refuses its configuration.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -148,14 +153,15 @@ pub(crate) fn session(
     flow: &Flow,
     (controller, report_interval, load): (&Choice, Span, &PathLoad),
     (index, seed): (usize, u64),
-    playout: Option<SharedPlayout>,
+    (playout, groups): (Option<SharedPlayout>, &mut Groups),
     origin: Instant<SenderClock>,
 ) -> Result<(Sender, Receiver), EndsError> {
     let config = sending(flow, report_interval, (index, seed), origin)?;
     let far = receiver(flow, index, config.stream.ssrc, config.seed)?;
     let far = if let Some(playout) = playout { far.with_playout_buffer(Box::new(playout)) } else { far };
     let context = RateContext { packet: flow.packet_size, load: load.clone() };
-    Ok((Sender::new(config, controller.build(context)?)?, far))
+    let controller = groups.join(controller.build(context)?, flow.coupled())?;
+    Ok((Sender::new(config, controller)?, far))
 }
 
 /// What flow number `index`, which is a session, has to send.

@@ -17,6 +17,7 @@ pub use equipoise_session::{Event, PathId, Transport};
 
 pub mod capacity;
 pub mod compare;
+mod coupling;
 mod ends;
 #[cfg(feature = "live")]
 pub mod link;

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::Progress;
+use crate::coupling::Groups;
 use crate::ends::{self, EndsError};
 use crate::playout::SharedPlayout;
 use crate::record::{LinkRecord, Received, Recorder};
@@ -76,7 +77,7 @@ pub fn check(scenario: &Scenario) -> Result<(), SimError> {
 
 /// A run, and who was told of it.
 fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), SimError> {
-    let Stage { mut world, links, flows, playouts } = Stage::new(scenario, seed)?;
+    let Stage { mut world, links, flows, playouts, .. } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
     let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
     let watched = scenario.watched_links();
@@ -363,6 +364,7 @@ struct Stage {
     links: Vec<LinkId>,
     flows: Vec<FlowId>,
     playouts: Vec<Option<SharedPlayout>>,
+    groups: Groups,
 }
 
 /// The links that a flow's packets pass there and back.
@@ -392,7 +394,7 @@ impl Stage {
                 playout.map_err(|source| SimError::Link { link: link.name.clone(), source: source.into() })
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let mut stage = Self { world, links, flows: Vec::new(), playouts };
+        let mut stage = Self { world, links, flows: Vec::new(), playouts, groups: Groups::default() };
         for (index, flow) in scenario.flows.iter().enumerate() {
             let place = Place { scenario, flow, index, seed };
             let added = match flow.part {
@@ -452,7 +454,8 @@ impl Stage {
         let playout = place.flow.playout().and_then(|link| self.playouts.get(link)?.clone());
         let load = PathLoad::default();
         let how = (controller, report_interval, &load);
-        let (near, far) = ends::session(place.flow, how, (place.index, place.seed), playout, Instant::ZERO)?;
+        let shared = (playout, &mut self.groups);
+        let (near, far) = ends::session(place.flow, how, (place.index, place.seed), shared, Instant::ZERO)?;
         let Ways { forward, backward } = self.ways(place);
         let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
         if load.is_shared() {

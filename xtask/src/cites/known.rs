@@ -248,6 +248,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (8298, "Self-Clocked Rate Adaptation for Multimedia"),
     (8446, "The Transport Layer Security (TLS) Protocol Version 1.3"),
     (8698, "Network-Assisted Dynamic Adaptation (NADA): A Unified Congestion Control Scheme for Real-Time Media"),
+    (8699, "Coupled Congestion Control for RTP Media"),
     (
         8842,
         "Session Description Protocol (SDP) Offer/Answer Considerations for Datagram Transport Layer Security (DTLS) and Transport Layer Security (TLS)",

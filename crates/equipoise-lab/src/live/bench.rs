@@ -15,6 +15,7 @@ use super::ground::{Ground, Note, Poster};
 use super::outages::Outages;
 use super::waits::RouteOf;
 use super::{DRAIN, LiveError, pair, tcp};
+use crate::coupling::Groups;
 use crate::ends;
 use crate::playout::SharedPlayout;
 use crate::result::PairHost;
@@ -142,6 +143,7 @@ pub(super) struct Bench {
     emulator: Emulator,
     /// For each link the playout buffer in its place.
     playouts: Vec<Option<SharedPlayout>>,
+    groups: Groups,
 }
 
 /// An end of a session on its thread.
@@ -178,7 +180,8 @@ impl Bench {
         let playouts = SharedPlayout::of(scenario, ground.origin.assume_clock()).into_iter();
         let playouts = playouts.map(|playout| playout.ok().flatten()).collect();
         let (streams, pairs) = (Vec::new(), Vec::new());
-        let mut bench = Self { near: Vec::new(), far: Vec::new(), streams, pairs, emulator, playouts };
+        let (near, far, groups) = (Vec::new(), Vec::new(), Groups::default());
+        let mut bench = Self { near, far, streams, pairs, emulator, playouts, groups };
         for (index, (flow, sockets)) in scenario.flows.iter().zip(sockets).enumerate() {
             match (sockets, &flow.kind) {
                 (Sockets::Stream(ends), FlowKind::Tcp(tcp)) => {
@@ -261,7 +264,8 @@ impl Bench {
                 let playout = flow.playout().and_then(|link| self.playouts.get(link)?.clone());
                 let load = PathLoad::default();
                 let how = (controller, *report_interval, &load);
-                let (near, far) = ends::session(flow, how, (index, seed), playout, origin).map_err(failed)?;
+                let shared = (playout, &mut self.groups);
+                let (near, far) = ends::session(flow, how, (index, seed), shared, origin).map_err(failed)?;
                 self.far.push(Box::new(run_endpoint(far, far_host, poster(None))?));
                 let told = probe.filter(|_| load.is_shared()).map(|probe| (probe, load));
                 self.near.push(Box::new(run_endpoint(near, near_host, poster(told))?));

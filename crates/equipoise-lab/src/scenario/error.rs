@@ -1,6 +1,7 @@
 use std::fmt;
 use std::io;
 
+use equipoise::control::coupled::GroupError;
 use equipoise::control::{ConfigError, UnmetNeeds};
 use equipoise::units::{Size, Span, UnitError};
 use equipoise_pair::tpba::TpbaError;
@@ -331,6 +332,15 @@ pub enum Problem {
     /// Only media under a controller is reported on by packet.
     #[error("only a flow with a `controller` over one `path`, and without `media_back`, has feedback by packet")]
     FeedbackOfWhat,
+    /// Only a session has a rate to share.
+    #[error("only a flow with a `controller` over one `path` shares the rate of a group")]
+    GroupOfWhat,
+    /// The flow cannot be in the group.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// A group is coupled in one way.
+    #[error("the flows of a group have one `coupling`; another flow of this group has the other")]
+    OneCoupling,
     /// Feedback by packet would come too rarely for any law, or too often for its headers.
     #[error("must be {min} to {max}")]
     FeedbackInterval {

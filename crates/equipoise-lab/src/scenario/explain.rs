@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 
+use equipoise::control::coupled::Coupling;
 use equipoise::control::{Parameter, Parameters};
 use equipoise::units::{Rate, Share, Span};
 use equipoise_pair::tpba::{EarlyReturn, ProbeInterval, RunningConfig, Tolerance};
@@ -12,8 +13,8 @@ use equipoise_session::feedback::{Format, Reporting};
 use equipoise_sim::tcp::{LossRecovery, Supply};
 
 use super::{
-    AudioChoice, BandwidthSource, ContentKind, Direction, DuplexPart, Flow, FlowKind, Frames, Link, LiveChoice,
-    MultipathFlow, Outage, PairFlow, Path, RunningLaw, Scenario, TcpFlow, VideoChoice,
+    AudioChoice, BandwidthSource, ContentKind, CoupledFlow, Direction, DuplexPart, Flow, FlowKind, Frames, Link,
+    LiveChoice, MultipathFlow, Outage, PairFlow, Path, RunningLaw, Scenario, TcpFlow, VideoChoice,
 };
 
 /// The scenario in words.
@@ -176,7 +177,7 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
         writeln!(out, "    leaves the network in front of {}, whose queue is its playout buffer", link.name)?;
     }
     match &flow.kind {
-        FlowKind::Session { controller, report_interval, reporting, .. } => {
+        FlowKind::Session { controller, report_interval, reporting, coupled, .. } => {
             let intervals = ((scenario.duration - flow.start) / *report_interval).unwrap_or(0);
             writeln!(out, "    RTP session under `{}`: {}", controller.entry.name, controller.entry.summary)?;
             writeln!(out, "    reports every {report_interval}: {intervals} control intervals")?;
@@ -186,6 +187,13 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
                     Format::TransportWide => "transport-wide numbers",
                 };
                 writeln!(out, "    feedback by packet every {interval}: {name}")?;
+            }
+            if let Some(CoupledFlow { group, priority, coupling }) = coupled {
+                let name = match coupling {
+                    Coupling::Active => "RFC 8699",
+                    Coupling::Conservative => "the conservative form of RFC 8699",
+                };
+                writeln!(out, "    shares the rate of group {group} with priority {priority}: {name}")?;
             }
             if !flow.circuit_breakers {
                 writeln!(out, "    no circuit breaker acts on it")?;

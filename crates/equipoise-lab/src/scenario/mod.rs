@@ -11,6 +11,7 @@ mod content;
 mod error;
 mod excerpt;
 mod explain;
+mod group;
 mod link;
 mod link_problem;
 mod live;
@@ -39,6 +40,7 @@ pub use budget::OverBudget;
 pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SchedulerChoice, Table, TrafficChoice};
 pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError, SyntaxError};
+pub use group::CoupledFlow;
 pub use link::{Direction, Link};
 pub use link_problem::LinkProblem;
 pub use live::{AudioChoice, LiveChoice, LiveMediaError, VideoChoice};
@@ -154,6 +156,8 @@ pub enum FlowKind {
         playout: Option<usize>,
         /// The one-way delay that the controller tries to hold.
         target: Option<Span>,
+        /// The group with which it shares its rate; `None` if it has its own.
+        coupled: Option<CoupledFlow>,
     },
     /// Packets on a traffic model's schedule.
     Background {
@@ -220,6 +224,14 @@ impl Flow {
     pub const fn reporting(&self) -> Option<Reporting> {
         match &self.kind {
             FlowKind::Session { reporting, .. } => *reporting,
+            _ => None,
+        }
+    }
+
+    /// The group with which a session shares its rate.
+    pub const fn coupled(&self) -> Option<&CoupledFlow> {
+        match &self.kind {
+            FlowKind::Session { coupled, .. } => coupled.as_ref(),
             _ => None,
         }
     }

@@ -80,6 +80,16 @@ pub(super) struct RawFlow {
     pub(super) pair: Option<RawPair>,
     pub(super) rtcp: Option<RawRtcp>,
     pub(super) media_back: Option<RawMediaBack>,
+    pub(super) group: Option<Spanned<RawGroup>>,
+}
+
+/// The flows with which a flow shares its rate.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawGroup {
+    pub(super) name: Spanned<String>,
+    pub(super) priority: Option<Spanned<f64>>,
+    pub(super) coupling: Option<Spanned<String>>,
 }
 
 /// The media that come back in a flow's own session: what is not given is as that of the flow.
@@ -232,6 +242,7 @@ impl RawFlow {
                 seed: None,
             }),
             media_back: None,
+            group: None,
         }
     }
 

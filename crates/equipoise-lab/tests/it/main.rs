@@ -2,6 +2,7 @@
 
 mod both_ways;
 mod by_packet;
+mod coupled;
 mod directions;
 mod idle;
 mod links;

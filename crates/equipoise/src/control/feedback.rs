@@ -74,6 +74,17 @@ pub trait Controller: Send + Sync + fmt::Debug {
     fn target_delay(&self) -> Option<Span> {
         None
     }
+
+    /// The rate that the congestion control found for the path, before it is shaped for what waits at the sender: `CC_R` of
+    /// RFC 8699, Sec. 5.3. `None` for an algorithm that cannot go on from a rate which somebody else calculated, so that it cannot
+    /// be [coupled](super::coupled).
+    fn calculated_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// The rate is this from `now` on, within the algorithm's limits, as if it had found it itself (RFC 8699, Sec. 5.3.1, step 3 d).
+    /// Ignored where [`calculated_rate`](Self::calculated_rate) is `None`.
+    fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, _rate: Rate) {}
 }
 
 /// A controller on the heap, as a session holds it.
@@ -130,6 +141,14 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn target_delay(&self) -> Option<Span> {
         (**self).target_delay()
+    }
+
+    fn calculated_rate(&self) -> Option<Rate> {
+        (**self).calculated_rate()
+    }
+
+    fn set_calculated_rate(&mut self, now: Instant<SenderClock>, rate: Rate) {
+        (**self).set_calculated_rate(now, rate);
     }
 }
 

@@ -15,6 +15,7 @@ mod bottleneck;
 mod catalogue;
 mod cbr;
 mod ceiling;
+pub mod coupled;
 mod equipoise;
 mod feedback;
 pub mod gcc;

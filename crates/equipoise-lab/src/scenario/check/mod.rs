@@ -18,6 +18,7 @@ use super::raw_source::RawStep;
 use super::{Catalogue, Choice, Direction, DuplexPart, Flow, FlowKind, Link, MediaProblem, Rtcp, Scenario, Table};
 
 mod content;
+mod group;
 mod link;
 mod live;
 mod pair;
@@ -87,14 +88,20 @@ pub(super) fn scenario(text: &str, catalogue: &Catalogue) -> Result<Scenario, Sc
         paths,
         flows: Vec::new(),
     };
-    let flow = |(raw, part): &(RawFlow, Option<DuplexPart>)| -> Result<Flow, ScenarioError> {
+    let flow = |(raw, part): &(RawFlow, Option<DuplexPart>), before: &[Flow]| -> Result<Flow, ScenarioError> {
         let part = *part;
         let flow = check.flow(raw, &scenario)?;
+        check.one_coupling(raw, &flow, before)?;
         let is_possible = part.is_none() || flow.reporting().is_none();
         check.that(is_possible, "controller", &raw.name, || Problem::FeedbackOfWhat)?;
         Ok(Flow { part, ..flow })
     };
-    scenario.flows = flows.iter().map(flow).collect::<Result<_, _>>()?;
+    let mut checked = Vec::with_capacity(flows.len());
+    for raw in &flows {
+        let flow = flow(raw, &checked)?;
+        checked.push(flow);
+    }
+    scenario.flows = checked;
     Ok(scenario)
 }
 
@@ -274,6 +281,9 @@ impl Check<'_> {
             Some(back) => Some(self.chain(("back", &raw.name), back.get_ref(), &scenario.links)?),
             None => None,
         };
+        if let Some(group) = raw.group.as_ref().filter(|_| raw.controller.is_none() || raw.paths.is_some()) {
+            return Err(self.wrong("group", group.span(), Problem::GroupOfWhat));
+        }
         let rtcp = match &raw.rtcp {
             Some(_) if raw.controller.is_none() && raw.pair.is_none() => {
                 return Err(self.wrong("rtcp", raw.name.span(), Problem::OnlyOverRtp));
@@ -356,7 +366,8 @@ impl Check<'_> {
                 let (controller, report_interval, target) =
                     self.session(raw, controller, interval, scenario.propagation_delay(path, self.direction_of(raw)?))?;
                 let reporting = self.reporting(raw, &controller)?;
-                FlowKind::Session { controller, report_interval, reporting, media, playout, target }
+                let coupled = self.coupled(raw, &controller)?;
+                FlowKind::Session { controller, report_interval, reporting, media, playout, target, coupled }
             }
             (Some(_), _, false, None) => return Err(self.wrong("name", raw.name.span(), Problem::NoReportInterval)),
             (None, [source], false, None) => self.background(source, scenario.duration - start)?,

@@ -98,6 +98,13 @@ impl DelayMode {
         }
     }
 
+    /// The rates that it goes by are so many times what they were: another decided on the rate.
+    pub(super) fn scale(&mut self, scale: f64) {
+        self.base_bps *= scale;
+        self.known_bps *= scale;
+        self.calm_bps *= scale;
+    }
+
     /// Whether the last report showed a queue so long that the base is not to be forgotten.
     pub(super) const fn is_queued(&self) -> bool {
         self.is_queued

@@ -1,5 +1,6 @@
 //! Our own law: a delay held at a small target, grown towards what trains of packets show, with TCP's rate beside TCP.
 
+mod coupling;
 mod delay;
 mod losses;
 mod media;
@@ -428,5 +429,13 @@ impl Controller for Equipoise {
 
     fn beliefs(&self) -> Option<Beliefs> {
         self.beliefs
+    }
+
+    fn calculated_rate(&self) -> Option<Rate> {
+        Some(self.limits.clamp(self.rate_bps).0)
+    }
+
+    fn set_calculated_rate(&mut self, now: Instant<SenderClock>, rate: Rate) {
+        self.go_on_from(now, rate);
     }
 }

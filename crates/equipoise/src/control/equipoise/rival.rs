@@ -95,6 +95,14 @@ impl RivalMode {
         self.window_bits
     }
 
+    /// The window is so many times what it was: another decided on the rate.
+    pub(super) fn scale(&mut self, scale: f64) {
+        self.window_bits = (self.window_bits * scale).max(LEAST_SEGMENTS * SEGMENT_BITS);
+        if let Some(cubic) = &mut self.cubic {
+            cubic.reset_to(self.window_bits / SEGMENT_BITS);
+        }
+    }
+
     /// Takes a report, with the delay target of delay mode.
     pub(super) fn step(
         &mut self,

@@ -100,6 +100,11 @@ impl Aimd {
         self.changed = Some(now);
     }
 
+    /// The rate is another's decision: what was decided here last, and when, stays known.
+    pub(super) fn go_on_from(&mut self, bps: f64) {
+        self.bps = self.clamped(bps);
+    }
+
     /// Whether a decrease now would be one for another round trip, or what arrives has collapsed.
     pub(super) fn may_decrease(&self, now: Instant<SenderClock>, acked_bps: Option<f64>) -> bool {
         let (soonest, latest) = SOONEST_DECREASE;

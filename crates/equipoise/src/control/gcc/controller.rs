@@ -358,4 +358,18 @@ impl Controller for Gcc {
     fn snapshot(&self) -> Snapshot {
         self.snapshot
     }
+
+    /// `A_hat` (RFC 8699, App. A).
+    fn calculated_rate(&self) -> Option<Rate> {
+        Some(self.limits.clamp(self.bps).0)
+    }
+
+    fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, rate: Rate) {
+        let before = self.bps;
+        self.bps = self.limits.clamp(rate.as_bps_f64()).0.as_bps_f64();
+        self.aimd.go_on_from(self.bps);
+        if let Form::Draft { rule_bps, .. } = &mut self.form {
+            *rule_bps *= (self.bps / before.max(1.0)).max(1.0);
+        }
+    }
 }

@@ -192,4 +192,13 @@ impl Controller for Nada {
     fn snapshot(&self) -> Snapshot {
         self.snapshot
     }
+
+    /// `r_ref` (RFC 8699, Sec. 6.1).
+    fn calculated_rate(&self) -> Option<Rate> {
+        Some(self.rate)
+    }
+
+    fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, rate: Rate) {
+        (self.rate, _) = self.limits.clamp(rate.as_bps_f64());
+    }
 }

@@ -361,4 +361,18 @@ impl Controller for Scream {
     fn snapshot(&self) -> Snapshot {
         self.snapshot
     }
+
+    fn calculated_rate(&self) -> Option<Rate> {
+        Some(self.target)
+    }
+
+    /// The window is what the rate takes in a round trip; before a round trip was measured the first one makes it.
+    fn set_calculated_rate(&mut self, _now: Instant<SenderClock>, rate: Rate) {
+        let before = self.target.as_bps_f64();
+        (self.target, _) = self.config.limits.clamp(rate.as_bps_f64());
+        if self.path.round_trip_s().is_some() && before > 0.0 {
+            let scaled = self.window * (self.target.as_bps_f64() / before);
+            self.window = scaled.max(self.config.law.least_window);
+        }
+    }
 }

@@ -1,0 +1,37 @@
+//! The groups of a run whose sessions share their rates.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use equipoise::control::BoxedController;
+use equipoise::control::coupled::{Coupled, FlowGroup, GroupError, SharedGroup};
+
+use crate::scenario::CoupledFlow;
+
+/// A group behind a lock.
+#[derive(Debug)]
+struct LockedGroup(Mutex<FlowGroup>);
+
+impl SharedGroup for LockedGroup {
+    fn with(&self, act: &mut dyn FnMut(&mut FlowGroup)) {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The groups of one run, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Groups(BTreeMap<String, Arc<LockedGroup>>);
+
+impl Groups {
+    /// `controller` in the group that its flow has; as it is without one.
+    pub(crate) fn join(
+        &mut self,
+        controller: BoxedController,
+        flow: Option<&CoupledFlow>,
+    ) -> Result<BoxedController, GroupError> {
+        let Some(flow) = flow else { return Ok(controller) };
+        let new = || Arc::new(LockedGroup(Mutex::new(FlowGroup::new(flow.coupling))));
+        let group = Arc::clone(self.0.entry(flow.group.clone()).or_insert_with(new));
+        Ok(Box::new(Coupled::new(controller, group, flow.priority)?))
+    }
+}

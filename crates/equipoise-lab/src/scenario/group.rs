@@ -1,0 +1,12 @@
+use equipoise::control::coupled::Coupling;
+
+/// How a session shares its rate with others of one application (RFC 8699).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoupledFlow {
+    /// The name of its group: all flows of that name share one rate.
+    pub group: String,
+    /// Its weight in the group.
+    pub priority: f64,
+    /// How the rates of its flows make up that of the group; the same for all flows of a group.
+    pub coupling: Coupling,
+}

@@ -1,0 +1,53 @@
+use crate::units::{Instant, Rate, SenderClock, Size, Span};
+
+/// What an application can use of its rate, by what it sends while it is limited by itself.
+///
+/// Ours: RFC 8699, Sec. 5.3 asks for a desired rate, and a controller is told only whether its last feedback came from an
+/// application that left a part of the rate unused. If most of the last half second's did, the application desires a quarter more than it
+/// sent, so that one which wants more is given more within the next second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    /// What was sent in the present second and in the one before.
+    now: Size,
+    before: Option<Size>,
+    since: Option<Instant<SenderClock>>,
+    /// Smoothed share of the time that the application limits, 0 to 1, and when it was last smoothed.
+    limited: f64,
+    told: Option<Instant<SenderClock>>,
+}
+
+const WINDOW: Span = Span::from_secs(1);
+const SMOOTHED_S: f64 = 0.5;
+const MOST: f64 = 0.5;
+const HEADROOM: f64 = 1.25;
+
+impl Demand {
+    pub(super) const fn new() -> Self {
+        Self { now: Size::ZERO, before: None, since: None, limited: 0.0, told: None }
+    }
+
+    /// A packet leaves.
+    pub(super) fn on_sent(&mut self, now: Instant<SenderClock>, size: Size) {
+        let since = *self.since.get_or_insert(now);
+        let elapsed = now - since;
+        if elapsed >= WINDOW {
+            let is_next = elapsed < WINDOW * 2;
+            self.before = is_next.then_some(self.now);
+            (self.now, self.since) = (Size::ZERO, Some(if is_next { since + WINDOW } else { now }));
+        }
+        self.now = self.now + size;
+    }
+
+    /// Feedback came, and the application limits the rate, or does not.
+    pub(super) fn on_feedback(&mut self, now: Instant<SenderClock>, is_limited: bool) {
+        let elapsed_s = self.told.replace(now).map_or(0.0, |before| (now - before).as_secs_f64().max(0.0));
+        let kept = libm::exp(-elapsed_s / SMOOTHED_S);
+        self.limited = kept * self.limited + (1.0 - kept) * f64::from(u8::from(is_limited));
+    }
+
+    /// The rate that the application can use; `None` if it can use any.
+    pub(super) fn desired(&self) -> Option<Rate> {
+        let sent = self.before.filter(|_| self.limited > MOST)?.max(self.now);
+        Rate::from_bps_f64(HEADROOM * sent.over(WINDOW)?.as_bps_f64())
+    }
+}

@@ -1,0 +1,24 @@
+use super::{Equipoise, LEAST_WINDOW_BITS};
+use crate::units::{Instant, Rate, SenderClock, Size};
+
+impl Equipoise {
+    /// Goes on from a rate that flows of one bottleneck agreed upon: what the rate follows from is scaled with it.
+    pub(super) fn go_on_from(&mut self, now: Instant<SenderClock>, rate: Rate) {
+        let before_bps = self.rate_bps.max(1.0);
+        self.rate_bps = self.limits.clamp(rate.as_bps_f64()).0.as_bps_f64();
+        let scale = self.rate_bps / before_bps;
+        self.delay.scale(scale);
+        if let Some(rival) = &mut self.rival {
+            rival.scale(scale);
+        }
+        self.media_bps *= scale;
+        self.pace_bps *= scale;
+        self.window = self.window.map(|window| {
+            let scaled_bits = (window.as_bits() as f64 * scale).max(LEAST_WINDOW_BITS);
+            Size::from_bytes((scaled_bits / 8.0) as u64)
+        });
+        if let Some(now_s) = self.path.seconds(now) {
+            self.path.grant(now_s, self.rate_bps);
+        }
+    }
+}
