@@ -21,6 +21,10 @@ use crate::rtp::application::Application;
 use crate::rtp::governor::Governor;
 use crate::rtp::proof::Proof;
 
+mod share;
+
+pub use share::MediaShare;
+
 /// A controller in a foreign stack, and the limit to what it may decide.
 ///
 /// Calls may come in any order; times that go back do no harm.
