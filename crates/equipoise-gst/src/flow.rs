@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use equipoise::control::QueuedFrame;
 use equipoise::pace::{Pacer, Readiness};
-use equipoise::units::{Instant, SenderClock, Size, Span};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 use equipoise_session::guest::{Guest, MediaShare};
 
 use crate::config::{Settings, SettingsError};
@@ -26,6 +26,7 @@ pub(crate) struct Flow {
     guest: Guest,
     pacer: Pacer<SenderClock>,
     departures: Departures,
+    reports: Spacing,
     share: MediaShare,
     queue: VecDeque<Item>,
     /// Packets in the queue, and their size.
@@ -34,8 +35,9 @@ pub(crate) struct Flow {
     /// The limits of the estimate, in bit/s.
     min_bps: u32,
     max_bps: u32,
-    /// What the encoder was told, in bit/s.
+    /// What the encoder was told, in bit/s, and when.
     told_bps: u32,
+    told_at: Instant<SenderClock>,
     is_ending: bool,
     dropped: u64,
     /// Packets that left, with and without room for a transport-wide number.
@@ -63,10 +65,17 @@ pub(crate) enum Turn {
 const PACING: f64 = 1.5;
 /// So many packets may wait: a second of 50 Mbit/s. Of a sender that does not follow its bitrate the newest ones are dropped.
 const MOST: usize = 4096;
+/// So many seconds of the rate may wait, as frames are spread over time; what exceeds that is sent within this many seconds, out of what
+/// the encoder would have otherwise. Ours: an encoder that has not followed a fall yet would be late until it makes less than the rate.
+const SPREAD_S: f64 = 0.1;
+const DRAINED_S: f64 = 0.5;
 /// IPv4 and UDP around an RTP packet.
 const OVERHEAD: u64 = 28;
-/// A change of the estimate by less than one part in so many is not worth setting up an encoder anew.
+/// An encoder is told of changes by one part in so many, this often at the most, as it is set up anew each time. Ours.
 const NOTICED: u32 = 100;
+const TOLD_EVERY: Span = Span::from_millis(100);
+/// A fall by one part in so many is told at once.
+const URGENT: u32 = 10;
 
 impl Flow {
     /// A flow that begins at `now`.
@@ -76,6 +85,7 @@ impl Flow {
             pacer: Pacer::new(guest.pace(PACING)),
             guest,
             departures: Departures::new(),
+            reports: Spacing::default(),
             share: MediaShare::default(),
             queue: VecDeque::new(),
             packets: 0,
@@ -83,6 +93,7 @@ impl Flow {
             min_bps: settings.min_bps,
             max_bps: settings.max_bps,
             told_bps: 0,
+            told_at: now,
             is_ending: false,
             dropped: 0,
             numbered: 0,
@@ -121,10 +132,14 @@ impl Flow {
         self.queue.push_back(Item::Event(event));
     }
 
-    /// Everything that waits is gone, and what comes is a new stream.
-    pub(crate) fn flush(&mut self) {
-        self.queue.clear();
+    /// Everything that waits is gone, and what comes is a new stream. Returns the events among it.
+    pub(crate) fn flush(&mut self) -> Vec<gst::Event> {
         (self.packets, self.waiting, self.is_ending) = (0, Size::ZERO, false);
+        let events = self.queue.drain(..).filter_map(|item| match item {
+            Item::Event(event) => Some(event),
+            Item::Packet { .. } => None,
+        });
+        events.collect()
     }
 
     /// Whether nothing waits.
@@ -201,15 +216,20 @@ impl Flow {
 
     /// Feedback came at `now`.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) {
+        self.reports.take(now);
         let news = self.departures.on_statuses(now, statuses);
         let pacing = self.pacer.rate().as_bps_f64() / self.guest.rate().as_bps_f64().max(1.0);
         self.guest.on_feedback(now, &news.feedback(), pacing);
         self.keep_pace();
     }
 
+    /// Whether as much is under way as may be, without what reports had no time to tell of.
     fn is_window_full(&self) -> bool {
+        let untold = self.guest.rate().as_bps_f64() * self.reports.apart().as_secs_f64() / 8.0;
         // One packet may always be under way: nothing would ever be heard without.
-        self.guest.window().is_some_and(|window| self.departures.in_flight() >= window.max(Size::from_bytes(1)))
+        let window =
+            self.guest.window().map(|window| window.max(Size::from_bytes(1)) + Size::from_bytes(untold as u64));
+        window.is_some_and(|window| self.departures.in_flight() >= window)
     }
 
     fn keep_pace(&mut self) {
@@ -238,9 +258,12 @@ impl Flow {
         since.map_or(Span::ZERO, |since| now - since)
     }
 
-    /// What the encoder may have, in bit/s: the rate without headers, within the limits.
+    /// What the encoder may have, in bit/s: the rate without headers, within the limits; less while so much waits that it would be late.
     fn estimate_bps(&self) -> u32 {
-        let bps = u32::try_from(self.share.of(self.guest.rate()).as_bps()).unwrap_or(u32::MAX);
+        let rate = self.guest.rate();
+        let late_bits = self.waiting.as_bits() as f64 - rate.as_bps_f64() * SPREAD_S;
+        let left = Rate::from_bps_f64(rate.as_bps_f64() - late_bits.max(0.0) / DRAINED_S).unwrap_or(Rate::ZERO);
+        let bps = u32::try_from(self.share.of(left).as_bps()).unwrap_or(u32::MAX);
         bps.clamp(self.min_bps, self.max_bps)
     }
 
@@ -249,13 +272,14 @@ impl Flow {
         self.told_bps
     }
 
-    /// Whether the encoder is to be told another bitrate, which counts as told then.
-    pub(crate) fn tells(&mut self) -> bool {
-        let bps = self.estimate_bps();
-        let is_at_limit = bps == self.min_bps || bps == self.max_bps;
-        let is_new = bps.abs_diff(self.told_bps) > self.told_bps / NOTICED || (is_at_limit && bps != self.told_bps);
+    /// Whether the encoder is to be told another bitrate at `now`, which counts as told then.
+    pub(crate) fn tells(&mut self, now: Instant<SenderClock>) -> bool {
+        let (bps, told) = (self.estimate_bps(), self.told_bps);
+        let is_noticed = bps.abs_diff(told) > told / NOTICED || bps == self.min_bps || bps == self.max_bps;
+        let is_urgent = bps < told - told / URGENT;
+        let is_new = bps != told && is_noticed && (is_urgent || now - self.told_at >= TOLD_EVERY);
         if is_new {
-            self.told_bps = bps;
+            (self.told_bps, self.told_at) = (bps, now);
         }
         is_new
     }
@@ -283,6 +307,9 @@ impl Flow {
             .field("packets-dropped", self.dropped)
             .field("reports", counts.reports)
             .field("reports-refused", counts.refused);
+        if let Some(window) = self.guest.window() {
+            stats = stats.field("window-bytes", window.as_bytes());
+        }
         if counts.reports > 0 {
             stats = stats.field("round-trip", ns(self.guest.round_trip()));
         }
@@ -296,5 +323,37 @@ impl Flow {
             }
         }
         stats.build()
+    }
+}
+
+/// How far reports are apart: a receiver in GStreamer collects those of 300 ms until it has measured what RTCP may take.
+#[derive(Debug, Default)]
+struct Spacing {
+    last: Option<Instant<SenderClock>>,
+    apart: Span,
+}
+
+impl Spacing {
+    /// Reports that come closer together came together. Ours.
+    const TOGETHER: Span = Span::from_millis(20);
+    /// Reports that are farther apart are missing. Ours.
+    const MOST: Span = Span::from_millis(500);
+
+    /// A report came.
+    fn take(&mut self, now: Instant<SenderClock>) {
+        let since = self.last.map_or(Span::ZERO, |last| now - last);
+        if since > Self::TOGETHER {
+            // The longest of the last ones: an eighth shorter with each.
+            let kept = Span::from_nanos(self.apart.as_nanos() / 8 * 7);
+            self.apart = since.min(Self::MOST).max(kept);
+        }
+        if since > Self::TOGETHER || self.last.is_none() {
+            self.last = Some(now);
+        }
+    }
+
+    /// From one to the next, the longest of late.
+    const fn apart(&self) -> Span {
+        self.apart
     }
 }

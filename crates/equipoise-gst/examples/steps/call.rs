@@ -17,7 +17,7 @@ const SENDER: &str = "
     rtpbin name=rtp rtp-profile=avpf
     videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=1 ! video/x-raw,width=640,height=360,framerate=25/1
         ! videoconvert ! queue ! vp8enc name=encoder target-bitrate=300000 end-usage=cbr deadline=1 cpu-used=8 lag-in-frames=0
-            keyframe-max-dist=250 error-resilient=partitions undershoot=95 buffer-size=300 buffer-initial-size=200 buffer-optimal-size=200
+            keyframe-max-dist=3000 error-resilient=partitions undershoot=100 overshoot=15 buffer-size=1000 buffer-initial-size=500 buffer-optimal-size=600 dropframe-threshold=30
         ! rtpvp8pay mtu=1200
         ! application/x-rtp,extmap-1=http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01
         ! {bwe} name=bwe estimated-bitrate=300000 min-bitrate=100000 max-bitrate=5000000

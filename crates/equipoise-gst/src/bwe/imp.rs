@@ -128,8 +128,9 @@ impl Bwe {
         if let Some(statuses) = statuses(&event) {
             let mut state = self.state();
             let tells = state.flow.as_mut().is_some_and(|flow| {
-                flow.on_statuses(self.now(), &statuses);
-                flow.tells()
+                let now = self.now();
+                flow.on_statuses(now, &statuses);
+                flow.tells(now)
             });
             drop(state);
             self.changed.notify_all();
@@ -168,11 +169,17 @@ impl Bwe {
     fn stop(&self, why: gst::FlowError) {
         let mut state = self.state();
         state.result = Err(why);
-        if let Some(flow) = &mut state.flow {
-            flow.flush();
-        }
+        let events = state.flow.as_mut().map(Flow::flush).unwrap_or_default();
         drop(state);
         self.changed.notify_all();
+        // What describes the stream goes on to describe it, as behind a `queue`.
+        let is_kept = |event: &&gst::Event| {
+            event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
+        };
+        for event in events.iter().filter(is_kept) {
+            // It fails for a pad that is stopped, which has no stream.
+            let _ = self.src.store_sticky_event(event);
+        }
     }
 
     /// One round of the task: waits for what passes next, and lets it pass.
@@ -185,7 +192,7 @@ impl Bwe {
             let _ = self.src.pause_task();
             return;
         };
-        let (turn, tells, is_unnumbered) = (flow.turn(now), flow.tells(), flow.is_unnumbered());
+        let (turn, tells, is_unnumbered) = (flow.turn(now), flow.tells(now), flow.is_unnumbered());
         let warns = is_unnumbered && !state.has_warned;
         if let Turn::Wait(until) = turn
             && !tells
