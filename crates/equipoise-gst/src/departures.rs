@@ -54,6 +54,11 @@ pub(crate) struct News {
 }
 
 impl News {
+    /// Whether nothing new is known.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
     /// As controllers take it.
     pub(crate) fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);

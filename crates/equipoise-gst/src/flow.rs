@@ -216,8 +216,11 @@ impl Flow {
 
     /// Feedback came at `now`.
     pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) {
-        self.reports.take(now);
         let news = self.departures.on_statuses(now, statuses);
+        if news.is_empty() {
+            return;
+        }
+        self.reports.take(now);
         let pacing = self.pacer.rate().as_bps_f64() / self.guest.rate().as_bps_f64().max(1.0);
         self.guest.on_feedback(now, &news.feedback(), pacing);
         self.keep_pace();

@@ -111,7 +111,7 @@ impl Bwe {
 
     fn sink_query(&self, pad: &gst::Pad, query: &mut gst::QueryRef) -> bool {
         if query.is_serialized() {
-            // It is about what comes behind all that waits.
+            // It is about what comes after all that waits.
             let waits = |state: &mut State| {
                 let is_empty = state.flow.as_ref().is_none_or(Flow::is_empty) && !state.is_passing;
                 state.result.is_ok() && !is_empty
@@ -410,10 +410,12 @@ impl ElementImpl for Bwe {
         match change {
             // What is wrong is said before anything starts.
             gst::StateChange::NullToReady => {
-                self.settings().guest(self.now()).map_err(|error| self.refuse(&error))?;
+                let settings = self.settings().clone();
+                settings.guest(self.now()).map_err(|error| self.refuse(&error))?;
             }
             gst::StateChange::ReadyToPaused => {
-                let flow = Flow::new(&self.settings(), self.now()).map_err(|error| self.refuse(&error))?;
+                let settings = self.settings().clone();
+                let flow = Flow::new(&settings, self.now()).map_err(|error| self.refuse(&error))?;
                 *self.state() = State { flow: Some(flow), ..State::default() };
             }
             _ => {}

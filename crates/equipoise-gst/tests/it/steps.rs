@@ -3,12 +3,12 @@ use gst::prelude::*;
 
 use crate::{call, init};
 
-/// Phases of 8 s, of which the last three seconds count: the order, and half of what a long run has to reach.
+/// Phases of 7 s, of which the last two seconds count: the order, and half of what a long run has to reach.
 #[test]
-#[ignore = "real time: 33 s"]
+#[ignore = "real time: 29 s"]
 fn an_encoder_follows_a_path_in_steps() {
     init();
-    let report = call::run("rtpequipoisebwe", Span::from_secs(8)).expect("a call");
+    let report = call::run("rtpequipoisebwe", Span::from_secs(7)).expect("a call");
     println!("{report:?}");
     for phase in &report.phases {
         let asked = phase.asked_bps / phase.capacity_bps;
