@@ -21,6 +21,10 @@ use crate::rtp::application::Application;
 use crate::rtp::governor::Governor;
 use crate::rtp::proof::Proof;
 
+mod share;
+
+pub use share::MediaShare;
+
 /// A controller in a foreign stack, and the limit to what it may decide.
 ///
 /// Calls may come in any order; times that go back do no harm.
@@ -32,7 +36,8 @@ pub struct Guest {
     /// When the first packet left, and when the last one.
     first: Option<Instant<SenderClock>>,
     last: Instant<SenderClock>,
-    /// When the first packet left behind the last feedback, which is waited for.
+    /// When the first packet left behind the last feedback, or that feedback came without telling of all packets; the next one is
+    /// waited for.
     waiting_since: Option<Instant<SenderClock>>,
     /// Reports that are missing in a row, as silence is counted.
     missing: u64,
@@ -144,7 +149,9 @@ impl Guest {
         if feedback.packets.is_empty() {
             return;
         }
-        self.waiting_since = None;
+        // Packets that left later are waited for still: if all of them are lost, and fill a window, nothing leaves that would be.
+        let newest = feedback.packets.iter().map(|packet| packet.departed).max();
+        self.waiting_since = newest.is_some_and(|newest| newest < self.last).then_some(now);
         self.missing = 0;
         self.round_trip = feedback.round_trip.unwrap_or(self.round_trip);
         let mut feedback = *feedback;

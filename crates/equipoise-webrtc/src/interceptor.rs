@@ -5,7 +5,7 @@ use equipoise::control::{Needs, QueuedFrame};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 use equipoise_session::feedback::Format;
-use equipoise_session::guest::Guest;
+use equipoise_session::guest::{Guest, MediaShare};
 use equipoise_session::rtp::SessionError;
 use equipoise_session::wire::feedback::ArrivalFeedback;
 use equipoise_session::wire::rtcp::parse_compound;
@@ -409,30 +409,5 @@ impl Resends {
 
     fn on_sent(&mut self, original: (u32, u16), now: Instant<SenderClock>) {
         self.packets.insert(original, Some(now));
-    }
-}
-
-/// How much of what leaves is media that leave for the first time.
-#[derive(Debug, Default)]
-struct MediaShare {
-    media: f64,
-    all: f64,
-}
-
-impl MediaShare {
-    /// So much counts, about: what was sent before weighs less. Ours: a few seconds of 0.5 Mbit/s.
-    const WEIGHS_BYTES: f64 = 200_000.0;
-
-    fn take(&mut self, media_bytes: u64, size: Size) {
-        let bytes = size.as_bytes() as f64;
-        let kept = 1.0 - (bytes / Self::WEIGHS_BYTES).min(1.0);
-        self.media = self.media * kept + media_bytes as f64;
-        self.all = self.all * kept + bytes;
-    }
-
-    /// What of `rate` is for media; half of it at least.
-    fn of(&self, rate: Rate) -> Rate {
-        let share = if self.all > 0.0 { (self.media / self.all).clamp(0.5, 1.0) } else { 1.0 };
-        Rate::from_bps_f64(rate.as_bps_f64() * share).unwrap_or(rate)
     }
 }

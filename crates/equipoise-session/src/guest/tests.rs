@@ -230,17 +230,21 @@ fn silence_halves_the_rate_after_three_reports_and_a_round_trip() {
     assert!(guest.rate().as_bps() <= 200_000, "{}", guest.rate());
 }
 
+/// Twenty packets, one each 20 ms, that arrived 20 ms later.
+fn arrived() -> Vec<PacketReport> {
+    let packet = |number| {
+        let fate = Fate::Arrived { at: Some(at((20 * number + 20) * MILLI)), ecn: Ecn::NotEct };
+        PacketReport::new(number, PACKET, at(20 * number * MILLI), fate)
+    };
+    (0..20).map(packet).collect()
+}
+
 /// If it fails, an encoder that pauses when the last packets before were lost begins again at the lowest rate.
 #[test]
 fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     let entry = find("gcc").expect("in the catalogue");
     let mut guest = Guest::new(build(entry, "800 kbit/s"), PROVIDED, intervals(), at(0)).expect("right");
-    let packets: Vec<_> = (0..20)
-        .map(|number| {
-            let fate = Fate::Arrived { at: Some(at((20 * number + 20) * MILLI)), ecn: Ecn::NotEct };
-            PacketReport::new(number, PACKET, at(20 * number * MILLI), fate)
-        })
-        .collect();
+    let packets = arrived();
     for it in &packets {
         guest.on_sent(it.departed, SentPacket::new(it.number, PACKET, PACKET));
     }
@@ -250,6 +254,25 @@ fn who_sends_nothing_is_not_halved_for_hearing_nothing() {
     let forgotten = (460..4000).filter(|milli| guest.on_timer(at(milli * MILLI))).count();
     assert_eq!(forgotten, 1);
     assert!(guest.rate() >= rate, "{} before, {} after", rate, guest.rate());
+}
+
+/// If it fails, a sender whose window is full of lost packets, of which no feedback tells as nothing arrives after them, sends nothing
+/// for good.
+#[test]
+fn packets_that_feedback_leaves_out_are_waited_for_though_nothing_else_leaves() {
+    let entry = find("gcc").expect("in the catalogue");
+    let mut guest = Guest::new(build(entry, "800 kbit/s"), PROVIDED, intervals(), at(0)).expect("right");
+    let packets = arrived();
+    for it in &packets {
+        guest.on_sent(it.departed, SentPacket::new(it.number, PACKET, PACKET));
+    }
+    for number in 20..23 {
+        guest.on_sent(at(20 * number * MILLI), SentPacket::new(number, PACKET, PACKET));
+    }
+    guest.on_feedback(at(450 * MILLI), &PacketFeedback::new(&packets, PACKET), 1.0);
+    assert!(guest.next_timer().is_some_and(|due| due < at(2 * SECOND)), "{:?}", guest.next_timer());
+    let forgotten = (450..4000).filter(|milli| guest.on_timer(at(milli * MILLI))).count();
+    assert_eq!(forgotten, 1, "what was under way is given up once");
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! The bottleneck between both pipelines, and what went through it.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use equipoise::units::{Rate, Schedule, Span};
+use equipoise_net::{Clock, Emulator, EmulatorConfig, Passed, Protocol, Route, Time, Watcher};
+use equipoise_path::link::{LinkConfig, LinkStats, QueueLimit};
+
+/// The capacities, one after another (RFC 8867, Sec. 5.1).
+pub(crate) const STEPS_BPS: [u64; 4] = [1_000_000, 2_500_000, 600_000, 1_000_000];
+/// One way, without a queue.
+const PROPAGATION: Span = Span::from_millis(50);
+/// The queue in front of the bottleneck; what finds it full is dropped.
+const QUEUE: Span = Span::from_millis(300);
+/// The way back is never the bottleneck.
+const BACK: Rate = Rate::from_bps(100_000_000);
+
+/// An emulated path, with each packet that went through it towards the receiver.
+pub(crate) struct Path {
+    emulator: Emulator,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+/// A packet that came through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) at: Time,
+    pub(crate) bits: u64,
+    pub(crate) waited: Span,
+}
+
+impl Path {
+    /// A path from `sender` to `receiver` whose phases of length `phase` begin at `begin`.
+    pub(crate) fn new(
+        clock: &Clock,
+        (begin, phase): (Time, Span),
+        (sender, receiver): (SocketAddr, SocketAddr),
+    ) -> Result<Self, Box<dyn Error>> {
+        let steps = (0i64..).zip(STEPS_BPS).skip(1).map(|(at, bps)| (phase * at, Rate::from_bps(bps))).collect();
+        let link = |rate| LinkConfig { rate, propagation_delay: PROPAGATION, queue: QueueLimit::Time(QUEUE) };
+        let forward = link(Schedule::new(Rate::from_bps(STEPS_BPS[0]), steps));
+        let links = vec![forward.into(), link(Schedule::constant(BACK)).into()];
+        let route = Route { forward: vec![0], backward: vec![1], protocol: Protocol::Udp, sender, receiver };
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let book = Arc::clone(&seen);
+        let watcher = Watcher::new(move |passed: &Passed<'_>| {
+            if !passed.is_back {
+                let seen = Seen { at: passed.at, bits: passed.size.as_bits(), waited: passed.waited };
+                book.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+            }
+        });
+        let config = EmulatorConfig { watcher: Some(watcher), ..EmulatorConfig::new(begin, links, vec![route]) };
+        Ok(Self { emulator: Emulator::start(clock, config)?, seen })
+    }
+
+    /// Where the sender has to send to, and where its packets come from for the receiver.
+    pub(crate) fn ends(&self) -> Result<(SocketAddr, SocketAddr), &'static str> {
+        self.emulator.entrance(0).zip(self.emulator.exit(0)).ok_or("the path has no ends")
+    }
+
+    /// Ends the path: the packets that went through, and how many were dropped.
+    pub(crate) fn stop(self) -> Result<(Vec<Seen>, u64), Box<dyn Error>> {
+        let report = self.emulator.stop()?;
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok((seen, report.links.first().map_or(0, LinkStats::dropped)))
+    }
+}

@@ -1,0 +1,17 @@
+//! The element: pads, properties, threads.
+
+use gst::glib;
+use gst::prelude::*;
+
+mod imp;
+mod properties;
+
+glib::wrapper! {
+    /// `rtpequipoisebwe`.
+    pub(crate) struct Bwe(ObjectSubclass<imp::Bwe>) @extends gst::Element, gst::Object;
+}
+
+/// Enters the element into a plugin.
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "rtpequipoisebwe", gst::Rank::NONE, Bwe::static_type())
+}

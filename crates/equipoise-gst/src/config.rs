@@ -1,0 +1,187 @@
+//! What the properties ask for, and the controller that it makes.
+
+use equipoise::control::{BoxedController, ConfigError, Needs, entries, find};
+use equipoise::units::{Instant, Size, Span};
+use equipoise_session::feedback::Format;
+use equipoise_session::guest::Guest;
+use equipoise_session::rtp::SessionError;
+use gst::glib;
+use thiserror::Error;
+
+use equipoise::control::adapt::IntervalConfig;
+use equipoise::units::SenderClock;
+
+/// The values of the properties, as they are between two starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Where the estimate begins, in bit/s.
+    pub(crate) estimated_bps: u32,
+    pub(crate) min_bps: u32,
+    pub(crate) max_bps: u32,
+    /// Without effect.
+    pub(crate) estimator: Estimator,
+    pub(crate) controller: String,
+    /// `name=value,name=value`
+    pub(crate) parameters: String,
+}
+
+/// libwebrtc's start of a call.
+pub(crate) const ESTIMATED_BPS: u32 = 300_000;
+/// The lowest rate of most controllers.
+pub(crate) const MIN_BPS: u32 = 100_000;
+/// As `rtpgccbwe` has it.
+pub(crate) const MAX_BPS: u32 = 8_192_000;
+pub(crate) const CONTROLLER: &str = "equipoise";
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            estimated_bps: ESTIMATED_BPS,
+            min_bps: MIN_BPS,
+            max_bps: MAX_BPS,
+            estimator: Estimator::default(),
+            controller: CONTROLLER.to_owned(),
+            parameters: String::new(),
+        }
+    }
+}
+
+/// `rtpgccbwe`'s choice of a filter, so that a pipeline that sets it runs unchanged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstRtpEquipoiseBweEstimator")]
+pub(crate) enum Estimator {
+    #[enum_value(name = "No effect; for pipelines written for rtpgccbwe", nick = "kalman")]
+    Kalman,
+    #[default]
+    #[enum_value(name = "No effect; for pipelines written for rtpgccbwe", nick = "linear-regression")]
+    LinearRegression,
+}
+
+/// Why no controller could be made of the properties.
+#[derive(Debug, Error)]
+pub(crate) enum SettingsError {
+    #[error("property `controller`: there is no controller {name:?}; there are {known}")]
+    Unknown { name: String, known: String },
+    #[error("property `controller-params`: {found:?} is no `name=value`; several are separated by commas")]
+    NotAPair { found: String },
+    #[error("property `min-bitrate` is {min_bps} bit/s, above `max-bitrate`, {max_bps} bit/s")]
+    Order { min_bps: u32, max_bps: u32 },
+    #[error("property `controller-params`")]
+    Parameter(#[from] ConfigError),
+    #[error("property `controller`: {name:?} cannot be used here")]
+    Controller {
+        name: String,
+        #[source]
+        source: SessionError,
+    },
+}
+
+/// What of the rate of IP packets headers may take, so that the estimate reaches `max-bitrate`: a fifth.
+const WITH_HEADERS: f64 = 1.25;
+/// No controller takes a lower rate than this, in bit/s.
+const LEAST_BPS: u32 = 1_000;
+/// The size for which laws that count packets are told that they are, at most: what payloaders make of frames, and headers.
+const PACKET: Size = Size::from_bytes(1440);
+/// How long an interval is for a law that decides by intervals, such as `ap`.
+const INTERVAL: Span = Span::from_millis(250);
+
+impl Settings {
+    /// A controller in the stack, from `now` on.
+    pub(crate) fn guest(&self, now: Instant<SenderClock>) -> Result<Guest, SettingsError> {
+        let format = Format::TransportWide;
+        let intervals = IntervalConfig { quantum: format.quantum(), ..IntervalConfig::new(INTERVAL) };
+        Guest::new(self.build()?, Needs::PACKETS, intervals, now)
+            .map_err(|source| SettingsError::Controller { name: self.controller.clone(), source })
+    }
+
+    /// The controller, with the three bitrates for those parameters that are not given by name.
+    fn build(&self) -> Result<BoxedController, SettingsError> {
+        let Self { min_bps, max_bps, .. } = *self;
+        if min_bps > max_bps {
+            return Err(SettingsError::Order { min_bps, max_bps });
+        }
+        let entry = find(&self.controller).ok_or_else(|| SettingsError::Unknown {
+            name: self.controller.clone(),
+            known: entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+        })?;
+        let mut given = pairs(&self.parameters)?;
+        let max = (f64::from(max_bps) * WITH_HEADERS).max(f64::from(LEAST_BPS));
+        let min = min_bps.max(LEAST_BPS);
+        let start = self.estimated_bps.clamp(min_bps, max_bps).max(LEAST_BPS);
+        let ours = [("min_rate", bps(min)), ("max_rate", bps(max)), ("initial_rate", bps(start))];
+        for (name, value) in &ours {
+            let is_known = entry.parameters.iter().any(|parameter| parameter.name == *name);
+            if is_known && given.iter().all(|(given, _)| given != name) {
+                given.push((name, value));
+            }
+        }
+        Ok(entry.build(&entry.parse(&given)?, PACKET)?)
+    }
+}
+
+fn bps(rate: impl std::fmt::Display) -> String {
+    format!("{rate} bit/s")
+}
+
+/// Names and values of `name=value,name=value`.
+fn pairs(text: &str) -> Result<Vec<(&str, &str)>, SettingsError> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| SettingsError::NotAPair { found: part.to_owned() })?;
+            Ok((name.trim(), value.trim()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(settings: &Settings) -> String {
+        let error = settings.guest(Instant::ZERO).expect_err("wrong on purpose");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        format!("{error}: {}", source.unwrap_or_default())
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_would_be_right() {
+        let with = |controller: &str, parameters: &str| Settings {
+            controller: controller.to_owned(),
+            parameters: parameters.to_owned(),
+            ..Settings::default()
+        };
+        for (settings, named) in [
+            (with("gc", ""), "there is no controller \"gc\"; there are "),
+            (with("equipoise", "max_rat=1 Mbit/s"), "max_rate"),
+            (with("equipoise", "fast"), "\"fast\" is no `name=value`"),
+            (with("ap", ""), "target"),
+            (with("tq", ""), "playout"),
+            (
+                Settings { min_bps: 3, max_bps: 2, ..Settings::default() },
+                "`min-bitrate` is 3 bit/s, above `max-bitrate`",
+            ),
+        ] {
+            let found = refused(&settings);
+            assert!(found.contains(named), "{found}");
+        }
+    }
+
+    #[test]
+    fn bitrates_are_the_controllers_limits_unless_it_is_given_its_own() {
+        let settings = Settings { estimated_bps: 700_000, ..Settings::default() };
+        let rate = |settings: &Settings| settings.guest(Instant::ZERO).expect("right").rate().as_bps();
+        assert_eq!(rate(&settings), 700_000);
+        assert_eq!(rate(&Settings { max_bps: 400_000, ..settings.clone() }), 400_000);
+        let parameters = " initial_rate = 200 kbit/s , max_rate=1 Mbit/s,".to_owned();
+        assert_eq!(rate(&Settings { parameters, ..settings.clone() }), 200_000);
+        // All values that the properties may have, with a controller that has none of the three parameters.
+        for bps in [1, u32::MAX] {
+            let (controller, parameters) = ("cbr".to_owned(), "rate=1 Mbit/s".to_owned());
+            let extreme = Settings { estimated_bps: bps, min_bps: bps, max_bps: bps, ..Settings::default() };
+            assert!(rate(&extreme) >= 1000);
+            assert_eq!(rate(&Settings { controller, parameters, ..extreme }), 1_000_000);
+        }
+    }
+}

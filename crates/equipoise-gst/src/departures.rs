@@ -1,0 +1,210 @@
+//! Packets that left, and which of them feedback tells of.
+//!
+//! The element stands before `rtpsession`, which counts its transport-wide numbers by itself and says them only when feedback comes. So the
+//! element has a count of its own of packets that have room for such a number. Both counts keep the same distance, which is found by the time at
+//! which a packet left and by its size, and found anew when they fit no more.
+
+use std::collections::VecDeque;
+
+use equipoise::control::{PacketFeedback, PacketReport, SentPacket};
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Size, Span};
+use equipoise_session::Ecn;
+use equipoise_session::feedback::{FeedbackCounts, History, Scope};
+use equipoise_session::wire::feedback::{ArrivalReport, ArrivalTime, PacketArrival, PacketStatus};
+
+use crate::event::Status;
+use crate::flow::{EPOCH_NS, time};
+use crate::packet::PacketInfo;
+
+/// The sender's side of feedback.
+#[derive(Debug)]
+pub(crate) struct Departures {
+    history: History,
+    /// Of the newest packets, by consecutive numbers.
+    packets: VecDeque<Departure>,
+    /// Our number of the next packet.
+    next: u64,
+    /// What has to be added to our number for that of `rtpsession`, but for multiples of 2^16.
+    distance: Option<u16>,
+    clock: ReceiverTime,
+    /// Events that fit no packets.
+    foreign: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    at: Instant<SenderClock>,
+    payload: u32,
+    whole: u32,
+}
+
+/// So many packets are remembered: 0.8 s of 100 Mbit/s.
+const REMEMBERED: u16 = 1 << 13;
+/// So many places beside the one that the time says are tried: there may be a queue between the element and `rtpsession`.
+const TRIED: usize = 256;
+/// A packet takes no longer from here to `rtpsession`.
+const ON_THE_WAY: Span = Span::from_secs(1);
+
+/// News of packets, in the order in which they left.
+#[derive(Debug)]
+pub(crate) struct News {
+    packets: Vec<PacketReport>,
+    round_trip: Option<Span>,
+    in_flight: Size,
+}
+
+impl News {
+    /// Whether nothing new is known.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// As controllers take it.
+    pub(crate) fn feedback(&self) -> PacketFeedback<'_> {
+        let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
+        feedback.round_trip = self.round_trip;
+        feedback
+    }
+}
+
+impl Departures {
+    pub(crate) fn new() -> Self {
+        Self {
+            history: History::new(Scope::Transport, REMEMBERED),
+            packets: VecDeque::with_capacity(usize::from(REMEMBERED)),
+            next: 0,
+            distance: None,
+            clock: ReceiverTime::default(),
+            foreign: 0,
+        }
+    }
+
+    /// A packet leaves that `rtpsession` will number.
+    pub(crate) fn on_sent(&mut self, now: Instant<SenderClock>, packet: PacketInfo, size: Size) -> SentPacket {
+        let number = self.next;
+        self.next += 1;
+        if self.packets.len() >= usize::from(REMEMBERED) {
+            self.packets.pop_front();
+        }
+        self.packets.push_back(Departure { at: now, payload: packet.payload, whole: packet.whole });
+        self.history.on_sent(number, size, now);
+        SentPacket::new(number, size, self.history.in_flight())
+    }
+
+    /// An event came at `now`. What fits no packets that left has no effect.
+    pub(crate) fn on_statuses(&mut self, now: Instant<SenderClock>, statuses: &[Status]) -> News {
+        let mut news = News { packets: Vec::new(), round_trip: None, in_flight: self.history.in_flight() };
+        if statuses.is_empty() {
+            return news;
+        }
+        self.distance = self.distance.filter(|distance| self.fits(statuses, *distance)).or_else(|| self.find(statuses));
+        let Some(distance) = self.distance else {
+            self.foreign += 1;
+            return news;
+        };
+        let mut told: Vec<_> =
+            statuses.iter().filter_map(|it| Some((self.number(it, distance)?, it.arrived_ns))).collect();
+        // Sorted so that of two statuses of a packet the arrival comes first and stays.
+        told.sort_by_key(|(number, arrived)| (*number, arrived.is_none()));
+        told.dedup_by_key(|(number, _)| *number);
+        for run in told.chunk_by(|(one, _), (other, _)| one + 1 == *other) {
+            let packets: Vec<_> = run.iter().map(|(number, arrived)| self.status(*number, *arrived)).collect();
+            let report = ArrivalReport { ssrc: 0, made: None, packets: packets.iter().copied() };
+            if let Ok(joined) = self.history.on_report(now, &report) {
+                news.packets.extend_from_slice(joined.packets);
+                news.round_trip = joined.round_trip.or(news.round_trip);
+            }
+        }
+        news
+    }
+
+    fn status(&mut self, number: u64, arrived_ns: Option<u64>) -> PacketStatus {
+        let arrival = arrived_ns.map(|ns| {
+            let time = ArrivalTime::At(self.clock.take(ns));
+            PacketArrival { time, ecn: Ecn::NotCapable }
+        });
+        PacketStatus { sequence: number as u16, arrival }
+    }
+
+    /// Our number of a packet at this distance: the newest one that has left.
+    fn number(&self, status: &Status, distance: u16) -> Option<u64> {
+        let newest = self.next.checked_sub(1)?;
+        newest.checked_sub(u64::from((newest as u16).wrapping_sub(status.sequence.wrapping_sub(distance))))
+    }
+
+    /// Whether at this distance all packets that are remembered have the size and the time that they left with.
+    fn fits(&self, statuses: &[Status], distance: u16) -> bool {
+        let oldest = self.next - self.packets.len() as u64;
+        let mut known = 0;
+        let all = statuses.iter().all(|status| {
+            let Some(number) = self.number(status, distance) else { return false };
+            let place = number.checked_sub(oldest).and_then(|place| usize::try_from(place).ok());
+            let Some(packet) = place.and_then(|place| self.packets.get(place)) else { return true };
+            known += 1;
+            let on_the_way = time(status.left_ns) - packet.at;
+            // GStreamer 1.22 says the payload's size.
+            [packet.payload, packet.whole].contains(&status.size) && (Span::ZERO..ON_THE_WAY).contains(&on_the_way)
+        });
+        all && known > 0
+    }
+
+    /// The distance at which they fit, the packet that left last before the time of the first status foremost.
+    fn find(&self, statuses: &[Status]) -> Option<u16> {
+        let first = statuses.first()?;
+        let left = time(first.left_ns);
+        let after = self.packets.partition_point(|packet| packet.at <= left);
+        let oldest = self.next - self.packets.len() as u64;
+        let places = (0..after).rev().take(TRIED);
+        let mut distances = places.map(|place| first.sequence.wrapping_sub((oldest + place as u64) as u16));
+        distances.find(|distance| self.fits(statuses, *distance))
+    }
+
+    /// Nothing is known any more of what is under way.
+    pub(crate) fn on_silence(&mut self) {
+        self.history.on_silence();
+    }
+
+    /// Data under way.
+    pub(crate) fn in_flight(&self) -> Size {
+        self.history.in_flight()
+    }
+
+    /// What has been counted of all reports.
+    pub(crate) fn counts(&self) -> FeedbackCounts {
+        let mut counts = self.history.counts();
+        counts.refused += self.foreign;
+        counts
+    }
+}
+
+/// The receiver's clock, as far as transport-wide feedback says it: it wraps.
+#[derive(Debug)]
+struct ReceiverTime {
+    /// The last time, without wraps.
+    last_ns: u64,
+}
+
+impl Default for ReceiverTime {
+    fn default() -> Self {
+        Self { last_ns: EPOCH_NS }
+    }
+}
+
+impl ReceiverTime {
+    /// 2^24 units of 64 ms (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+    const WRAP_NS: u64 = (1 << 24) * 64_000_000;
+
+    /// The moment nearest to the last one that is `ns`, but for wraps.
+    fn take(&mut self, ns: u64) -> Instant<ReceiverClock> {
+        let on = (ns % Self::WRAP_NS + Self::WRAP_NS - self.last_ns % Self::WRAP_NS) % Self::WRAP_NS;
+        self.last_ns = if on < Self::WRAP_NS / 2 {
+            self.last_ns.saturating_add(on)
+        } else {
+            self.last_ns.saturating_sub(Self::WRAP_NS - on)
+        };
+        Instant::from_nanos(self.last_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+use gst::glib;
+
+/// What an event of `rtpsession` says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// Its transport-wide number.
+    pub(crate) sequence: u16,
+    /// Its payload in bytes.
+    pub(crate) size: u32,
+    /// When `rtpsession` sent it, in ns of GStreamer's system clock.
+    pub(crate) left_ns: u64,
+    /// When it arrived, in ns of the receiver's clock; `None` if it did not.
+    pub(crate) arrived_ns: Option<u64>,
+}
+
+/// The event by which `rtpsession` hands feedback up its pipeline.
+const NAME: &str = "RTPTWCCPackets";
+/// A report tells of so many packets at most (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).
+const MOST: usize = 1 << 16;
+
+/// The packets that an event tells of; `None` for other events.
+///
+/// Left out is what `rtpsession` itself does not know any more, and what lacks a field or has one of another type.
+pub(crate) fn statuses(event: &gst::EventRef) -> Option<Vec<Status>> {
+    let structure = event.structure().filter(|structure| structure.name() == NAME)?;
+    let packets = structure.get::<glib::ValueArray>("packets").ok();
+    let packets = packets.iter().flat_map(|packets| packets.iter().take(MOST));
+    Some(packets.filter_map(|packet| packet.get::<gst::Structure>().ok().and_then(|packet| status(&packet))).collect())
+}
+
+fn status(packet: &gst::StructureRef) -> Option<Status> {
+    let time = |field| packet.get::<Option<gst::ClockTime>>(field).ok().flatten().map(gst::ClockTime::nseconds);
+    let arrived_ns = time("remote-ts");
+    let is_lost = packet.get::<bool>("lost").ok()?;
+    if !is_lost && arrived_ns.is_none() {
+        return None;
+    }
+    Some(Status {
+        sequence: u16::try_from(packet.get::<u32>("seqnum").ok()?).ok()?,
+        size: packet.get::<u32>("size").ok()?,
+        left_ns: time("local-ts")?,
+        arrived_ns: arrived_ns.filter(|_| !is_lost),
+    })
+}

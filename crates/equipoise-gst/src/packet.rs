@@ -1,0 +1,56 @@
+use gst_rtp::RTPBuffer;
+
+/// What the loop has to know of an RTP packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PacketInfo {
+    /// Bytes of payload.
+    pub(crate) payload: u32,
+    /// Bytes of the whole packet.
+    pub(crate) whole: u32,
+    pub(crate) ssrc: u32,
+    pub(crate) timestamp: u32,
+    /// The last packet of a frame, where the payload is video.
+    pub(crate) marker: bool,
+    /// It has room for a transport-wide number, which `rtpsession` fills in, and so the receiver reports on it.
+    pub(crate) is_numbered: bool,
+}
+
+impl PacketInfo {
+    /// Reads a packet, whose transport-wide number stands under the identifier `extension`. What is no RTP packet has no header.
+    pub(crate) fn of(buffer: &gst::Buffer, extension: Option<u8>) -> Self {
+        let whole = u32::try_from(buffer.size()).unwrap_or(u32::MAX);
+        let Ok(packet) = RTPBuffer::from_buffer_readable(buffer) else {
+            return Self { payload: whole, whole, ..Self::default() };
+        };
+        let is_numbered = extension.is_some_and(|id| {
+            // Identifiers of one-byte elements end at 14 (RFC 8285, Sec. 4.2).
+            (id < 15 && packet.extension_onebyte_header(id, 0).is_some())
+                || packet.extension_twobytes_header(id, 0).is_some()
+        });
+        Self {
+            payload: packet.payload_size(),
+            whole,
+            ssrc: packet.ssrc(),
+            timestamp: packet.timestamp(),
+            marker: packet.is_marker(),
+            is_numbered,
+        }
+    }
+}
+
+/// The name of transport-wide numbers among the header extensions (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 2).
+pub(crate) const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+
+/// The identifier under which packets of these caps have their transport-wide number: the `N` of the field `extmap-N` with its name.
+pub(crate) fn extension_of(caps: &gst::CapsRef) -> Option<u8> {
+    caps.structure(0)?.iter().find_map(|(field, value)| {
+        let id = field.strip_prefix("extmap-")?;
+        // An array is direction, name and attributes (RFC 8285, Sec. 5).
+        let is_named = match (value.get::<&str>(), value.get::<gst::Array>()) {
+            (Ok(name), _) => name == TRANSPORT_WIDE,
+            (_, Ok(parts)) => parts.iter().any(|part| part.get::<&str>().is_ok_and(|name| name == TRANSPORT_WIDE)),
+            _ => false,
+        };
+        if is_named { id.parse().ok() } else { None }
+    })
+}

@@ -1,0 +1,54 @@
+use equipoise::units::Span;
+use gst::prelude::*;
+
+use crate::{call, init};
+
+/// Phases of 7 s, of which the last two seconds count: the order, and half of what a long run has to reach.
+#[test]
+#[ignore = "real time: 29 s"]
+fn an_encoder_follows_a_path_in_steps() {
+    init();
+    let report = call::run("rtpequipoisebwe", Span::from_secs(7)).expect("a call");
+    println!("{report:?}");
+    for phase in &report.phases {
+        let asked = phase.asked_bps / phase.capacity_bps;
+        assert!((0.4..1.2).contains(&asked), "{phase:?}");
+        assert!(phase.delivered_bps > 0.4 * phase.capacity_bps, "{phase:?}");
+    }
+    let asked: Vec<_> = report.phases.iter().map(|phase| phase.asked_bps).collect();
+    assert!(asked[1] > asked[0] && asked[1] > asked[3] && asked[2] < asked[3], "{asked:?}");
+    assert!(report.queueing_p95_s < 0.12, "{report:?}");
+    assert!(report.decoded * 10 > report.encoded * 9, "{report:?}");
+}
+
+/// The element is what `request-aux-sender` of `rtpbin` returns, too.
+#[test]
+fn rtpbin_takes_the_element_as_its_auxiliary_sender() {
+    init();
+    let pipeline = gst::Pipeline::new();
+    let rtp = gst::ElementFactory::make("rtpbin").name("rtp").build().expect("rtpbin");
+    rtp.connect("request-aux-sender", false, |_| {
+        let bwe = gst::ElementFactory::make("rtpequipoisebwe").build().expect("the element");
+        let bin = gst::Bin::new();
+        bin.add(&bwe).expect("into a bin");
+        for (pad, name) in [("sink", "sink_0"), ("src", "src_0")] {
+            let pad = bwe.static_pad(pad).expect("its pad");
+            let ghost = gst::GhostPad::builder_with_target(&pad).expect("a ghost").name(name).build();
+            bin.add_pad(&ghost).expect("a pad of the bin");
+        }
+        Some(bin.to_value())
+    });
+    pipeline.add(&rtp).expect("into the pipeline");
+    let media = "videotestsrc num-buffers=20 ! vp8enc ! rtpvp8pay";
+    let media = gst::parse::bin_from_description(media, true).expect("the media");
+    let out = gst::ElementFactory::make("fakesink").property("sync", false).build().expect("fakesink");
+    pipeline.add_many([media.upcast_ref(), &out]).expect("into the pipeline");
+    media.link_pads(Some("src"), &rtp, Some("send_rtp_sink_0")).expect("linked");
+    rtp.link_pads(Some("send_rtp_src_0"), &out, Some("sink")).expect("linked");
+    pipeline.set_state(gst::State::Playing).expect("it plays");
+    let bus = pipeline.bus().expect("a bus");
+    let kinds = [gst::MessageType::Eos, gst::MessageType::Error];
+    let end = bus.timed_pop_filtered(gst::ClockTime::from_seconds(60), &kinds).expect("an end");
+    assert_eq!(end.type_(), gst::MessageType::Eos, "{end:?}");
+    pipeline.set_state(gst::State::Null).expect("it stops");
+}
