@@ -3,7 +3,7 @@ use std::time::{Duration, Instant as HostInstant};
 
 use equipoise::control::{Needs, QueuedFrame};
 use equipoise::pace::{Pacer, Readiness};
-use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
+use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::feedback::Format;
 use equipoise_session::guest::{Guest, MediaShare};
 use equipoise_session::rtp::SessionError;

@@ -9,7 +9,7 @@ fn inspect(what: &str) -> Option<Output> {
     std::fs::copy(built, plugins.join("libgstequipoise.so")).expect("the plugin beside this test");
     let output = Command::new("gst-inspect-1.0")
         .arg(what.replace("{plugins}", &plugins.display().to_string()))
-        .envs([("GST_REGISTRY", &registry), ("GST_PLUGIN_PATH", &plugins)])
+        .envs([("GST_REGISTRY", &registry), ("GST_PLUGIN_PATH", &plugins), ("GST_PLUGIN_SYSTEM_PATH", &plugins)])
         .envs([("G_DEBUG", "fatal-warnings"), ("GST_DEBUG", "*:2"), ("GST_DEBUG_NO_COLOR", "1")])
         .output()
         .ok();
