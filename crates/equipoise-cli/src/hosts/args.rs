@@ -43,6 +43,20 @@ pub(crate) struct Keygen {
     pub(crate) force: bool,
 }
 
+/// Which way media goes, and in how many sessions.
+#[derive(Debug, Args)]
+pub(crate) struct Ways {
+    /// Have the receiver send and this end receive, by the controller equipoise or at --bitrate (iperf3 -R)
+    #[arg(short = 'R', long, conflicts_with_all = ["controller", "set", "target", "delay", "file", "rtp", "rate_socket", "path"])]
+    pub(crate) reverse: bool,
+    /// Send and have the receiver send at once, in a session each way
+    #[arg(long, conflicts_with_all = ["reverse", "file", "rtp", "rate_socket", "path"])]
+    pub(crate) bidir: bool,
+    /// Sessions at once in each direction, 1 to 128; all rates are those of one
+    #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=128))]
+    pub(crate) parallel: u8,
+}
+
 /// Options of a sender.
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -77,15 +91,8 @@ pub(crate) struct Send {
     /// Set a parameter of the controller
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Have the receiver send and this end receive, by the controller equipoise or at --bitrate (iperf3 -R)
-    #[arg(short = 'R', long, conflicts_with_all = ["controller", "set", "target", "delay", "file", "rtp", "rate_socket", "path"])]
-    pub(crate) reverse: bool,
-    /// Send and have the receiver send at once, in a session each way
-    #[arg(long, conflicts_with_all = ["reverse", "file", "rtp", "rate_socket", "path"])]
-    pub(crate) bidir: bool,
-    /// Sessions at once in each direction, 1 to 128; all rates are those of one
-    #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=128))]
-    pub(crate) parallel: u8,
+    #[command(flatten)]
+    pub(crate) ways: Ways,
     /// Size of IP packets in bytes, headers included; of the largest, where there is a payload
     #[arg(short, long, value_name = "BYTES", default_value_t = 1200)]
     pub(crate) length: u16,

@@ -74,7 +74,9 @@ impl Way {
 impl Drop for Way {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().map(|thread| thread.join().expect("no panic"));
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("no panic");
+        }
     }
 }
 

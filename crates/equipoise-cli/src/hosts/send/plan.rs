@@ -17,7 +17,7 @@ use crate::error::RealError;
 
 /// The directions of all sessions, in the order of their numbers.
 pub(super) fn directions(options: &Send) -> Result<Vec<Direction>, RealError> {
-    let count = usize::from(options.parallel);
+    let count = usize::from(options.ways.parallel);
     let one = [
         (options.file.is_some(), "--file"),
         (options.rtp.is_some(), "--rtp"),
@@ -27,7 +27,7 @@ pub(super) fn directions(options: &Send) -> Result<Vec<Direction>, RealError> {
     if let Some((_, option)) = one.iter().find(|(is_given, _)| *is_given && count > 1) {
         return Err(RealError::Parallel { option });
     }
-    let each: &[Direction] = match (options.reverse, options.bidir) {
+    let each: &[Direction] = match (options.ways.reverse, options.ways.bidir) {
         (true, _) => &[Direction::Received],
         (false, true) => &[Direction::Sent, Direction::Received],
         (false, false) => &[Direction::Sent],

@@ -117,25 +117,27 @@ impl Watch {
                 return;
             }
             let ends = Span::from_secs_f64(start_s).unwrap_or_default() + self.interval;
-            let closed = self.each.iter_mut().map(|(direction, tally)| (*direction, tally.close(ends))).collect();
+            let closed: Vec<_> =
+                self.each.iter_mut().map(|(direction, tally)| (*direction, tally.close(ends))).collect();
             if self.is_one() {
-                self.show_one(ends, closed)
+                for (_, interval) in &closed {
+                    self.show_one(ends, interval);
+                }
             } else {
-                self.show_many((start_s, ends.as_secs_f64()), closed)
+                self.show_many((start_s, ends.as_secs_f64()), closed);
             }
         }
     }
 
-    fn show_one(&mut self, ends: Span, closed: Vec<(Direction, Interval)>) {
-        for (_, interval) in &closed {
-            if let Some(head) = self.heads.next(Direction::Sent) {
-                self.screen.say(head);
-            }
-            let text = lines::interval(&format!("{:7.1} s", ends.as_secs_f64()), interval);
-            text.iter().for_each(|line| self.screen.say(line));
-            if let Some(json) = &self.json {
-                json.line(interval);
-            }
+    fn show_one(&mut self, ends: Span, interval: &Interval) {
+        if let Some(head) = self.heads.next(Direction::Sent) {
+            self.screen.say(head);
+        }
+        for line in lines::interval(&format!("{:7.1} s", ends.as_secs_f64()), interval) {
+            self.screen.say(&line);
+        }
+        if let Some(json) = &self.json {
+            json.line(interval);
         }
     }
 
@@ -145,8 +147,9 @@ impl Watch {
             if let Some(head) = self.heads.next(*direction) {
                 self.screen.say(&format!("  ID  {head}"));
             }
-            let text = lines::interval(&format!("[{stream:3}] {end_s:7.1} s"), interval);
-            text.iter().for_each(|line| self.screen.say(line));
+            for line in lines::interval(&format!("[{stream:3}] {end_s:7.1} s"), interval) {
+                self.screen.say(&line);
+            }
         }
         if closed.len() > 1 {
             self.screen.say(&lines::sums(&format!("[SUM] {end_s:7.1} s"), &sum));

@@ -136,7 +136,7 @@ impl Listener {
 /// If it fails, who asks is sent to faster than he or the server's operator wants it, or not by feedback on packets.
 #[test]
 fn a_peer_is_sent_to_at_a_rate_that_its_reports_carry_within_both_limits() {
-    for (key, limit, highest) in [(Some(key()), 100, 8), (Some(key()), 3, 3), (None, 100, 8)] {
+    for (key, limit, highest) in [(Some(key()), 100, 8.0), (Some(key()), 3, 3.0), (None, 100, 8.0)] {
         let mut state = state(key, limit);
         let mut peer = Listener::open(&mut state, SSRC, wanted(1, 8)).expect("a session");
         peer.run(&mut state, Span::from_secs(1));
@@ -146,7 +146,7 @@ fn a_peer_is_sent_to_at_a_rate_that_its_reports_carry_within_both_limits() {
         peer.run(&mut state, Span::from_secs(5));
         let mbps = |bytes: u64, seconds: u64| bytes as f64 * 8.0 / 1e6 / seconds as f64;
         let (first, last) = (mbps(first, 1), mbps(peer.came_to(address(1)), 5));
-        assert!(first < last && last > 0.6 * highest as f64 && last < 1.05 * highest as f64, "{first} {last} {limit}");
+        assert!(first < last && last > 0.6 * highest && last < 1.05 * highest, "{first} {last} {limit}");
     }
 }
 
