@@ -1,10 +1,13 @@
-//! How the ECN field of a datagram's IP header goes into a socket and comes out of it, with IPv4, IPv6, and IPv4 on an IPv6 socket.
+//! How the ECN field of a datagram's IP header goes into a socket and comes out of it, with IPv4, IPv6, and IPv4 on an IPv6 socket;
+//! and how the class of service beside it goes in.
 
 use std::net::{SocketAddr, UdpSocket};
 
 use equipoise_path::link::Ecn;
 use nix::libc::{self, c_int};
 use nix::sys::socket::{ControlMessageOwned, setsockopt, sockopt};
+
+use crate::Dscp;
 
 /// Has the kernel say with each datagram what its header said.
 pub(crate) fn listen_for_ecn(socket: &UdpSocket, address: SocketAddr) {
@@ -28,18 +31,20 @@ pub(crate) const fn ecn_in(remark: &ControlMessageOwned) -> Option<Ecn> {
 const HEAD: usize = size_of::<libc::cmsghdr>();
 const SPACE: usize = (HEAD + size_of::<c_int>()).next_multiple_of(size_of::<usize>());
 
-/// The control message that has the kernel send a datagram with this field.
+/// The control message that has the kernel send a datagram with this class of service and this field.
 #[derive(Debug)]
-pub(crate) struct EcnControl {
+pub(crate) struct ServiceControl {
     bytes: [u8; SPACE],
     len: usize,
 }
 
-impl EcnControl {
-    /// For a datagram to `peer`; empty where queues may not mark it, as the kernel says so by itself.
-    pub(crate) fn new(peer: SocketAddr, ecn: Ecn) -> Self {
+impl ServiceControl {
+    /// For a datagram to `peer`; empty where it asks for nothing and queues may not mark it, as the kernel says so by itself.
+    pub(crate) fn new(peer: SocketAddr, dscp: Dscp, ecn: Ecn) -> Self {
         let mut bytes = [0; SPACE];
-        if ecn == Ecn::NotCapable {
+        // One byte has both (RFC 3168, Sec. 5).
+        let service = dscp.number() << 2 | ecn.bits();
+        if service == 0 {
             return Self { bytes, len: 0 };
         }
         // What goes to an IPv4 address leaves over IPv4, whatever the socket.
@@ -49,7 +54,7 @@ impl EcnControl {
         };
         let (length, rest) = bytes.split_at_mut(size_of::<usize>());
         length.copy_from_slice(&(HEAD + size_of::<c_int>()).to_ne_bytes());
-        let fields = [level, kind, c_int::from(ecn.bits())];
+        let fields = [level, kind, c_int::from(service)];
         for (place, field) in rest.as_chunks_mut().0.iter_mut().zip(fields) {
             *place = field.to_ne_bytes();
         }
@@ -114,10 +119,53 @@ mod tests {
         }
     }
 
+    /// If it fails, a network that is set up for media does not know it, or a queue may not mark what asks for a class. The other socket
+    /// sees the whole byte as the kernel gives it.
     #[test]
-    fn a_datagram_that_may_not_be_marked_needs_no_control_message() {
+    fn a_class_of_service_stands_beside_the_field_over_ipv4_ipv6_and_ipv4_on_an_ipv6_socket() {
+        let clock = Clock::new();
+        let (any4, any6) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED));
+        let mapped = IpAddr::from(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
+        for (from, to, name) in [
+            (any4, any4, IpAddr::from(Ipv4Addr::LOCALHOST)),
+            (any6, any6, mapped),
+            (any6, any6, IpAddr::from(Ipv6Addr::LOCALHOST)),
+        ] {
+            let mut sender = Socket::bind((from, 0).into(), &clock).expect("a socket");
+            sender.set_dscp(Dscp::EF);
+            let receiver = UdpSocket::bind((to, 0)).expect("a socket");
+            receiver.set_read_timeout(Some(std::time::Duration::from_secs(5))).expect("a timeout");
+            listen_for_ecn(&receiver, receiver.local_addr().expect("bound"));
+            let peer = SocketAddr::new(name, receiver.local_addr().expect("bound").port());
+            for ecn in [Ecn::NotCapable, Ecn::Ect1] {
+                sender.send_to(peer, &Transmit { ecn, ..Transmit::datagram(b"media") }).expect("sent");
+                assert_eq!(service_of_next(&receiver), Some(46 << 2 | ecn.bits()), "{from} to {name}");
+            }
+        }
+    }
+
+    /// The byte in the header of the next datagram.
+    fn service_of_next(socket: &UdpSocket) -> Option<u8> {
+        let (mut control, mut buffer) = (crate::socket::control_buffer(), [0; 10]);
+        let mut parts = [std::io::IoSliceMut::new(&mut buffer)];
+        let message = nix::sys::socket::recvmsg::<nix::sys::socket::SockaddrStorage>(
+            std::os::fd::AsRawFd::as_raw_fd(socket),
+            &mut parts,
+            Some(&mut control),
+            nix::sys::socket::MsgFlags::empty(),
+        );
+        message.expect("it receives").cmsgs().expect("whole").find_map(|remark| match remark {
+            ControlMessageOwned::Ipv4Tos(byte) => Some(byte),
+            ControlMessageOwned::Ipv6TClass(byte) => u8::try_from(byte).ok(),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_datagram_that_asks_for_nothing_needs_no_control_message() {
         let peer = (Ipv4Addr::LOCALHOST, 1).into();
-        assert!(EcnControl::new(peer, Ecn::NotCapable).as_bytes().is_empty());
-        assert_eq!(EcnControl::new(peer, Ecn::Ect0).as_bytes().len(), SPACE);
+        let length = |dscp, ecn| ServiceControl::new(peer, dscp, ecn).as_bytes().len();
+        assert_eq!(length(Dscp::DEFAULT, Ecn::NotCapable), 0);
+        assert_eq!([length(Dscp::DEFAULT, Ecn::Ect0), length(Dscp::EF, Ecn::NotCapable)], [SPACE, SPACE]);
     }
 }

@@ -9,7 +9,7 @@ use equipoise_session::rtp::SessionError;
 use thiserror::Error;
 
 use crate::dtls_srtp::HandshakeError;
-use crate::{Refusal, Via};
+use crate::{Refusal, Via, WantedError};
 
 /// Why the real world could not do what was asked.
 #[derive(Debug, Error)]
@@ -99,6 +99,23 @@ pub enum NetError {
         peer: SocketAddr,
         /// Why.
         reason: Refusal,
+    },
+    /// What the peer is to send cannot be.
+    #[error("the peer cannot be asked for this")]
+    Wanted(#[from] WantedError),
+    /// The peer that sends fell silent.
+    #[error("{peer} sent nothing for {waited}; the session is given up")]
+    Silent {
+        /// Who was to send.
+        peer: SocketAddr,
+        /// How long it was waited for.
+        waited: Span,
+    },
+    /// The peer that sends knows nothing of the session any more.
+    #[error("{peer} was started again; what it sent is over")]
+    StartedAgain {
+        /// Who was to send.
+        peer: SocketAddr,
     },
     /// A network namespace cannot be made or entered.
     #[error("`{command}` failed ({said}); a test bed of network namespaces needs root and iproute2")]

@@ -7,7 +7,7 @@
 //! - [`Socket`]: UDP with the kernel's receive timestamps, so that a late reader does not lengthen a measured delay.
 //! - [`run_endpoint`]: a thread that drives one end of a session over a socket.
 //! - [`send()`] and [`Server`]: sessions between hosts, opened by a handshake and protected by SRTP; [`send_multipath()`]: over
-//!   several interfaces at once.
+//!   several interfaces at once; [`fetch()`]: with the server as the sender.
 //! - [`TestBed`]: hosts of their own in network namespaces; [`TcpEnds`]: TCP of the kernel between them; [`WebEnds`]: web traffic.
 //! - [`Emulator`]: a bottleneck made of [`equipoise_path::link::Pipe`]s between two sockets, or between the hosts of a test bed
 //!   for UDP and TCP, for runs on one machine.
@@ -31,11 +31,13 @@ mod channel;
 mod clock;
 mod datagram;
 mod driver;
+mod dscp;
 pub mod dtls_srtp;
 mod ecn;
 mod emulator;
 mod engine;
 mod error;
+mod fetch;
 pub mod flow_pair;
 mod icmp;
 mod lateness;
@@ -56,11 +58,13 @@ pub use channel::{Closed, PayloadSender};
 pub use clock::{Clock, HostClock, Time};
 pub use datagram::Received;
 pub use driver::{Finished, Host, HostStats, Observer, Running, run_endpoint};
+pub use dscp::{Dscp, DscpError};
 pub use emulator::{Emulator, EmulatorConfig, EmulatorReport, LinkSample, LoadProbe, Passed, Protocol, Route, Watcher};
 pub use engine::PortStats;
 pub use error::NetError;
+pub use fetch::{FetchConfig, fetch};
 pub use lateness::Lateness;
-pub use secure::{Key, KeyError, Refusal};
+pub use secure::{Key, KeyError, Refusal, Wanted, WantedError};
 pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
 #[cfg(feature = "fuzz")]
 pub use server::ServerBench;

@@ -18,7 +18,7 @@ use crate::secure::opening::Asked;
 use crate::secure::protection::Protection;
 use crate::secure::{Key, random};
 use crate::transport::{Client, Links};
-use crate::{Clock, NetError, Observer, Paths, PayloadSender, Running, Socket, Via};
+use crate::{Clock, Dscp, NetError, Observer, Paths, PayloadSender, Running, Socket, Via};
 
 /// What a session to a server is made of, beside its controller.
 #[derive(Clone, Debug)]
@@ -48,10 +48,10 @@ pub struct SendConfig {
     pub patience: Span,
 }
 
-impl SendConfig {
-    /// A dynamic payload type (RFC 3551, Sec. 3).
-    const PAYLOAD_TYPE: u8 = 96;
+/// A dynamic payload type (RFC 3551, Sec. 3).
+pub(crate) const PAYLOAD_TYPE: u8 = 96;
 
+impl SendConfig {
     /// A session of generated media: packets of 1200 bytes, a report every second.
     pub const fn new(peer: SocketAddr, key: Option<Key>) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl SendConfig {
             reporting: None,
             ecn: Ecn::NotCapable,
             ssrc: None,
-            payload_type: Self::PAYLOAD_TYPE,
+            payload_type: PAYLOAD_TYPE,
             patience: Span::from_secs(5),
         }
     }
@@ -93,9 +93,17 @@ impl SendConfig {
 
     /// Bytes that other layers than UDP and IPv4 add to a datagram.
     pub fn overhead(&self) -> Size {
-        let cipher = if self.key.is_some() { Protection::OVERHEAD } else { 0 };
+        Self::overhead_to(self.peer, self.key.is_some())
+    }
+
+    /// The same of datagrams to this peer.
+    pub(crate) fn overhead_to(peer: SocketAddr, is_secure: bool) -> Size {
+        let cipher = if is_secure { Protection::OVERHEAD } else { 0 };
         // An IPv6 header is twice as long (RFC 8200, Sec. 3).
-        let header = if self.peer.is_ipv6() { 20 } else { 0 };
+        let header = match peer {
+            SocketAddr::V6(peer) if peer.ip().to_ipv4_mapped().is_none() => 20,
+            _ => 0,
+        };
         Size::from_bytes(cipher + header)
     }
 
@@ -109,17 +117,18 @@ impl SendConfig {
         let start = clock.now().assume_clock();
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
         let Self { payload, delays, ecn, .. } = *self;
-        let reporting = self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| self.usual_reporting()));
-        let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several };
+        let reporting =
+            self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn)));
+        let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
         (SenderConfig { payload, delays, ecn, reporting, ..base }, asked)
     }
+}
 
-    /// Finer times, where nothing asks for marks and packets have room for another number.
-    fn usual_reporting(&self) -> Reporting {
-        let has_numbers = self.payload == Payload::Generated && self.ecn == Ecn::NotCapable;
-        let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
-        Reporting { format, interval: Reporting::INTERVAL }
-    }
+/// Feedback by packet for media of this kind: finer times, where nothing asks for marks and packets have room for another number.
+pub(crate) fn usual_reporting(payload: Payload, ecn: Ecn) -> Reporting {
+    let has_numbers = payload == Payload::Generated && ecn == Ecn::NotCapable;
+    let format = if has_numbers { Format::TransportWide } else { Format::CongestionFeedback };
+    Reporting { format, interval: Reporting::INTERVAL }
 }
 
 /// What a session over several paths has beside: which they are, and what divides the rate among them.
@@ -130,12 +139,14 @@ pub struct Multipath {
     pub scheduler: BoxedScheduler,
     /// Time between two divisions; not less than the report interval.
     pub period: Span,
+    /// The class of service that its packets ask for.
+    pub dscp: Dscp,
 }
 
 impl Multipath {
     /// Paths whose shares are decided every 5 s, as in the paper (Asvarujanon 2014, Sec. 4.3).
     pub fn new(paths: Vec<Via>, scheduler: BoxedScheduler) -> Self {
-        Self { paths, scheduler, period: multipath::Sender::PERIOD }
+        Self { paths, scheduler, period: multipath::Sender::PERIOD, dscp: Dscp::DEFAULT }
     }
 }
 
@@ -183,11 +194,11 @@ pub fn send_multipath<O: Observer + Send + 'static>(
     controller: BoxedController,
     observer: O,
 ) -> Result<MultipathSession<O>, NetError> {
-    let Multipath { paths, scheduler, period } = multipath;
+    let Multipath { paths, scheduler, period, dscp } = multipath;
     let (sender, asked) = config.session(clock, controller.needs(), true);
     let endpoint = multipath::Sender::new(sender, period, controller, scheduler)?;
     let paths = Paths::new(config.peer, &paths)?;
-    let links = Links::following(paths.clone(), clock)?;
+    let links = Links::following(paths.clone(), dscp, clock)?;
     let (running, payloads) = start(endpoint, links, (config, asked), observer)?;
     Ok(MultipathSession { running, payloads, paths })
 }

@@ -17,9 +17,9 @@ use socket2::{MsgHdr, SockAddr, SockRef};
 
 use crate::batch::Batch;
 use crate::datagram::{MAX_PAYLOAD, Received};
-use crate::ecn::{EcnControl, ecn_in, listen_for_ecn};
+use crate::ecn::{ServiceControl, ecn_in, listen_for_ecn};
 use crate::icmp::{Word, is_word_from_the_path};
-use crate::{Clock, NetError, Time};
+use crate::{Clock, Dscp, NetError, Time};
 
 /// Receive buffer to ask for, in bytes. Ours: over a second of 30 Mbit/s, to outlast a stalled reader. The system may
 /// give less.
@@ -96,6 +96,8 @@ pub struct Socket {
     timestamps: TimestampSource,
     control: Vec<u8>,
     stats: SocketStats,
+    /// The class of service of all that it sends.
+    dscp: Dscp,
     /// Why the kernel refused the last datagram; `None` after one that it took.
     refusal: Option<Errno>,
     /// What ICMP says; `None` where nobody listens.
@@ -166,6 +168,7 @@ impl Socket {
             timestamps,
             control,
             stats: SocketStats::default(),
+            dscp: Dscp::DEFAULT,
             refusal: None,
             word: None,
             #[cfg(any(test, feature = "fuzz"))]
@@ -183,6 +186,11 @@ impl Socket {
     /// The clock that stamps what it receives.
     pub const fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// All that it sends from now on asks for this class of service; a kernel or network that gives none sends it as anything else.
+    pub const fn set_dscp(&mut self, dscp: Dscp) {
+        self.dscp = dscp;
     }
 
     /// Where its arrival times come from.
@@ -333,7 +341,7 @@ impl Socket {
             return Err(errno);
         }
         let parts = [IoSlice::new(transmit.head), IoSlice::new(&ZEROS[..transmit.media])];
-        let (to, control) = (SockAddr::from(peer), EcnControl::new(peer, transmit.ecn));
+        let (to, control) = (SockAddr::from(peer), ServiceControl::new(peer, self.dscp, transmit.ecn));
         let message = MsgHdr::new().with_addr(&to).with_buffers(&parts).with_control(control.as_bytes());
         // Where errors are listened for, the kernel gives the last one of an earlier datagram as its answer to the next, which
         // it does not send. Asked again, it speaks of this one.

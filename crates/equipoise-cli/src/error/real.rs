@@ -107,6 +107,12 @@ pub(crate) enum RealError {
         /// What is wrong with it.
         source: CapacityError,
     },
+    /// What several sessions cannot have together.
+    #[error("{option} is for one session; --parallel N sends zeros in N")]
+    Parallel {
+        /// The option.
+        option: &'static str,
+    },
     /// There is nothing to carry between.
     #[error("a path needs two ends: --listen and --to, --between, or --tun")]
     NoEnds,
@@ -134,8 +140,9 @@ impl RealError {
             | Self::Scheduler { .. }
             | Self::UnknownScheduler { .. }
             | Self::NoEnds
+            | Self::Parallel { .. }
             | Self::BurstOfNoRate
-            | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. })
+            | Self::Net(NetError::SamePath { .. } | NetError::Paths { .. } | NetError::Wanted(_))
             | Self::Link(NetError::Path { .. } | NetError::SameInterface { .. } | NetError::InterfaceName { .. }) => 2,
             Self::Rates { .. }
             | Self::NoKey
@@ -201,6 +208,7 @@ impl RealError {
             Self::Kernel(_) => None,
             Self::Link(_)
             | Self::NoEnds
+            | Self::Parallel { .. }
             | Self::BurstOfNoRate
             | Self::KeyFile { .. }
             | Self::KeyNotWritten { .. }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use equipoise::units::{Rate, Span, UnitError};
-use equipoise_net::Via;
+use equipoise_net::{Dscp, Via};
 
 /// Options that both ends of a session have.
 #[derive(Debug, Args)]
@@ -19,6 +19,9 @@ pub(crate) struct Ends {
     /// Neither encrypt nor authenticate: anybody on the way may read the session, forge packets, and set its rate
     #[arg(long)]
     pub(crate) insecure: bool,
+    /// Class of service that IP headers ask for: a number of 0 to 63, or a name such as ef or af41
+    #[arg(long, value_name = "CLASS", default_value_t)]
+    pub(crate) dscp: Dscp,
     /// Seconds between two lines
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub(crate) interval: Span,
@@ -38,6 +41,20 @@ pub(crate) struct Keygen {
     /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// Which way media goes, and in how many sessions.
+#[derive(Debug, Args)]
+pub(crate) struct Ways {
+    /// Have the receiver send and this end receive, by the controller equipoise or at --bitrate (iperf3 -R)
+    #[arg(short = 'R', long, conflicts_with_all = ["controller", "set", "target", "delay", "file", "rtp", "rate_socket", "path"])]
+    pub(crate) reverse: bool,
+    /// Send and have the receiver send at once, in a session each way
+    #[arg(long, conflicts_with_all = ["reverse", "file", "rtp", "rate_socket", "path"])]
+    pub(crate) bidir: bool,
+    /// Sessions at once in each direction, 1 to 128; all rates are those of one
+    #[arg(short = 'P', long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=128))]
+    pub(crate) parallel: u8,
 }
 
 /// Options of a sender.
@@ -62,7 +79,7 @@ pub(crate) struct Send {
     /// Lowest rate, such as 500k
     #[arg(long, value_name = "RATE", default_value = "100k")]
     pub(crate) min_rate: Rate,
-    /// Rate at which the session starts [default: the lowest]
+    /// Rate at which a session starts [default: the controller's own]
     #[arg(long, value_name = "RATE")]
     pub(crate) start_rate: Option<Rate>,
     /// Highest rate
@@ -74,6 +91,8 @@ pub(crate) struct Send {
     /// Set a parameter of the controller
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) ways: Ways,
     /// Size of IP packets in bytes, headers included; of the largest, where there is a payload
     #[arg(short, long, value_name = "BYTES", default_value_t = 1200)]
     pub(crate) length: u16,
@@ -189,12 +208,30 @@ pub(crate) struct Receive {
     /// Sessions at once
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     pub(crate) most_sessions: usize,
+    /// Highest rate at which to send, in all, to those who ask for it (send -R, --bidir); 0 to send nothing [default: 500M; 0 with
+    /// --insecure]
+    #[arg(long, value_name = "RATE", value_parser = rate_or_none)]
+    pub(crate) reverse_limit: Option<Rate>,
+}
+
+impl Receive {
+    /// The highest rate at which it sends to others. Who has no key is nobody whom it knows.
+    pub(crate) fn reverse_limit(&self) -> Rate {
+        /// What a server of this kind sends without much of a processor, and thirty sessions of the usual highest rate. Ours.
+        const USUAL: Rate = Rate::from_bps(500_000_000);
+        self.reverse_limit.unwrap_or(if self.ends.insecure { Rate::ZERO } else { USUAL })
+    }
 }
 
 /// Seconds as people write them: 10, 0.5, or a time with its unit.
 pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     let bare = text.parse().ok().filter(|seconds: &f64| *seconds >= 0.0).and_then(Span::from_secs_f64);
     bare.map_or_else(|| text.parse().map_err(|error: UnitError| error.to_string()), Ok)
+}
+
+/// A rate, or 0, which needs no unit.
+fn rate_or_none(text: &str) -> Result<Rate, UnitError> {
+    if text == "0" { Ok(Rate::ZERO) } else { text.parse() }
 }
 
 /// An address with a port, or a port of this host.

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod input;
+mod lines;
 mod rate_socket;
 pub(crate) mod receive;
 mod results;

@@ -179,6 +179,10 @@ impl Delivery {
 
 impl SessionObserver for Porter {
     fn on_open(&mut self, _now: Time, session: &Session) {
+        if session.is_sent_to {
+            // There is nothing to take.
+            return;
+        }
         let (sender, queue) = mpsc::channel(Incoming::MOST_PACKETS);
         let (publisher, measurements) = publisher(&self.runtime, Reception::default());
         let shared = Arc::new(Shared::default());

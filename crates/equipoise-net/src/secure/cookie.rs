@@ -67,6 +67,7 @@ mod tests {
             secure: true,
             several: false,
             joins: false,
+            wanted: None,
             fingerprint: Fingerprint::NONE,
         };
         let jar = CookieJar::new(&[5; 32]);

@@ -51,6 +51,8 @@ pub(crate) struct Known<'a> {
     /// Of the certificate that it belongs to.
     pub(crate) owner: Fingerprint,
     pub(crate) several: bool,
+    /// It was opened to be sent to.
+    pub(crate) is_sent_to: bool,
     /// By which further paths join; `None` without keys.
     pub(crate) join: Option<&'a hmac::Key>,
 }
@@ -182,7 +184,8 @@ impl Door {
             }
             // The sender has not heard of us for a while. Who has the key and another certificate is somebody else.
             Some(known) => {
-                (known.several != open.several || known.owner != open.fingerprint).then_some(Refusal::SourceInUse)
+                let is_same = known.several == open.several && known.is_sent_to == open.wanted.is_some();
+                (!is_same || known.owner != open.fingerprint).then_some(Refusal::SourceInUse)
             }
         }
     }

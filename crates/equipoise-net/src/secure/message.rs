@@ -6,8 +6,8 @@ use equipoise_session::rtp::Payload;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
-use super::Nonce;
 use super::identity::Fingerprint;
+use super::{Nonce, Wanted};
 
 /// A message, and the records of DTLS that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum Message<'a> {
     Accept {
         /// The sender's number.
         number: Nonce,
-        /// The source of the receiver's reports.
+        /// The source of the receiver's packets: its reports, or the media that was wanted.
         ssrc: u32,
     },
     /// There will be no session.
@@ -72,6 +72,8 @@ pub(crate) struct Open {
     pub(crate) several: bool,
     /// The session of this number is open, and this path belongs to it.
     pub(crate) joins: bool,
+    /// Who asks wants to be sent media, and its packets are reports: what is called the sender here is the receiver then.
+    pub(crate) wanted: Option<Wanted>,
     /// Of the sender's certificate; zeros without encryption.
     pub(crate) fingerprint: Fingerprint,
 }
@@ -89,10 +91,25 @@ pub enum Refusal {
     Full,
     /// Another session has this source number.
     SourceInUse,
+    /// It sends nothing to others.
+    SendsNothing,
+    /// What it may send is given to others already.
+    SendsEnough,
+    /// No such media can be sent.
+    Impossible,
 }
 
 impl Refusal {
-    const ALL: [Self; 5] = [Self::NeedsKey, Self::HasNoKey, Self::OtherKey, Self::Full, Self::SourceInUse];
+    const ALL: [Self; 8] = [
+        Self::NeedsKey,
+        Self::HasNoKey,
+        Self::OtherKey,
+        Self::Full,
+        Self::SourceInUse,
+        Self::SendsNothing,
+        Self::SendsEnough,
+        Self::Impossible,
+    ];
 
     /// The reason in words, with what would help.
     pub const fn words(self) -> &'static str {
@@ -102,6 +119,11 @@ impl Refusal {
             Self::OtherKey => "its key is another one",
             Self::Full => "it serves as many sessions as it may",
             Self::SourceInUse => "another session has this source number (SSRC)",
+            Self::SendsNothing => "it sends nothing to others; its operator may allow it (--reverse-limit)",
+            Self::SendsEnough => {
+                "it sends to others as much as it may already; ask for less, or later (its --reverse-limit)"
+            }
+            Self::Impossible => "it cannot send such media; ask for other rates, packets or reports",
         }
     }
 
@@ -111,8 +133,8 @@ impl Refusal {
 }
 
 const MAGIC: [u8; 2] = *b"eq";
-/// The version of these messages. Version 1 had keys without DTLS.
-pub(crate) const VERSION: u8 = 2;
+/// The version of these messages. Version 1 had keys without DTLS, and in version 2 nobody could ask to be sent to.
+pub(crate) const VERSION: u8 = 3;
 const OPEN: u8 = 1;
 const RETRY: u8 = 2;
 const ACCEPT: u8 = 3;
@@ -122,6 +144,8 @@ const DOWN: u8 = 6;
 /// The part that all have, before records and code.
 const HEAD: usize = 80;
 const CODE: usize = 16;
+/// Bit of an Open's flags: behind its head stands what is wanted.
+const WANTS: u8 = 32;
 /// The length of every message without records: no answer to one who has no cookie is longer than its question.
 pub(crate) const LENGTH: usize = HEAD + CODE;
 
@@ -153,8 +177,9 @@ impl<'a> Message<'a> {
                     Payload::Stream => 1,
                     Payload::Rtp => 2,
                 };
-                let flags =
-                    u8::from(open.secure) | payload << 1 | u8::from(open.several) << 3 | u8::from(open.joins) << 4;
+                let wants = if open.wanted.is_some() { WANTS } else { 0 };
+                let flags = u8::from(open.secure) | payload << 1 | u8::from(open.several) << 3;
+                let flags = flags | u8::from(open.joins) << 4 | wants;
                 head(OPEN, flags, &open.number);
                 put(24, &open.cookie);
                 put(40, &open.ssrc.to_be_bytes());
@@ -186,6 +211,9 @@ impl<'a> Message<'a> {
                 records
             }
         };
+        if let Self::Open(Open { wanted: Some(wanted), .. }, _) = self {
+            out.extend_from_slice(&wanted.encode());
+        }
         out.extend_from_slice(records);
         let code = key.map(|key| hmac::sign(key, &out));
         out.extend_from_slice(code.as_ref().map_or(&[0; CODE][..], |code| &code.as_ref()[..CODE]));
@@ -204,7 +232,7 @@ impl<'a> Message<'a> {
         let ssrc = u32::from_be_bytes(head.get(40..44)?.try_into().ok()?);
         let fingerprint = Fingerprint(head.get(48..80)?.try_into().ok()?);
         Some(match head[3] {
-            OPEN if flags < 32 => {
+            OPEN if flags < 2 * WANTS => {
                 let payload = match flags >> 1 & 3 {
                     0 => Payload::Generated,
                     1 => Payload::Stream,
@@ -213,8 +241,9 @@ impl<'a> Message<'a> {
                 };
                 let (secure, several, joins) = (flags & 1 != 0, flags & 8 != 0, flags & 16 != 0);
                 let (cookie, reporting) = (nonce(24)?, reporting(head.get(44..48)?.try_into().ok()?).ok()?);
+                let (wanted, records) = wanted(flags, reporting, records)?;
                 Self::Open(
-                    Open { number, cookie, ssrc, payload, reporting, secure, several, joins, fingerprint },
+                    Open { number, cookie, ssrc, payload, reporting, secure, several, joins, wanted, fingerprint },
                     records,
                 )
             }
@@ -228,6 +257,18 @@ impl<'a> Message<'a> {
             _ => return None,
         })
     }
+}
+
+/// What an Open wants to be sent, if anything, and the records behind; `None` where that cannot be: what is wanted are zeros over one
+/// path, and a rate that changes needs feedback on packets.
+fn wanted(flags: u8, reporting: Option<Reporting>, rest: &[u8]) -> Option<(Option<Wanted>, &[u8])> {
+    if flags & WANTS == 0 {
+        return Some((None, rest));
+    }
+    let (bytes, records) = rest.split_first_chunk()?;
+    let wanted = Wanted::parse(bytes)?;
+    let is_right = flags & !WANTS <= 1 && (reporting.is_some() || wanted.is_constant());
+    is_right.then_some((Some(wanted), records))
 }
 
 /// Feedback by packet in four bytes: its format, zero for none, a zero, and its interval in ms.
@@ -271,6 +312,8 @@ pub(crate) fn is_authentic(datagram: &[u8], key: &hmac::Key) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use equipoise::units::Rate;
+
     use super::*;
 
     fn open() -> Open {
@@ -283,6 +326,7 @@ mod tests {
             secure: true,
             several: true,
             joins: false,
+            wanted: None,
             fingerprint: Fingerprint([3; 32]),
         }
     }
@@ -317,6 +361,30 @@ mod tests {
         assert!(messages()[1..4].iter().all(|answer| answer.encode(None).len() == LENGTH));
     }
 
+    /// If it fails, who asks to be sent to is not understood, or has what he did not ask for.
+    #[test]
+    fn what_is_wanted_stands_before_the_records_and_goes_with_zeros_over_one_path() {
+        let [min, max] = [100_000, 2_000_000].map(Rate::from_bps);
+        let wanted = Wanted::new(min, max).expect("right");
+        let right = Open { payload: Payload::Generated, several: false, wanted: Some(wanted), ..open() };
+        let message = Message::Open(right, b"records");
+        let bytes = message.encode(None);
+        assert_eq!((Message::parse(&bytes), bytes.len()), (Some(message), LENGTH + Wanted::LENGTH + 7));
+        assert_eq!(Message::parse(&bytes[..LENGTH + Wanted::LENGTH - 1]), None, "a part of what is wanted");
+        let constant = Wanted::new(max, max).expect("right");
+        let without = Open { reporting: None, ..right };
+        let by_interval = Message::Open(Open { wanted: Some(constant), ..without }, b"");
+        assert_eq!(Message::parse(&by_interval.encode(None)), Some(by_interval));
+        for wrong in [
+            without,
+            Open { several: true, ..right },
+            Open { joins: true, ..right },
+            Open { payload: Payload::Stream, ..right },
+        ] {
+            assert_eq!(Message::parse(&Message::Open(wrong, b"records").encode(None)), None, "{wrong:?}");
+        }
+    }
+
     /// If it fails, a stranger has a server report each millisecond, or never.
     #[test]
     fn feedback_by_packet_is_none_or_in_its_limits() {
@@ -346,8 +414,8 @@ mod tests {
     fn another_version_is_told_from_noise() {
         let mut bytes = messages()[0].encode(None);
         assert_eq!(other_version(&bytes), None);
-        bytes[2] = 1;
-        assert_eq!((other_version(&bytes), Message::parse(&bytes)), (Some(1), None));
+        bytes[2] = 2;
+        assert_eq!((other_version(&bytes), Message::parse(&bytes)), (Some(2), None));
         assert_eq!((other_version(b"eq"), other_version(b"not ours")), (None, None));
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod protection;
 pub(crate) mod record;
 #[cfg(test)]
 pub(crate) mod tests;
+mod wanted;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -23,6 +24,7 @@ pub use key::{Key, KeyError};
 pub use keys::Profile;
 pub(crate) use keys::{Keys, Role};
 pub use message::Refusal;
+pub use wanted::{Wanted, WantedError};
 
 /// A number drawn by chance.
 pub(crate) type Nonce = [u8; 16];

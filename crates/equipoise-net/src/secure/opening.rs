@@ -11,7 +11,7 @@ use ring::hmac;
 use super::association::{Association, Step};
 use super::identity::{Fingerprint, Identity};
 use super::message::{Message, Open, Refusal, is_authentic, other_version};
-use super::{Key, Keys, Nonce, Role, random};
+use super::{Key, Keys, Nonce, Role, Wanted, random};
 use crate::Time;
 
 /// What a sender asks its receiver for.
@@ -24,6 +24,8 @@ pub(crate) struct Asked {
     pub(crate) reporting: Option<Reporting>,
     /// It has several paths, each of which joins the session.
     pub(crate) several: bool,
+    /// It is the other end that shall send, and this one reports.
+    pub(crate) wanted: Option<Wanted>,
 }
 
 /// The sender's side of opening a session, over one path or several.
@@ -259,7 +261,7 @@ impl Opening {
     fn say_open(&mut self, path: PathId, records: &[u8]) {
         let asking = self.asking.iter().find(|(asking, _)| *asking == path);
         let cookie = asking.and_then(|(_, asking)| asking.cookie).unwrap_or_default();
-        let Asked { key, ssrc, payload, reporting, several } = &self.asked;
+        let Asked { key, ssrc, payload, reporting, several, wanted } = &self.asked;
         let (join, joins) = match &self.state {
             State::Open(join) => (join.as_ref(), true),
             State::Asking | State::Agreed(_) => (None, false),
@@ -274,6 +276,7 @@ impl Opening {
             several: *several,
             // Without keys the number is all that a path can show.
             joins: joins && key.is_some(),
+            wanted: *wanted,
             fingerprint: if key.is_some() { *self.identity.fingerprint() } else { Fingerprint::NONE },
         };
         let code = join.or(key.as_ref().map(Key::handshake));

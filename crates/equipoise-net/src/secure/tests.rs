@@ -29,7 +29,7 @@ fn key() -> Key {
 }
 
 fn asked(key: Option<Key>, several: bool) -> Asked {
-    Asked { key, ssrc: SSRC, payload: Payload::Stream, reporting: None, several }
+    Asked { key, ssrc: SSRC, payload: Payload::Stream, reporting: None, several, wanted: None }
 }
 
 fn at(path: PathId) -> SocketAddr {
@@ -47,7 +47,7 @@ struct Live {
 impl Live {
     fn known(&self) -> Known<'_> {
         let Self { number, owner, several, .. } = *self;
-        Known { number, owner, several, join: self.join.as_ref() }
+        Known { number, owner, several, is_sent_to: false, join: self.join.as_ref() }
     }
 }
 
@@ -381,6 +381,7 @@ fn a_flood_of_first_words_leaves_nothing_and_no_answer_is_longer_than_its_questi
             secure: true,
             several: false,
             joins: count % 7 == 0,
+            wanted: None,
             fingerprint: Fingerprint([1; 32]),
         };
         // Every second one by who has the key, with records of its own.

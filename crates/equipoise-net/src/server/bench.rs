@@ -82,8 +82,14 @@ impl ServerBench {
     /// Somebody who has the key opens a session in one of a few variants, or opens it anew. Gives its words in order.
     pub fn call(&mut self, from: SocketAddr, ssrc: u32, variant: u8) -> Vec<Vec<u8>> {
         let payload = [Payload::Generated, Payload::Stream, Payload::Rtp][usize::from(variant % 3)];
-        let asked =
-            Asked { key: self.state.config.key.clone(), ssrc, payload, reporting: None, several: variant & 4 != 0 };
+        let asked = Asked {
+            key: self.state.config.key.clone(),
+            ssrc,
+            payload,
+            reporting: None,
+            several: variant & 4 != 0,
+            wanted: None,
+        };
         let at = self.callers.iter().position(|(source, _)| *source == ssrc).unwrap_or_else(|| {
             self.callers.push((ssrc, Caller::new(Opening::new(asked), from)));
             self.callers.len() - 1

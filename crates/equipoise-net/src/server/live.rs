@@ -1,11 +1,11 @@
-//! A session that is open: its keys, its paths, its receiving end.
+//! A session that is open: its keys, its paths, its end here.
 
 use std::net::SocketAddr;
 
-use equipoise::units::{ReceiverClock, Span};
+use equipoise::units::{Rate, ReceiverClock, Span};
 use equipoise_session::multipath::{self, MAX_PATHS};
 use equipoise_session::rtp::{self, ReceiverConfig, SessionError};
-use equipoise_session::{Endpoint, PathId};
+use equipoise_session::{Endpoint, Input, Output, PathId};
 use ring::hmac;
 
 use super::Session;
@@ -25,6 +25,44 @@ pub(super) fn receiving(config: ReceiverConfig, several: bool) -> Result<Receivi
     Ok(if several { Box::new(multipath::Receiver::new(config)?) } else { Box::new(rtp::Receiver::new(config)?) })
 }
 
+/// This end of a session.
+pub(super) enum Half {
+    Receives(Receiving),
+    /// It sends what was wanted, at this rate at the most.
+    Sends(Box<rtp::Sender>, Rate),
+}
+
+impl Half {
+    pub(super) fn handle(&mut self, now: Time, input: Input<'_>) {
+        match self {
+            Self::Receives(receiver) => receiver.handle(now.assume_clock(), input),
+            Self::Sends(sender, _) => sender.handle(now.assume_clock(), input),
+        }
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Output<'_>> {
+        match self {
+            Self::Receives(receiver) => receiver.poll(),
+            Self::Sends(sender, _) => sender.poll(),
+        }
+    }
+
+    pub(super) fn wake(&self) -> Option<Time> {
+        match self {
+            Self::Receives(receiver) => receiver.wake().map(|wake| wake.at.assume_clock()),
+            Self::Sends(sender, _) => sender.wake().map(|wake| wake.at.assume_clock()),
+        }
+    }
+
+    /// The highest rate that was promised to the peer; none where it sends itself.
+    pub(super) const fn granted(&self) -> Rate {
+        match self {
+            Self::Receives(_) => Rate::ZERO,
+            Self::Sends(_, most) => *most,
+        }
+    }
+}
+
 pub(super) struct Live {
     pub(super) session: Session,
     /// The sender's number that it was opened with, and whose it is.
@@ -34,9 +72,9 @@ pub(super) struct Live {
     /// What takes their place, once a packet shows that the sender has it.
     pub(super) next: Option<(Nonce, Held)>,
     pub(super) earlier: Option<(Protection, Time)>,
-    pub(super) endpoint: Receiving,
-    /// The source of its reports.
-    pub(super) report_ssrc: u32,
+    pub(super) half: Half,
+    /// The source of this end's packets.
+    pub(super) own_ssrc: u32,
     /// Where its paths come from and when each was last heard of, by the number that the endpoint knows it by. The sender's
     /// own numbers are in its packets; an address may change under them.
     pub(super) paths: Vec<(SocketAddr, Time)>,
@@ -79,8 +117,16 @@ impl Live {
             number: self.number,
             owner: self.owner,
             several: self.session.is_multipath,
+            is_sent_to: self.session.is_sent_to,
             join: self.keys.join.as_ref(),
         }
+    }
+
+    /// The path that an authentic datagram came on. Of a session that is sent to it is the one whose address was proved, or none: who has
+    /// the keys may not turn media to the address of somebody else.
+    pub(super) fn path_of(&mut self, now: Time, from: SocketAddr) -> Option<PathId> {
+        let is_proved = !self.session.is_sent_to || self.path_from(from).is_some();
+        is_proved.then(|| self.comes_from(now, from))
     }
 
     /// Puts what a datagram protects into `plain`. False where it is forged, damaged or was seen before.

@@ -1,21 +1,22 @@
-//! One socket that receives many sessions, over one path each or over several.
+//! One socket that receives many sessions, over one path each or over several, and sends in those that were opened for it.
 
 #[cfg(feature = "fuzz")]
 mod bench;
 #[cfg(any(test, feature = "fuzz"))]
 mod caller;
 mod live;
+mod reverse;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use equipoise::measure::ClockMap;
-use equipoise::units::{Size, Span};
+use equipoise::units::{Rate, Size, Span};
 use equipoise_session::rtp::{Clocks, Payload, ReceiverConfig, ReorderConfig};
 use equipoise_session::{DropReason, Event, Input, Output, PathId, Transmit};
 
-use live::{Held, Live, receiving};
+use live::{Half, Held, Live, receiving};
 
 use crate::batch::Batch;
 use crate::secure::Role;
@@ -43,13 +44,16 @@ pub struct ServerConfig {
     pub idle: Span,
     /// Canonical name of the receiver (RFC 3550, Sec. 6.5.1).
     pub cname: String,
+    /// The highest rate at which it sends, in all, to those who open sessions to be sent to ([`fetch`](crate::fetch()));
+    /// [`Rate::ZERO`] refuses such sessions.
+    pub reverse_limit: Rate,
 }
 
 impl ServerConfig {
-    /// A server with this key, or without security.
+    /// A server with this key, or without security, that receives and does not send.
     pub fn new(key: Option<Key>) -> Self {
         let (reorder, cname) = (ReorderConfig::default(), "receiver@equipoise".to_owned());
-        Self { key, reorder, most_sessions: 1000, idle: Span::from_secs(30), cname }
+        Self { key, reorder, most_sessions: 1000, idle: Span::from_secs(30), cname, reverse_limit: Rate::ZERO }
     }
 
     /// The receiving end of a session of generated media: its own source, and the sender's.
@@ -71,20 +75,22 @@ pub struct Session {
     pub number: u64,
     /// Where it comes from; where one of its paths does, if it has several.
     pub peer: SocketAddr,
-    /// The source of its packets.
+    /// The source of the peer's packets.
     pub ssrc: u32,
-    /// What they carry.
+    /// What media packets carry.
     pub payload: Payload,
     /// It comes on several paths.
     pub is_multipath: bool,
+    /// The peer wanted to be sent to: the server sends, and the peer reports.
+    pub is_sent_to: bool,
 }
 
 /// Why a session is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The sender said goodbye.
+    /// The peer said goodbye.
     Goodbye,
-    /// The sender fell silent.
+    /// The peer fell silent.
     Silence,
     /// The server was stopped.
     Stopped,
@@ -171,6 +177,7 @@ struct State<V> {
     foreign: u64,
     next_sweep: Time,
     plain: Vec<u8>,
+    whole: Vec<u8>,
     wire: Vec<u8>,
 }
 
@@ -188,6 +195,7 @@ impl<V: SessionObserver> State<V> {
             foreign: 0,
             next_sweep,
             plain: Vec::new(),
+            whole: Vec::new(),
             wire: Vec::new(),
         }
     }
@@ -237,12 +245,16 @@ impl<V: SessionObserver> State<V> {
         }
         let mut plain = std::mem::take(&mut self.plain);
         if live.unprotect(now, datagram, &mut plain) {
-            // The sender's address may change under it; who has the keys is the sender.
-            let path = live.comes_from(now, from);
-            (live.heard, live.has_media) = (now, true);
-            let number = live.number;
-            self.door.on_proved(&number);
-            self.step(now, ssrc, Input::Datagram { path, datagram: &plain, ecn });
+            // The peer's address may change under it; who has the keys is the peer.
+            match live.path_of(now, from) {
+                Some(path) => {
+                    (live.heard, live.has_media) = (now, true);
+                    let number = live.number;
+                    self.door.on_proved(&number);
+                    self.step(now, ssrc, Input::Datagram { path, datagram: &plain, ecn });
+                }
+                None => self.ignore(now, DropReason::Foreign),
+            }
         } else {
             self.foreign += 1;
             self.visitor.on_event(now, &live.session, &Event::Ignored(DropReason::Forged));
@@ -266,7 +278,7 @@ impl<V: SessionObserver> State<V> {
             Visit::Joins(ssrc) => {
                 if let Some(live) = live.get_mut(&ssrc) {
                     live.comes_from(now, from);
-                    door.accept(from, live.number, live.report_ssrc, live.keys.join.as_ref());
+                    door.accept(from, live.number, live.own_ssrc, live.keys.join.as_ref());
                 }
             }
             Visit::Opened { open, from, keys } => self.open_secure(now, from, &open, &keys)?,
@@ -285,8 +297,10 @@ impl<V: SessionObserver> State<V> {
     /// Makes a session without keys, or lets a further path in.
     fn open_plain(&mut self, now: Time, from: SocketAddr, open: &Open) -> Result<(), NetError> {
         let Some(live) = self.live.get_mut(&open.ssrc) else {
-            let reports = self.make(now, from, open, Held { protection: Protection::None, join: None })?;
-            self.door.accept(from, open.number, reports, None);
+            match self.make(now, from, open, Held { protection: Protection::None, join: None })? {
+                Ok(own) => self.door.accept(from, open.number, own, None),
+                Err(reason) => self.door.refuse(from, open.number, reason),
+            }
             return Ok(());
         };
         // A further path, or the answer was lost: only the sender knows the number, or who can read all that it sends. Or the sender
@@ -299,7 +313,7 @@ impl<V: SessionObserver> State<V> {
             live.comes_from(now, from);
         }
         (live.number, live.heard) = (open.number, now);
-        self.door.accept(from, live.number, live.report_ssrc, None);
+        self.door.accept(from, live.number, live.own_ssrc, None);
         Ok(())
     }
 
@@ -307,7 +321,7 @@ impl<V: SessionObserver> State<V> {
     fn open_secure(&mut self, now: Time, from: SocketAddr, open: &Open, keys: &Keys) -> Result<(), NetError> {
         let join = keys.join();
         let held = Held { protection: Protection::new(keys, Role::Server), join: Some(join.clone()) };
-        let reports = match self.live.get_mut(&open.ssrc) {
+        let own = match self.live.get_mut(&open.ssrc) {
             // While the handshake went on, somebody else's has ended.
             Some(live) if live.owner != open.fingerprint => {
                 self.door.refuse(from, open.number, Refusal::SourceInUse);
@@ -315,20 +329,37 @@ impl<V: SessionObserver> State<V> {
             }
             Some(live) => {
                 live.next = Some((open.number, held));
-                live.report_ssrc
+                if live.session.is_sent_to {
+                    // The cookie and the handshake went there and came back.
+                    live.comes_from(now, from);
+                }
+                Ok(live.own_ssrc)
             }
             None => self.make(now, from, open, held)?,
         };
-        self.door.accept(from, open.number, reports, Some(&join));
+        match own {
+            Ok(own) => self.door.accept(from, open.number, own, Some(&join)),
+            Err(reason) => self.door.refuse(from, open.number, reason),
+        }
         Ok(())
     }
 
-    /// Makes a session. Gives the source of its reports.
-    fn make(&mut self, now: Time, from: SocketAddr, open: &Open, keys: Held) -> Result<u32, NetError> {
-        let ssrc = u32::from_be_bytes(random());
-        let Open { payload, reporting, several: is_multipath, .. } = *open;
-        let config = ReceiverConfig { payload, reporting, ..self.config.receiver(ssrc, open.ssrc) };
-        let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload, is_multipath };
+    /// Makes a session. Gives the source of this end's packets, or why there is none.
+    fn make(&mut self, now: Time, from: SocketAddr, open: &Open, keys: Held) -> Result<Result<u32, Refusal>, NetError> {
+        let own_ssrc = u32::from_be_bytes(random());
+        let Open { payload, reporting, several: is_multipath, wanted, .. } = *open;
+        let half = match &wanted {
+            None => {
+                let config = ReceiverConfig { payload, reporting, ..self.config.receiver(own_ssrc, open.ssrc) };
+                Half::Receives(receiving(config, is_multipath)?)
+            }
+            Some(wanted) => match self.sending(now, from, own_ssrc, (wanted, reporting)) {
+                Ok(half) => half,
+                Err(reason) => return Ok(Err(reason)),
+            },
+        };
+        let is_sent_to = wanted.is_some();
+        let session = Session { number: self.opened, peer: from, ssrc: open.ssrc, payload, is_multipath, is_sent_to };
         let live = Live {
             session,
             number: open.number,
@@ -336,17 +367,21 @@ impl<V: SessionObserver> State<V> {
             keys,
             next: None,
             earlier: None,
-            endpoint: receiving(config, is_multipath)?,
-            report_ssrc: ssrc,
+            half,
+            own_ssrc,
             paths: vec![(from, now)],
-            wake: None,
+            wake: is_sent_to.then_some(now),
             heard: now,
             has_media: false,
         };
         self.opened += 1;
         self.visitor.on_open(now, &session);
+        if is_sent_to {
+            // It waits for no packet of the peer's to begin, but the word that the session is open goes first.
+            self.timers.insert((now, open.ssrc));
+        }
         self.live.insert(open.ssrc, live);
-        Ok(ssrc)
+        Ok(Ok(own_ssrc))
     }
 
     /// Rings what is due, and gives up who is silent.
@@ -371,9 +406,9 @@ impl<V: SessionObserver> State<V> {
     /// One turn of a session.
     fn step(&mut self, now: Time, ssrc: u32, input: Input<'_>) {
         let Some(live) = self.live.get_mut(&ssrc) else { return };
-        live.endpoint.handle(now.assume_clock(), input);
+        live.half.handle(now, input);
         let mut ended = false;
-        while let Some(output) = live.endpoint.poll() {
+        while let Some(output) = live.half.poll() {
             match output {
                 Output::Event { path, event } => {
                     ended |= matches!(event, Event::Ended { by_peer: true });
@@ -385,17 +420,19 @@ impl<V: SessionObserver> State<V> {
                 Output::Payload { missing, payload } => {
                     self.visitor.on_payload(now, &live.session, missing, payload);
                 }
-                // A receiver sends reports, which are whole.
                 Output::Transmit { path, transmit } => {
+                    self.whole.clear();
+                    self.whole.extend_from_slice(transmit.head);
+                    self.whole.resize(transmit.len(), 0);
                     if let Some((peer, _)) = live.paths.get(usize::from(path.0))
-                        && live.keys.protection.protect(transmit.head, &mut self.wire)
+                        && live.keys.protection.protect(&self.whole, &mut self.wire)
                     {
-                        self.socket.answer(*peer, &Transmit::datagram(&self.wire));
+                        self.socket.answer(*peer, &Transmit { head: &self.wire, media: 0, ..transmit });
                     }
                 }
             }
         }
-        let wake = live.endpoint.wake().map(|wake| wake.at.assume_clock());
+        let wake = live.half.wake();
         if wake != live.wake {
             live.wake.map(|at| self.timers.remove(&(at, ssrc)));
             live.wake = wake;

@@ -14,10 +14,13 @@ use crate::secure::protection::{Protection, source_of};
 use crate::socket::Sent;
 use crate::{NetError, Received, Socket, Time};
 
-/// The sender's side of a session with a server, over one path or several.
+/// The side of a session that opened it, over one path or several.
 ///
-/// Where reports stay away on all paths it asks for the session anew, so that a receiver that was started again, or an
-/// address that changed, ends no session. Where they do on one of several, that path joins once more.
+/// It sends, as a rule. Where reports stay away on all paths it asks for the session anew, so that a receiver that was started again, or
+/// an address that changed, ends no session. Where they do on one of several, that path joins once more.
+///
+/// Where the server sends, it asks anew when nothing comes, so that media finds an address that changed. What a server that was
+/// started again would send is another stream: then the session is over.
 pub(crate) struct Client {
     links: Links,
     peer: SocketAddr,
@@ -25,10 +28,12 @@ pub(crate) struct Client {
     opening: Opening,
     /// Paths on which reports stay away.
     silent: Vec<PathId>,
+    /// Where the server is to send: when it was heard of last, and asked anew.
+    listening: Option<Listening>,
     protection: Protection,
     /// The keys before these, by which the peer speaks until it has heard by the new ones.
     earlier: Option<Protection>,
-    receiver_ssrc: u32,
+    peer_ssrc: u32,
     buffer: Vec<u8>,
     plain: Vec<u8>,
     whole: Vec<u8>,
@@ -36,6 +41,19 @@ pub(crate) struct Client {
     /// The last report, which a goodbye is.
     last_report: Vec<u8>,
 }
+
+/// How a server that sends is listened to.
+#[derive(Clone, Copy, Debug)]
+struct Listening {
+    heard: Time,
+    /// When it was asked for the session once more.
+    asked: Time,
+    /// How long it may be silent.
+    idle: Span,
+}
+
+/// How long a server that sends is silent before it is asked for the session once more. Ours: two report intervals of a second.
+const SILENT: Span = Span::from_secs(2);
 
 /// How often a goodbye is said, and the time between: ours, to outlast a short burst of losses.
 const FAREWELLS: u32 = 3;
@@ -56,9 +74,10 @@ impl Client {
             is_secure: asked.key.is_some(),
             opening: Opening::new(asked),
             silent: Vec::new(),
+            listening: None,
             protection: Protection::None,
             earlier: None,
-            receiver_ssrc: 0,
+            peer_ssrc: 0,
             buffer: vec![0; MAX_PAYLOAD],
             plain: Vec::new(),
             whole: Vec::new(),
@@ -83,6 +102,30 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// The source of the peer's packets.
+    pub(crate) const fn peer_ssrc(&self) -> u32 {
+        self.peer_ssrc
+    }
+
+    /// The server sends; it is given up after so long a silence.
+    pub(crate) fn listen(&mut self, idle: Span) {
+        let now = self.links.clock().now();
+        self.listening = Some(Listening { heard: now, asked: now, idle });
+    }
+
+    /// Asks a server that sends nothing any more for the session once more, or gives it up.
+    fn tend_silence(&mut self, now: Time) -> Result<(), NetError> {
+        let Some(listening) = &mut self.listening else { return Ok(()) };
+        if now - listening.heard >= listening.idle {
+            return Err(NetError::Silent { peer: self.peer, waited: listening.idle });
+        }
+        if now >= listening.next() && self.opening.is_open() {
+            listening.asked = now;
+            self.opening.ask_for_session(now, self.links.with_socket());
+        }
+        Ok(())
     }
 
     /// Why there was no answer: the kernel let no question out, nobody heard it, or somebody said so who may be anybody.
@@ -110,7 +153,10 @@ impl Client {
                     let before = std::mem::replace(&mut self.protection, new);
                     self.earlier = matches!(before, Protection::Srtp(_)).then_some(before);
                 }
-                self.receiver_ssrc = ssrc;
+                if self.listening.is_some() && ssrc != self.peer_ssrc {
+                    return Err(NetError::StartedAgain { peer: self.peer });
+                }
+                self.peer_ssrc = ssrc;
                 self.silent.clear();
                 self.use_path(path);
             }
@@ -139,14 +185,14 @@ impl Client {
     /// Puts what a datagram of the session protects into `plain`. False where it is forged, damaged or was seen before.
     fn unprotect(&mut self, length: usize) -> bool {
         let datagram = &self.buffer[..length];
-        if self.protection.unprotect(datagram, self.receiver_ssrc, &mut self.plain) {
+        if self.protection.unprotect(datagram, self.peer_ssrc, &mut self.plain) {
             // It has the keys: nothing more is to be heard by those before, nor of how these were made.
             self.earlier = None;
             self.opening.on_proved();
             return true;
         }
-        let Self { earlier, receiver_ssrc, plain, .. } = self;
-        earlier.as_mut().is_some_and(|earlier| earlier.unprotect(datagram, *receiver_ssrc, plain))
+        let Self { earlier, peer_ssrc, plain, .. } = self;
+        earlier.as_mut().is_some_and(|earlier| earlier.unprotect(datagram, *peer_ssrc, plain))
     }
 
     /// Sends a whole datagram in its protected form on a path, or loses it where it cannot be protected.
@@ -174,6 +220,13 @@ fn deliver(links: &mut Links, path: PathId, peer: SocketAddr, transmit: &Transmi
     }
 }
 
+impl Listening {
+    /// When the server is to be asked once more, if nothing comes.
+    fn next(&self) -> Time {
+        self.heard.max(self.asked) + SILENT
+    }
+}
+
 impl Transport for Client {
     fn links(&self) -> &Links {
         &self.links
@@ -198,10 +251,11 @@ impl Transport for Client {
         if !self.is_secure && received.from != self.peer {
             return Ok(Some(Arrival::Dropped { at, reason: DropReason::Foreign }));
         }
-        if source_of(datagram) != Some(self.receiver_ssrc) {
+        if source_of(datagram) != Some(self.peer_ssrc) {
             return Ok(Some(Arrival::Dropped { at, reason: DropReason::Foreign }));
         }
         Ok(Some(if self.unprotect(received.len) {
+            self.listening.iter_mut().for_each(|listening| listening.heard = at);
             Arrival::Datagram { path, at, ecn }
         } else {
             Arrival::Dropped { at, reason: DropReason::Forged }
@@ -230,13 +284,15 @@ impl Transport for Client {
     }
 
     fn wake(&self) -> Option<Time> {
-        self.opening.wake().into_iter().chain(self.links.wake()).min()
+        let silence = self.listening.map(|listening| listening.next().min(listening.heard + listening.idle));
+        self.opening.wake().into_iter().chain(self.links.wake()).chain(silence).min()
     }
 
     fn on_timer(&mut self, now: Time) -> Result<(), NetError> {
         let Self { links, opening, .. } = self;
         links.look(now, |path| opening.ask_on(now, path));
         opening.on_timer(now);
+        self.tend_silence(now)?;
         self.say()
     }
 
@@ -292,7 +348,7 @@ mod tests {
     impl SessionObserver for Nobody {}
 
     fn asked() -> Asked {
-        Asked { key: None, ssrc: 1, payload: Payload::Generated, reporting: None, several: false }
+        Asked { key: None, ssrc: 1, payload: Payload::Generated, reporting: None, several: false, wanted: None }
     }
 
     fn refusing(errno: Errno) -> Socket {

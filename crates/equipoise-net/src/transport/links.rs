@@ -8,7 +8,7 @@ use equipoise_session::{PathChange, PathId};
 use super::interfaces::{InterfaceNews, Interfaces, Place};
 use super::paths::Paths;
 use crate::socket::wait_any;
-use crate::{Clock, NetError, Received, Socket, SocketStats, Time, TimestampSource};
+use crate::{Clock, Dscp, NetError, Received, Socket, SocketStats, Time, TimestampSource};
 
 /// The sockets of a session, one for each path.
 ///
@@ -47,6 +47,8 @@ enum State {
 #[derive(Debug)]
 struct Watch {
     paths: Paths,
+    /// Of each socket.
+    dscp: Dscp,
     news: InterfaceNews,
     next_look: Time,
     /// The next look is to be a close one.
@@ -67,8 +69,8 @@ impl Links {
     }
 
     /// Sockets that follow the interfaces; [`look`](Self::look) opens them.
-    pub(crate) fn following(paths: Paths, clock: &Clock) -> Result<Self, NetError> {
-        let watch = Watch { paths, news: InterfaceNews::open()?, next_look: clock.now(), is_due: true };
+    pub(crate) fn following(paths: Paths, dscp: Dscp, clock: &Clock) -> Result<Self, NetError> {
+        let watch = Watch { paths, dscp, news: InterfaceNews::open()?, next_look: clock.now(), is_due: true };
         Ok(Self { clock: clock.clone(), watch: Some(watch), ..Self::fixed(Vec::new()) })
     }
 
@@ -220,7 +222,8 @@ impl Links {
             link.lose(stats, changes);
             let Some(place) = place else { continue };
             match Socket::bind_to_device(place.address, &place.device, clock) {
-                Ok(socket) => {
+                Ok(mut socket) => {
+                    socket.set_dscp(watch.dscp);
                     (link.socket, link.place) = (Some(socket), Some(place));
                     opened(id);
                 }

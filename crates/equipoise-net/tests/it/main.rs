@@ -6,6 +6,7 @@ mod driver;
 mod dtls_srtp;
 mod duplex;
 mod emulator;
+mod fetch;
 mod flow_pair;
 mod media;
 mod multipath;

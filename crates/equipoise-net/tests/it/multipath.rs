@@ -198,7 +198,7 @@ fn a_stranger_cannot_join_a_session_of_several_paths() {
             stranger.send_to(datagram, server.address()).expect("sent");
         }
         // He knows the session's source and asks for it himself: with a cookie, but without its number.
-        let open = |cookie: &[u8]| [b"eq\x02\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 52]].concat();
+        let open = |cookie: &[u8]| [b"eq\x03\x01\x0a\0\0\0".as_slice(), &[7; 16], cookie, &ssrc, &[0; 52]].concat();
         let mut buffer = [0; 2048];
         stranger.send_to(&open(&[0; 16]), server.address()).expect("sent");
         let length = stranger.recv(&mut buffer).expect("a cookie");

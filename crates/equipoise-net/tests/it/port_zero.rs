@@ -49,7 +49,7 @@ impl PortZero {
 
 /// The first message of a handshake.
 fn open() -> Vec<u8> {
-    let mut open = vec![b'e', b'q', 2, 1, 1, 0, 0, 0];
+    let mut open = vec![b'e', b'q', 3, 1, 1, 0, 0, 0];
     open.resize(96, 7);
     open
 }

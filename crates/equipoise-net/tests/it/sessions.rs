@@ -244,7 +244,7 @@ fn strangers_get_no_more_than_they_send_and_nothing_is_kept_of_them() {
     let (server, book) = server(Some(key(SECRET)), |_| {});
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     stranger.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
-    let mut open = vec![b'e', b'q', 2, 1, 1, 0, 0, 0];
+    let mut open = vec![b'e', b'q', 3, 1, 1, 0, 0, 0];
     open.resize(96, 7);
     // It asks for no feedback by packet.
     open[44..48].fill(0);

@@ -1,5 +1,6 @@
 mod addresses;
 mod refusals;
+mod reverse;
 mod thousand;
 
 use equipoise::control::Cbr;
@@ -20,7 +21,7 @@ impl SessionObserver for Nobody {}
 
 /// What the sender asks for.
 fn asked(key: Option<Key>) -> Asked {
-    Asked { key, ssrc: SSRC, payload: Payload::Generated, reporting: None, several: false }
+    Asked { key, ssrc: SSRC, payload: Payload::Generated, reporting: None, several: false, wanted: None }
 }
 
 /// A sender in virtual time, whose datagrams are handed to a server as if they had come over a network.

@@ -54,8 +54,14 @@ struct Crowd {
 impl Crowd {
     /// Opens a session. Gives why the server does not want it.
     fn open(&mut self, ssrc: u32) -> Result<(u32, u32, Protection), Refusal> {
-        let asked =
-            Asked { key: Some(self.key.clone()), ssrc, payload: Payload::Generated, reporting: None, several: false };
+        let asked = Asked {
+            key: Some(self.key.clone()),
+            ssrc,
+            payload: Payload::Generated,
+            reporting: None,
+            several: false,
+            wanted: None,
+        };
         let (mut opening, mut buffer) = (Opening::new(asked), [0; 2048]);
         opening.ask_for_session(self.clock.now(), std::iter::once(PathId(0)));
         loop {

@@ -1,0 +1,177 @@
+//! `equipoise receive`.
+
+mod watch;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use equipoise_net::{Clock, End, Server, ServerConfig, Session, SessionObserver, Socket, SocketStats, Time};
+use equipoise_session::rtp::{Payload, ReorderConfig};
+use equipoise_session::{DropReason, Event, PathId};
+use serde::Serialize;
+
+use self::watch::{Given, Note, SessionResult, Watch};
+use super::args::Receive;
+use super::results::Together;
+use super::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
+use crate::error::{CliError, RealError};
+use crate::outcome::{Outcome, catch_interrupt, outcome};
+use crate::output::Output;
+
+/// The last line of the results as JSON; those before it are the intervals.
+#[derive(Debug, Serialize)]
+struct Results {
+    start: Start,
+    /// The first that ended, in that order.
+    sessions: Vec<SessionResult>,
+    /// What the others came to, together.
+    more_sessions: Together,
+    /// Intervals that found no room, as the file or its reader stood still.
+    intervals_dropped: u64,
+    /// Datagrams that belong to no session, by reason.
+    ignored: BTreeMap<&'static str, u64>,
+    /// Datagrams that this host's kernel refused to send; `null` if the server failed.
+    datagrams_unsent: Option<u64>,
+    /// How often this host's wall clock was found to be set; it moves no delay.
+    wall_clock_steps: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Start {
+    version: &'static str,
+    local: SocketAddr,
+    encrypted: bool,
+    timestamps: &'static str,
+}
+
+/// How often the main thread looks around.
+const TICK: Duration = Duration::from_millis(20);
+/// Posts what happens to the main thread, which never waits for a reader. What is written or played out takes no detour.
+struct Poster {
+    post: mpsc::Sender<Note>,
+    rtp: Option<(UdpSocket, SocketAddr)>,
+    output: Option<Inlet>,
+}
+
+impl SessionObserver for Poster {
+    fn on_open(&mut self, now: Time, session: &Session) {
+        let _ = self.post.send(Note::Opened(now, *session));
+    }
+
+    fn on_event(&mut self, now: Time, session: &Session, event: &Event) {
+        let _ = self.post.send(Note::Event(now, session.number, None, *event));
+    }
+
+    fn on_path_event(&mut self, now: Time, session: &Session, path: PathId, event: &Event) {
+        let _ = self.post.send(Note::Event(now, session.number, Some(path), *event));
+    }
+
+    fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
+        if let (Payload::Rtp, Some((socket, to))) = (session.payload, &self.rtp) {
+            // A player that is not there yet is no reason to stop.
+            let _ = socket.send_to(payload, to);
+        }
+        let output = self.output.as_ref().filter(|_| session.number == 0);
+        let is_dropped = output.is_some_and(|output| !output.offer(payload.to_vec()));
+        let given = Given { missing, bytes: payload.len() as u64, is_dropped };
+        let _ = self.post.send(Note::Payload(session.number, given));
+    }
+
+    fn on_end(&mut self, now: Time, session: &Session, why: End) {
+        let _ = self.post.send(Note::Ended(now, session.number, why));
+    }
+
+    fn on_ignored(&mut self, _now: Time, reason: DropReason) {
+        let _ = self.post.send(Note::Ignored(reason));
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
+    let (screen, json, output) = outputs(options)?;
+    let key = super::key(&options.ends)?;
+    let stop = catch_interrupt()?;
+    let clock = Clock::new();
+    // The unspecified IPv6 address receives IPv4 as well.
+    let bind = options.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+    let mut socket = Socket::bind((bind, options.ends.port).into(), &clock)?;
+    socket.set_dscp(options.ends.dscp);
+    let start = Start {
+        version: env!("CARGO_PKG_VERSION"),
+        local: socket.address(),
+        encrypted: key.is_some(),
+        timestamps: socket.timestamps().name(),
+    };
+    let rtp = options.rtp.map(|to| play_out(to).map(|socket| (socket, to))).transpose()?;
+    let config = ServerConfig {
+        reorder: ReorderConfig { hold: options.hold, ..ReorderConfig::default() },
+        most_sessions: options.most_sessions,
+        idle: options.idle,
+        reverse_limit: options.reverse_limit(),
+        ..ServerConfig::new(key)
+    };
+    let (post, queue) = mpsc::channel();
+    let poster = Poster { post, rtp, output: output.as_ref().map(|output| output.inlet().clone()) };
+    let server = Server::start(socket, config, poster)?;
+    let secure = if start.encrypted { "encrypted sessions" } else { "sessions without encryption or authentication" };
+    screen.say(&format!("receiving {secure} at {}\n", start.local));
+    let mut watch = Watch::new(screen, json, options.ends.interval);
+    let has_failed = || output.as_ref().is_some_and(Writer::has_failed);
+    let origin = clock.now();
+    while !stop.load(Ordering::Relaxed) && options.time.is_none_or(|lasts| clock.now() - origin < lasts) {
+        let open = watch.take_in(&queue, TICK);
+        watch.tell(clock.now());
+        let is_over = server.is_finished() || options.one_off && watch.is_over();
+        if !open || is_over || has_failed() {
+            break;
+        }
+    }
+    // What was measured is written even if the server or the output failed.
+    let stopped = server.stop();
+    while watch.take_in(&queue, Duration::ZERO) {}
+    let socket = stopped.as_ref().ok().map(|(_, host)| host.socket);
+    let told = finish(watch, start, socket, &clock);
+    output.map_or(Ok(()), |output| output.finish()?.finish())?;
+    told?;
+    stopped?;
+    Ok(outcome(&stop))
+}
+
+/// What it writes to: lines for a person, results, payload.
+fn outputs(options: &Receive) -> Result<(Screen, Option<Writer>, Option<Writer>), CliError> {
+    let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
+    let output = options.output.as_deref().map(Output::promise).transpose()?;
+    let stdout_is_taken = [&json, &output].iter().any(|file| matches!(file, Some(Output::Stdout)));
+    let screen = Screen::new(options.ends.quiet || stdout_is_taken);
+    let json = json.map(|file| Writer::start(file, MOST_LINES));
+    Ok((screen, json, output.map(|file| Writer::start(file, MOST_PAYLOAD))))
+}
+
+/// Writes what came of it.
+fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &Clock) -> Result<(), CliError> {
+    // Those that a server left behind that failed.
+    watch.end_all(clock.now());
+    watch.screen.finish();
+    if let Some(unanswerable) = socket.map(|socket| socket.unanswerable).filter(|count| *count > 0) {
+        watch.ignored.insert("unanswerable", unanswerable);
+    }
+    let Some(json) = watch.json else { return Ok(()) };
+    let results = Results {
+        start,
+        sessions: watch.done,
+        more_sessions: watch.more,
+        intervals_dropped: json.inlet().dropped(),
+        ignored: watch.ignored,
+        datagrams_unsent: socket.map(|socket| socket.unsent),
+        wall_clock_steps: clock.wall_clock_steps(),
+    };
+    json.fulfil(&results)
+}
+
+fn play_out(to: SocketAddr) -> Result<UdpSocket, RealError> {
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
+    UdpSocket::bind((any, 0)).map_err(|source| RealError::Input { what: format!("a socket to {to}"), source })
+}

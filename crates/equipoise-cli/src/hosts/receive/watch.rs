@@ -1,0 +1,280 @@
+//! The main thread's side: what the server tells, added up, printed and written.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
+use std::time::Duration;
+
+use equipoise::units::Span;
+use equipoise_net::{End, Session, Time};
+use equipoise_session::rtp::Payload;
+use equipoise_session::{DropReason, Event, PathId};
+use serde::Serialize;
+
+use super::super::lines::{self, Heads};
+use super::super::results::{self, Direction, Interval, ReceiveEnd, Tally, Together};
+use super::super::writer::{Screen, Writer};
+
+/// One session.
+#[derive(Debug, Serialize)]
+pub(super) struct SessionResult {
+    number: u64,
+    peer: SocketAddr,
+    ssrc: u32,
+    payload: &'static str,
+    direction: Direction,
+    is_multipath: bool,
+    /// Why it is over; `null` while it is not.
+    ended: Option<&'static str>,
+    end: Option<results::End>,
+}
+
+/// Sessions that the results have one by one; what later ones came to is added up.
+const DETAILED: usize = 1000;
+
+/// An interval of a session, as a line of the results.
+#[derive(Serialize)]
+struct IntervalLine<'a> {
+    session: u64,
+    #[serde(flatten)]
+    interval: &'a Interval,
+}
+
+/// What the server's thread tells.
+pub(super) enum Note {
+    Opened(Time, Session),
+    /// Of a session, of its path where it has several.
+    Event(Time, u64, Option<PathId>, Event),
+    Payload(u64, Given),
+    Ended(Time, u64, End),
+    Ignored(DropReason),
+}
+
+/// Payload that a session gave out.
+pub(super) struct Given {
+    pub(super) missing: u64,
+    pub(super) bytes: u64,
+    /// It found no room.
+    pub(super) is_dropped: bool,
+}
+
+/// A session that goes on.
+struct Live {
+    opened: Time,
+    result: SessionResult,
+    tally: Tally,
+}
+
+/// The main thread's side.
+pub(super) struct Watch {
+    pub(super) screen: Screen,
+    pub(super) json: Option<Writer>,
+    interval: Span,
+    heads: Heads,
+    live: BTreeMap<u64, Live>,
+    pub(super) done: Vec<SessionResult>,
+    pub(super) more: Together,
+    ended: u64,
+    pub(super) ignored: BTreeMap<&'static str, u64>,
+}
+
+impl Watch {
+    pub(super) fn new(screen: Screen, json: Option<Writer>, interval: Span) -> Self {
+        let (live, done, ignored) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        Self {
+            screen,
+            json,
+            interval,
+            heads: Heads::default(),
+            live,
+            done,
+            more: Together::default(),
+            ended: 0,
+            ignored,
+        }
+    }
+
+    /// Takes what came within `wait`. False once nobody is left to tell anything, or nothing came in no time.
+    pub(super) fn take_in(&mut self, queue: &mpsc::Receiver<Note>, wait: Duration) -> bool {
+        // To be woken for every packet would cost as much as receiving it.
+        thread::sleep(wait);
+        loop {
+            match queue.try_recv() {
+                Ok(note) => self.take(note),
+                Err(TryRecvError::Empty) => return wait > Duration::ZERO,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn take(&mut self, note: Note) {
+        match note {
+            Note::Opened(at, session) => self.open(at, session),
+            Note::Event(at, number, path, event) => {
+                if let Some(live) = self.live.get_mut(&number) {
+                    let closed = live.close(at, self.interval);
+                    live.tally.on_event(path, &event);
+                    self.show(number, &closed);
+                }
+            }
+            Note::Payload(number, given) => {
+                if let Some(Live { tally: Tally::Received(tally), .. }) = self.live.get_mut(&number) {
+                    tally.on_payload(given.missing, given.bytes, given.is_dropped);
+                }
+            }
+            Note::Ended(at, number, why) => self.end(at, number, why),
+            Note::Ignored(reason) => *self.ignored.entry(reason.name()).or_default() += 1,
+        }
+    }
+
+    fn open(&mut self, at: Time, session: Session) {
+        let payload = match session.payload {
+            Payload::Generated => "zeros",
+            Payload::Stream => "a stream",
+            Payload::Rtp => "another program's RTP",
+        };
+        let paths = if session.is_multipath { ", on several paths" } else { "" };
+        let direction = if session.is_sent_to { Direction::Sent } else { Direction::Received };
+        let way = if session.is_sent_to { "to" } else { "from" };
+        self.screen.say(&format!("session {}: {payload} {way} {}{paths}\n", session.number, session.peer));
+        let result = SessionResult {
+            number: session.number,
+            peer: session.peer,
+            ssrc: session.ssrc,
+            payload,
+            direction,
+            is_multipath: session.is_multipath,
+            ended: None,
+            end: None,
+        };
+        self.live.insert(session.number, Live { opened: at, result, tally: Tally::of(direction) });
+    }
+
+    /// Whether there was a session, and there is none any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended > 0 && self.live.is_empty()
+    }
+
+    /// The server has left off.
+    pub(super) fn end_all(&mut self, at: Time) {
+        while let Some(number) = self.live.keys().next().copied() {
+            self.end(at, number, End::Stopped);
+        }
+    }
+
+    fn end(&mut self, at: Time, number: u64, why: End) {
+        let Some(mut live) = self.live.remove(&number) else { return };
+        self.ended += 1;
+        let closed = live.close(at, self.interval);
+        self.show(number, &closed);
+        let Live { opened, mut result, tally } = live;
+        let why = match (why, result.direction) {
+            (End::Goodbye, Direction::Received) => "the sender said goodbye",
+            (End::Goodbye, Direction::Sent) => "the receiver said goodbye",
+            (End::Silence, Direction::Received) => "the sender fell silent",
+            (End::Silence, Direction::Sent) => "the receiver fell silent",
+            (End::Stopped, Direction::Received) => "the receiver was stopped",
+            (End::Stopped, Direction::Sent) => "the sender was stopped",
+        };
+        result.ended = Some(why);
+        let lasted = (at - opened).max(Span::ZERO);
+        let end = tally.finish(lasted);
+        let came = match &end {
+            results::End::Received(end) => received(end),
+            results::End::Sent(end) => lines::total(Direction::Sent, &end.sum()),
+        };
+        self.screen.say(&format!("session {number}: {why} after {:.1} s; {came}\n", lasted.as_secs_f64()));
+        if self.done.len() < DETAILED {
+            result.end = Some(end);
+            self.done.push(result);
+        } else {
+            self.more.add(&end);
+        }
+    }
+
+    /// Prints and writes the intervals that ended before `now`.
+    pub(super) fn tell(&mut self, now: Time) {
+        let all = self.live.iter_mut();
+        let closed: Vec<_> = all.map(|(number, live)| (*number, live.close(now, self.interval))).collect();
+        for (number, closed) in &closed {
+            self.show(*number, closed);
+        }
+    }
+
+    /// Prints and writes intervals of a session.
+    fn show(&mut self, session: u64, closed: &[Interval]) {
+        for interval in closed {
+            if let Some(json) = &self.json {
+                json.line(&IntervalLine { session, interval });
+            }
+            let (direction, end_s) = match interval {
+                Interval::Sent(interval) => (Direction::Sent, interval.end_s),
+                Interval::Received(interval) => (Direction::Received, interval.end_s),
+            };
+            for line in lines::interval(&format!("{session:7} {end_s:6.1} s"), interval) {
+                if let Some(head) = self.heads.next(direction) {
+                    self.screen.say(&format!("session{head}"));
+                }
+                self.screen.say(&line);
+            }
+        }
+    }
+}
+
+/// What came in a session, for a line.
+fn received(end: &ReceiveEnd) -> String {
+    if end.payload_dropped > 0 {
+        // Where the payload goes to standard output this is its one way to a person.
+        let dropped = end.payload_dropped;
+        let _ = writeln!(
+            anstream::stderr(),
+            "warning: the payload of {dropped} packets was dropped, as the reader of --output stood still"
+        );
+    }
+    let marked = if end.packets_marked > 0 { format!(", {} marked", end.packets_marked) } else { String::new() };
+    format!(
+        "{} packets received{marked}, {} lost, {:.3} Mbit/s",
+        end.packets_received,
+        end.packets_lost,
+        end.rate_bps / 1e6
+    )
+}
+
+impl Live {
+    /// Closes the intervals that ended before `now`.
+    fn close(&mut self, now: Time, interval: Span) -> Vec<Interval> {
+        let mut closed = Vec::new();
+        let at = (now - self.opened).as_secs_f64();
+        while at >= self.tally.start_s() + interval.as_secs_f64() {
+            let ends = Span::from_secs_f64(self.tally.start_s()).unwrap_or_default() + interval;
+            closed.push(self.tally.close(ends));
+        }
+        closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    /// If it fails, a receiver that runs for months ends for want of memory.
+    #[test]
+    fn of_sessions_beyond_the_first_thousand_only_the_sum_is_kept() {
+        let mut watch = Watch::new(Screen::new(true), None, Span::from_secs(1));
+        let peer = (Ipv6Addr::LOCALHOST, 1).into();
+        let more = 500;
+        for number in 0..DETAILED as u64 + more {
+            let session =
+                Session { number, peer, ssrc: 1, payload: Payload::Stream, is_multipath: false, is_sent_to: false };
+            watch.take(Note::Opened(Time::ZERO, session));
+            watch.take(Note::Payload(number, Given { missing: 2, bytes: 100, is_dropped: false }));
+            watch.take(Note::Ended(Time::ZERO + Span::from_secs(100), number, End::Goodbye));
+        }
+        assert_eq!((watch.done.len(), watch.ended), (DETAILED, DETAILED as u64 + more));
+        assert_eq!((watch.more.sessions, watch.more.payload_missing), (more, 2 * more));
+    }
+}

@@ -1,0 +1,153 @@
+//! What came of sessions, interval by interval and in all, in either direction.
+
+mod received;
+mod sent;
+
+use equipoise::units::Span;
+use equipoise_session::{Event, PathId};
+use serde::Serialize;
+
+pub(super) use received::{ReceiveEnd, ReceiveInterval, ReceiveTally, Together};
+pub(super) use sent::{SendEnd, SendInterval, SendTally};
+
+/// Which way the media of a session goes, as this end sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Direction {
+    Sent,
+    Received,
+}
+
+/// Adds up what an end tells of a session.
+#[derive(Debug)]
+pub(super) enum Tally {
+    Sent(Box<SendTally>),
+    Received(Box<ReceiveTally>),
+}
+
+/// One interval of a session.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Interval {
+    Sent(Box<SendInterval>),
+    Received(ReceiveInterval),
+}
+
+/// A whole session.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum End {
+    Sent(Box<SendEnd>),
+    Received(Box<ReceiveEnd>),
+}
+
+impl Tally {
+    pub(super) fn of(direction: Direction) -> Self {
+        match direction {
+            Direction::Sent => Self::Sent(Box::default()),
+            Direction::Received => Self::Received(Box::default()),
+        }
+    }
+
+    /// What happened, on one of several paths or to the session.
+    pub(super) fn on_event(&mut self, path: Option<PathId>, event: &Event) {
+        match (self, path) {
+            (Self::Sent(tally), None) => tally.on_event(event),
+            (Self::Sent(tally), Some(path)) => tally.on_path_event(usize::from(path.0), event),
+            (Self::Received(tally), None) => tally.on_event(event),
+            (Self::Received(tally), Some(path)) => tally.on_path_event(path, event),
+        }
+    }
+
+    /// When the interval began that goes on, in s.
+    pub(super) const fn start_s(&self) -> f64 {
+        match self {
+            Self::Sent(tally) => tally.now.start_s,
+            Self::Received(tally) => tally.now.start_s,
+        }
+    }
+
+    /// Closes the interval that lasted until `at`.
+    pub(super) fn close(&mut self, at: Span) -> Interval {
+        match self {
+            Self::Sent(tally) => Interval::Sent(Box::new(tally.close(at))),
+            Self::Received(tally) => Interval::Received(tally.close(at)),
+        }
+    }
+
+    /// The whole session, which lasted until `at`.
+    pub(super) fn finish(self, at: Span) -> End {
+        match self {
+            Self::Sent(tally) => End::Sent(Box::new(tally.finish(at))),
+            Self::Received(mut tally) => End::Received(Box::new(tally.finish(at))),
+        }
+    }
+}
+
+impl Interval {
+    pub(super) const fn sum(&self) -> Sum {
+        match self {
+            Self::Sent(interval) => interval.sum(),
+            Self::Received(interval) => interval.sum(),
+        }
+    }
+}
+
+impl End {
+    pub(super) const fn sum(&self) -> Sum {
+        match self {
+            Self::Sent(end) => end.sum(),
+            Self::Received(end) => end.sum(),
+        }
+    }
+}
+
+/// What sessions of one direction came to together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Sum {
+    pub(super) rate_bps: f64,
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Of all, by the last reports; left out of intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) packets_lost: Option<u64>,
+}
+
+/// The sums of both directions; left out where there is no session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Sums {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sent: Option<Sum>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) received: Option<Sum>,
+}
+
+impl Sums {
+    pub(super) fn of(each: impl Iterator<Item = (Direction, Sum)>) -> Self {
+        let mut sums = Self::default();
+        for (direction, more) in each {
+            let sum = match direction {
+                Direction::Sent => &mut sums.sent,
+                Direction::Received => &mut sums.received,
+            };
+            *sum = Some(sum.map_or(more, |sum| sum.and(more)));
+        }
+        sums
+    }
+}
+
+impl Sum {
+    fn and(self, other: Self) -> Self {
+        let lost = [self.packets_lost, other.packets_lost].into_iter().flatten();
+        Self {
+            rate_bps: self.rate_bps + other.rate_bps,
+            packets: self.packets.saturating_add(other.packets),
+            bytes: self.bytes.saturating_add(other.bytes),
+            packets_lost: lost.reduce(u64::saturating_add),
+        }
+    }
+}
+
+fn rate(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}

@@ -1,0 +1,202 @@
+//! `equipoise send`.
+
+mod plan;
+mod streams;
+mod watch;
+mod words;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+
+use equipoise::control::Controller as _;
+use equipoise::units::{Rate, Span};
+use equipoise_net::{Clock, SendConfig, Via};
+use equipoise_session::rtp::Payload;
+use serde::Serialize;
+
+use self::plan::{controller, directions, fetching, resolve, scheduler, sending};
+use self::streams::{Planned, Source, socket};
+use self::watch::Watch;
+use self::words::{head, words};
+use super::args::Send;
+use super::input::Input;
+use super::rate_socket::RateSocket;
+use super::results::{Direction, End, Sums};
+use super::writer::{MOST_LINES, Screen, Writer};
+use crate::error::{CliError, RealError};
+use crate::outcome::{Outcome, catch_interrupt, outcome};
+use crate::output::Output;
+
+/// The last line of the results of one session as JSON; those before it are the intervals.
+#[derive(Debug, Serialize)]
+struct ResultsOfOne {
+    start: Start,
+    end: End,
+    /// Intervals that found no room, as the file or its reader stood still.
+    intervals_dropped: u64,
+}
+
+/// The same of several sessions, or of one in which the other end sends.
+#[derive(Debug, Serialize)]
+struct ResultsOfMany {
+    start: Start,
+    streams: Vec<StreamEnd>,
+    /// All of each direction together.
+    sum: Sums,
+    intervals_dropped: u64,
+}
+
+/// One of several sessions, as a whole.
+#[derive(Debug, Serialize)]
+struct StreamEnd {
+    stream: usize,
+    direction: Direction,
+    end: End,
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+struct Start {
+    version: &'static str,
+    peer: SocketAddr,
+    /// `null` where there are several, or it sends on several paths, each from an address of its own.
+    local: Option<SocketAddr>,
+    /// How many sessions go each way at once, if it is not one that goes from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<Sessions>,
+    /// Its paths and what divides the rate among them, if it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<String>,
+    encrypted: bool,
+    controller: String,
+    target_delay_s: Option<f64>,
+    /// What the delays are: `queueing`, `one-way` or `estimated`.
+    delay: &'static str,
+    packet_size_bytes: u64,
+    report_interval_s: f64,
+    payload: &'static str,
+    /// `null` where it has several sockets.
+    timestamps: Option<&'static str>,
+}
+
+/// How many sessions go each way.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Sessions {
+    sent: usize,
+    received: usize,
+}
+
+/// Without anything to send but zeros a session ends by itself after so long, as iperf3's.
+const DEFAULT_TIME: Span = Span::from_secs(10);
+
+/// Runs the command.
+pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
+    let directions = directions(options)?;
+    let json = options.ends.json.as_deref().map(Output::promise).transpose()?;
+    let key = super::key(&options.ends)?;
+    let peer = resolve(options)?;
+    let stop = catch_interrupt()?;
+    let clock = Clock::new();
+    scheduler(options)?;
+    let mut config = sending(options, peer, key);
+    // Interrupted before anything came, there is nothing to send.
+    let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
+    (config.payload, config.ssrc) = (input.payload(), input.ssrc());
+    let planned = plan(options, &config, &directions, &clock)?;
+    let start = start(options, &config, &planned);
+    let screen = Screen::new(options.ends.quiet || matches!(json, Some(Output::Stdout)));
+    let (post, queue) = mpsc::channel();
+    let (streams, payloads) = streams::open(planned, &post).map_err(RealError::from)?;
+    drop(post);
+    let origin = clock.now();
+    screen.say(&head(&start));
+    let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
+    let dropped = Arc::new(AtomicU64::new(0));
+    if let Some(payloads) = payloads {
+        input.feed(payloads, &stop, &dropped);
+    }
+    let mut tell_rate = |rate: Rate| {
+        if let Some(offer) = &offer {
+            let is_multipath = !options.path.is_empty();
+            let rate = if is_multipath { config.multipath_payload_rate(rate) } else { config.payload_rate(rate) };
+            offer.tell(rate.as_bps());
+        }
+    };
+    let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
+    let lasts = lasts.filter(|time| *time > Span::ZERO);
+    let json = json.map(|file| Writer::start(file, MOST_LINES));
+    let mut watch = Watch::new(&directions, &start.paths, options.ends.interval, (screen, json));
+    let mut end = Span::ZERO;
+    while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
+        let open = watch.take_in(&queue, origin, &mut tell_rate);
+        end = (clock.now() - origin).max(Span::ZERO);
+        watch.tell(end);
+        if !open || streams.iter().all(streams::Stream::is_finished) {
+            break;
+        }
+    }
+    // What was measured is written even if a session failed.
+    let stopped = streams::stop(streams);
+    while watch.take_in(&queue, origin, &mut tell_rate) {}
+    watch.add(&stopped, clock.wall_clock_steps());
+    watch.finish(start, (end, dropped.load(Ordering::Relaxed)), options.delay)?;
+    stopped.into_iter().collect::<Result<Vec<_>, _>>().map_err(RealError::from)?;
+    Ok(outcome(&stop))
+}
+
+/// What the sessions are made of, with a socket for each.
+fn plan(
+    options: &Send,
+    config: &SendConfig,
+    directions: &[Direction],
+    clock: &Clock,
+) -> Result<Vec<Planned>, CliError> {
+    let peer = config.peer;
+    let plan = |direction: &Direction| -> Result<Planned, RealError> {
+        Ok(match direction {
+            Direction::Sent => {
+                let source = Source::of(options, peer, scheduler(options)?, clock)?;
+                Planned::Send(Box::new(config.clone()), controller(options, config.packet_size)?, source)
+            }
+            Direction::Received => {
+                let fetching = fetching(options, peer, config.key.clone())?;
+                Planned::Fetch(Box::new(fetching), socket(options, peer, clock)?)
+            }
+        })
+    };
+    Ok(directions.iter().map(plan).collect::<Result<_, _>>()?)
+}
+
+fn start(options: &Send, config: &SendConfig, planned: &[Planned]) -> Start {
+    let socket = if let [one] = planned { one.socket() } else { None };
+    let received = planned.iter().filter(|one| matches!(one, Planned::Fetch(..))).count();
+    let sessions = Sessions { sent: planned.len() - received, received };
+    let target = planned.iter().find_map(|one| match one {
+        Planned::Send(_, controller, _) => controller.target_delay(),
+        Planned::Fetch(..) => None,
+    });
+    Start {
+        version: env!("CARGO_PKG_VERSION"),
+        peer: config.peer,
+        local: socket.map(equipoise_net::Socket::address),
+        sessions: (planned.len() > 1 || received > 0).then_some(sessions),
+        paths: options.path.iter().map(Via::to_string).collect(),
+        split: (!options.path.is_empty()).then(|| options.scheduler.clone()),
+        encrypted: config.key.is_some(),
+        controller: if options.bitrate.is_some() { "cbr".to_owned() } else { options.controller().to_owned() },
+        target_delay_s: target.map(Span::as_secs_f64),
+        delay: words(options.delay),
+        packet_size_bytes: config.packet_size.as_bytes(),
+        report_interval_s: config.report_interval.as_secs_f64(),
+        payload: match config.payload {
+            Payload::Generated => "zeros",
+            Payload::Stream => "a stream",
+            Payload::Rtp => "another program's RTP",
+        },
+        timestamps: socket.map(|socket| socket.timestamps().name()),
+    }
+}

@@ -1,0 +1,186 @@
+//! The sessions themselves, each on its thread.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::mpsc;
+use std::thread;
+
+use equipoise::control::BoxedController;
+use equipoise::control::scheduler::BoxedScheduler;
+use equipoise_net::{
+    Clock, FetchConfig, HostStats, Multipath, MultipathSession, NetError, Observer, PayloadSender, Running, SendConfig,
+    Socket, Time, fetch, send, send_multipath,
+};
+use equipoise_session::{Event, PathChange, PathId, multipath, rtp};
+
+use super::super::args::Send;
+
+/// A session that is to be.
+pub(super) enum Planned {
+    /// This end sends.
+    Send(Box<SendConfig>, BoxedController, Source),
+    /// The other end does.
+    Fetch(Box<FetchConfig>, Socket),
+}
+
+/// What the packets leave by.
+pub(super) enum Source {
+    Socket(Socket),
+    Paths(Clock, Multipath),
+}
+
+/// A socket at any free port, by which `peer` can be reached.
+pub(super) fn socket(options: &Send, peer: SocketAddr, clock: &Clock) -> Result<Socket, NetError> {
+    let any: IpAddr = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let mut socket = Socket::bind((options.bind.unwrap_or(any), 0).into(), clock)?;
+    socket.set_dscp(options.ends.dscp);
+    Ok(socket)
+}
+
+impl Source {
+    /// A socket, or the paths that were asked for.
+    pub(super) fn of(
+        options: &Send,
+        peer: SocketAddr,
+        scheduler: BoxedScheduler,
+        clock: &Clock,
+    ) -> Result<Self, NetError> {
+        if options.path.is_empty() {
+            return Ok(Self::Socket(socket(options, peer, clock)?));
+        }
+        let multipath = Multipath::new(options.path.clone(), scheduler);
+        // A period has one report at the least.
+        let period = options.scheduler_period.unwrap_or(multipath.period.max(options.report_interval));
+        Ok(Self::Paths(clock.clone(), Multipath { period, dscp: options.ends.dscp, ..multipath }))
+    }
+}
+
+impl Planned {
+    /// Its socket; `None` where it has several.
+    pub(super) const fn socket(&self) -> Option<&Socket> {
+        match self {
+            Self::Send(_, _, Source::Socket(socket)) | Self::Fetch(_, socket) => Some(socket),
+            Self::Send(_, _, Source::Paths(..)) => None,
+        }
+    }
+
+    fn open(self, poster: Poster) -> Result<(Stream, Option<PayloadSender>), NetError> {
+        Ok(match self {
+            Self::Send(config, controller, Source::Socket(socket)) => {
+                let (running, payloads) = send(socket, &config, controller, poster)?;
+                (Stream::OnePath(running), payloads)
+            }
+            Self::Send(config, controller, Source::Paths(clock, multipath)) => {
+                let session = send_multipath(&clock, &config, multipath, controller, poster)?;
+                let MultipathSession { running, payloads, .. } = session;
+                (Stream::SeveralPaths(running), payloads)
+            }
+            Self::Fetch(config, socket) => (Stream::Reverse(fetch(socket, &config, poster)?), None),
+        })
+    }
+}
+
+/// A session that goes on.
+pub(super) enum Stream {
+    OnePath(Running<rtp::Sender, Poster>),
+    SeveralPaths(Running<multipath::Sender, Poster>),
+    Reverse(Running<rtp::Receiver, Poster>),
+}
+
+impl Stream {
+    pub(super) fn is_finished(&self) -> bool {
+        match self {
+            Self::OnePath(running) => running.is_finished(),
+            Self::SeveralPaths(running) => running.is_finished(),
+            Self::Reverse(running) => running.is_finished(),
+        }
+    }
+
+    fn request_stop(&self) {
+        match self {
+            Self::OnePath(running) => running.request_stop(),
+            Self::SeveralPaths(running) => running.request_stop(),
+            Self::Reverse(running) => running.request_stop(),
+        }
+    }
+
+    fn stop(self) -> Result<HostStats, NetError> {
+        match self {
+            Self::OnePath(running) => running.stop().map(|finished| finished.stats),
+            Self::SeveralPaths(running) => running.stop().map(|finished| finished.stats),
+            Self::Reverse(running) => running.stop().map(|finished| finished.stats),
+        }
+    }
+}
+
+/// Opens all sessions at once: one after another, each would wait for the round trips of those before.
+pub(super) fn open(
+    planned: Vec<Planned>,
+    post: &mpsc::Sender<Note>,
+) -> Result<(Vec<Stream>, Option<PayloadSender>), NetError> {
+    let opened: Vec<_> = thread::scope(|scope| {
+        let opening = planned.into_iter().enumerate().map(|(stream, planned)| {
+            let poster = Poster { stream, post: post.clone() };
+            scope.spawn(move || planned.open(poster))
+        });
+        let opening: Vec<_> = opening.collect();
+        opening.into_iter().map(|opening| opening.join().map_err(|_| panicked()).flatten()).collect()
+    });
+    let mut streams = Vec::new();
+    let mut payloads = None;
+    for opened in opened {
+        let (stream, its) = opened?;
+        streams.push(stream);
+        payloads = payloads.or(its);
+    }
+    Ok((streams, payloads))
+}
+
+fn panicked() -> NetError {
+    NetError::Panicked { name: "opening".to_owned() }
+}
+
+/// Ends all sessions, and says what their hosts counted.
+pub(super) fn stop(streams: Vec<Stream>) -> Vec<Result<HostStats, NetError>> {
+    streams.iter().for_each(Stream::request_stop);
+    streams.into_iter().map(Stream::stop).collect()
+}
+
+/// What a session's thread tells, and when.
+pub(super) struct Note {
+    pub(super) at: Time,
+    /// Its number.
+    pub(super) stream: usize,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// Of one of several paths, or of the session.
+    Event(Option<PathId>, Event),
+    Path(PathId, PathChange),
+}
+
+/// Posts what happens to the main thread, which outlives the session.
+pub(super) struct Poster {
+    stream: usize,
+    post: mpsc::Sender<Note>,
+}
+
+impl Poster {
+    fn tell(&self, at: Time, what: What) {
+        let _ = self.post.send(Note { at, stream: self.stream, what });
+    }
+}
+
+impl Observer for Poster {
+    fn on_event(&mut self, now: Time, event: &Event) {
+        self.tell(now, What::Event(None, *event));
+    }
+
+    fn on_path_event(&mut self, now: Time, path: PathId, event: &Event) {
+        self.tell(now, What::Event(Some(path), *event));
+    }
+
+    fn on_path(&mut self, now: Time, path: PathId, change: PathChange) {
+        self.tell(now, What::Path(path, change));
+    }
+}

@@ -1,0 +1,202 @@
+//! The main thread's side: what the sessions tell, added up, printed and written.
+
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
+use std::time::Duration;
+
+use equipoise::units::{Rate, Span};
+use equipoise_net::{HostStats, NetError, Time};
+use equipoise_session::Event;
+use serde::Serialize;
+
+use super::super::args::DelayKind;
+use super::super::lines::{self, Heads};
+use super::super::results::{Direction, End, Interval, SendTally, Sums, Tally};
+use super::super::writer::{Screen, Writer};
+use super::streams::{Note, What};
+use super::words::foot;
+use super::{ResultsOfMany, ResultsOfOne, Start, StreamEnd};
+use crate::error::CliError;
+
+/// How often the main thread looks around.
+const TICK: Duration = Duration::from_millis(20);
+
+pub(super) struct Watch {
+    /// By the number of the session, and which way its media goes.
+    each: Vec<(Direction, Tally)>,
+    heads: Heads,
+    interval: Span,
+    screen: Screen,
+    json: Option<Writer>,
+}
+
+/// An interval of several sessions, as a line of the results.
+#[derive(Serialize)]
+struct Line {
+    start_s: f64,
+    end_s: f64,
+    streams: Vec<StreamLine>,
+    sum: Sums,
+}
+
+/// One of them.
+#[derive(Serialize)]
+struct StreamLine {
+    stream: usize,
+    direction: Direction,
+    #[serde(flatten)]
+    interval: Interval,
+}
+
+impl Watch {
+    /// Of sessions of these directions; of one over these paths, if it has several.
+    pub(super) fn new(
+        directions: &[Direction],
+        paths: &[String],
+        interval: Span,
+        (screen, json): (Screen, Option<Writer>),
+    ) -> Self {
+        let tally = |direction: &Direction| match direction {
+            Direction::Sent => Tally::Sent(Box::new(SendTally::of(paths))),
+            Direction::Received => Tally::of(Direction::Received),
+        };
+        let each = directions.iter().map(|direction| (*direction, tally(direction))).collect();
+        Self { each, heads: Heads::default(), interval, screen, json }
+    }
+
+    /// It sends in one session, and nothing else: then results have no list of sessions.
+    fn is_one(&self) -> bool {
+        matches!(self.each.as_slice(), [(Direction::Sent, _)])
+    }
+
+    /// Takes what came within a tick. False once nobody is left to tell anything.
+    ///
+    /// It sleeps rather than waits: to be woken for every packet would cost as much as sending it.
+    pub(super) fn take_in(
+        &mut self,
+        queue: &mpsc::Receiver<Note>,
+        origin: Time,
+        decided: &mut dyn FnMut(Rate),
+    ) -> bool {
+        thread::sleep(TICK);
+        loop {
+            match queue.try_recv() {
+                Ok(note) => {
+                    self.tell(note.at - origin);
+                    self.take(&note, decided);
+                }
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn take(&mut self, note: &Note, decided: &mut dyn FnMut(Rate)) {
+        let Some((_, tally)) = self.each.get_mut(note.stream) else { return };
+        match &note.what {
+            What::Event(path, event) => {
+                tally.on_event(*path, event);
+                if let (None, Event::RateDecided { rate, .. }) = (path, event) {
+                    decided(*rate);
+                }
+            }
+            What::Path(path, change) => {
+                if let Tally::Sent(tally) = tally {
+                    tally.on_path(usize::from(path.0), *change);
+                }
+            }
+        }
+    }
+
+    /// Prints and writes the intervals that ended before `at`.
+    pub(super) fn tell(&mut self, at: Span) {
+        loop {
+            // All have the same intervals.
+            let start_s = self.each.first().map_or(f64::INFINITY, |(_, tally)| tally.start_s());
+            if at.as_secs_f64() < start_s + self.interval.as_secs_f64() {
+                return;
+            }
+            let ends = Span::from_secs_f64(start_s).unwrap_or_default() + self.interval;
+            let closed: Vec<_> =
+                self.each.iter_mut().map(|(direction, tally)| (*direction, tally.close(ends))).collect();
+            if self.is_one() {
+                for (_, interval) in &closed {
+                    self.show_one(ends, interval);
+                }
+            } else {
+                self.show_many((start_s, ends.as_secs_f64()), closed);
+            }
+        }
+    }
+
+    fn show_one(&mut self, ends: Span, interval: &Interval) {
+        if let Some(head) = self.heads.next(Direction::Sent) {
+            self.screen.say(head);
+        }
+        for line in lines::interval(&format!("{:7.1} s", ends.as_secs_f64()), interval) {
+            self.screen.say(&line);
+        }
+        if let Some(json) = &self.json {
+            json.line(interval);
+        }
+    }
+
+    fn show_many(&mut self, (start_s, end_s): (f64, f64), closed: Vec<(Direction, Interval)>) {
+        let sum = Sums::of(closed.iter().map(|(direction, interval)| (*direction, interval.sum())));
+        for (stream, (direction, interval)) in closed.iter().enumerate() {
+            if let Some(head) = self.heads.next(*direction) {
+                self.screen.say(&format!("  ID  {head}"));
+            }
+            for line in lines::interval(&format!("[{stream:3}] {end_s:7.1} s"), interval) {
+                self.screen.say(&line);
+            }
+        }
+        if closed.len() > 1 {
+            self.screen.say(&lines::sums(&format!("[SUM] {end_s:7.1} s"), &sum));
+        }
+        if let Some(json) = &self.json {
+            let stream = |(stream, (direction, interval))| StreamLine { stream, direction, interval };
+            json.line(&Line { start_s, end_s, streams: closed.into_iter().enumerate().map(stream).collect(), sum });
+        }
+    }
+
+    /// Adds what the sessions' hosts counted, which are in the same order.
+    pub(super) fn add(&mut self, hosts: &[Result<HostStats, NetError>], wall_clock_steps: u64) {
+        for ((_, tally), host) in self.each.iter_mut().zip(hosts) {
+            if let Tally::Sent(tally) = tally {
+                tally.end.wall_clock_steps = wall_clock_steps;
+                tally.end.datagrams_unsent = host.as_ref().ok().map(|host| host.socket.unsent);
+            }
+        }
+    }
+
+    /// Prints and writes what came of it by `end`, where so many packets of another program found no room.
+    pub(super) fn finish(self, start: Start, (end, dropped): (Span, u64), delay: DelayKind) -> Result<(), CliError> {
+        let is_one = self.is_one();
+        let ends: Vec<_> = self.each.into_iter().map(|(direction, tally)| (direction, tally.finish(end))).collect();
+        let sum = Sums::of(ends.iter().map(|(direction, end)| (*direction, end.sum())));
+        let mut streams = Vec::new();
+        for (stream, (direction, mut end)) in ends.into_iter().enumerate() {
+            if let End::Sent(end) = &mut end {
+                end.payload_dropped = dropped;
+            }
+            let text = match &end {
+                End::Sent(end) => foot(end, delay),
+                End::Received(end) => lines::received_end(end),
+            };
+            let name = if is_one { "\n".to_owned() } else { format!("\n[{stream:3}] ") };
+            self.screen.say(&(name + &text));
+            streams.push(StreamEnd { stream, direction, end });
+        }
+        if streams.len() > 1 {
+            self.screen.say(&lines::sums("\n[SUM]", &sum));
+        }
+        self.screen.finish();
+        let Some(json) = self.json else { return Ok(()) };
+        let intervals_dropped = json.inlet().dropped();
+        if is_one && let Some(StreamEnd { end, .. }) = streams.pop() {
+            return json.fulfil(&ResultsOfOne { start, end, intervals_dropped });
+        }
+        json.fulfil(&ResultsOfMany { start, streams, sum, intervals_dropped })
+    }
+}

@@ -1,0 +1,87 @@
+//! What is said at the beginning and the end.
+
+use super::super::args::DelayKind;
+use super::super::results::SendEnd;
+use super::{Sessions, Start};
+
+pub(super) fn head(start: &Start) -> String {
+    let secure = if start.encrypted { "encrypted" } else { "not encrypted, not authenticated" };
+    let target = start
+        .target_delay_s
+        .map_or(String::new(), |target| format!(", {} delay held at {:.1} ms", start.delay, target * 1e3));
+    let from = start.local.map_or_else(
+        || format!("by {} (split {})", start.paths.join(", "), start.split.as_deref().unwrap_or("-")),
+        |local| format!("from {local}"),
+    );
+    if let Some(Sessions { sent, received }) = start.sessions {
+        let sessions = |count: usize| if count == 1 { "a session".to_owned() } else { format!("{count} sessions") };
+        let ways = [(sent, "to"), (received, "from")].into_iter().filter(|(count, _)| *count > 0);
+        let ways: Vec<_> = ways.map(|(count, way)| format!("{} {way}", sessions(count))).collect();
+        return format!("zeros in {} {}: {secure}; {}{target}\n", ways.join(" and "), start.peer, start.controller);
+    }
+    format!("sending {} {from} to {}: {secure}; {}{target}\n", start.payload, start.peer, start.controller)
+}
+
+pub(super) fn foot(end: &SendEnd, delay: DelayKind) -> String {
+    let mut text =
+        format!("{:.1} s, {} packets, {:.3} Mbit/s sent", end.duration_s, end.packets_sent, end.rate_bps / 1e6);
+    if let Some(lost) = end.packets_lost {
+        text.push_str(&format!("; {lost} lost by the receiver's last report"));
+    }
+    if let Some(mean) = end.delay_mean_s {
+        text.push_str(&format!("; {} delay {:.2} ms on average", words(delay), mean * 1e3));
+    }
+    text.push('\n');
+    if let Some(clocks) = end.clocks {
+        text.push_str(&format!(
+            "the receiver's clock is ahead by {:.3} ms, give or take {:.3} ms",
+            clocks.offset_s * 1e3,
+            clocks.uncertainty_s * 1e3
+        ));
+        if let (Some(ppm), Some(within)) = (clocks.drift_ppm, clocks.drift_uncertainty_ppm) {
+            text.push_str(&format!(", and gains {ppm:.1} ppm, give or take {within:.1}"));
+        }
+        text.push('\n');
+    }
+    let counted = [
+        (end.clock_steps.len() as u64, "steps of one host's clock against the other's"),
+        (end.wall_clock_steps, "times this host's wall clock was set, which moved no delay"),
+        (end.reports_missing, "times three reports were missing"),
+        (
+            end.circuit_strained,
+            "times the rate was cut to a tenth: losses were more than ten times TCP's rate would bear",
+        ),
+        (end.ecn_failed, "paths on which ECN was given up: no packet came that still said it may be marked"),
+        (end.pacing_resets, "times the sender was late by a packet or more"),
+        (end.payload_dropped, "packets of the other program found no room"),
+        (end.payload_expired, "packets of the other program had waited too long and were dropped"),
+    ];
+    for (count, what) in counted.iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!("{count} {what}\n"));
+    }
+    for (breaker, count) in &end.circuit_broken {
+        text.push_str(&format!("{count} times the media was stopped by the circuit breaker {breaker}\n"));
+    }
+    for path in &end.paths {
+        text.push_str(&format!("{}: {} packets", path.path, path.packets_sent));
+        if path.times_down > 0 {
+            text.push_str(&format!(", {} times down", path.times_down));
+        }
+        for (breaker, count) in &path.circuit_broken {
+            text.push_str(&format!(", {count} times left alone by the circuit breaker {breaker}"));
+        }
+        text.push('\n');
+    }
+    for (reason, count) in &end.ignored {
+        text.push_str(&format!("{count} datagrams dropped as {reason}\n"));
+    }
+    text
+}
+
+pub(super) const fn words(delay: DelayKind) -> &'static str {
+    match delay {
+        DelayKind::Queueing => "queueing",
+        DelayKind::OneWay => "one-way",
+        DelayKind::Estimated => "estimated one-way",
+    }
+}

@@ -1,0 +1,143 @@
+//! Sessions in which the server sends, as the peer that opened them wants it.
+
+use std::net::SocketAddr;
+
+use equipoise::control::{
+    self, Allowance, Beliefs, BoxedController, Cbr, Controller, Feedback, Needs, Probe, SentPacket, Snapshot,
+};
+use equipoise::units::{Instant, Rate, SenderClock};
+use equipoise_session::feedback::Reporting;
+use equipoise_session::rtp::{Delays, Sender, SenderConfig, StreamConfig};
+
+use super::live::{Half, Live};
+use super::{SessionObserver, State};
+use crate::Time;
+use crate::secure::{Refusal, Wanted, random};
+use crate::send::{PAYLOAD_TYPE, SendConfig};
+
+/// The law by which a server sends: the one that needs no setting for a path.
+const LAW: &str = "equipoise";
+
+impl<V: SessionObserver> State<V> {
+    /// The sending end of a session, within what the server may send.
+    pub(super) fn sending(
+        &self,
+        now: Time,
+        to: SocketAddr,
+        ssrc: u32,
+        (wanted, reporting): (&Wanted, Option<Reporting>),
+    ) -> Result<Half, Refusal> {
+        let most = self.grant(wanted)?;
+        let overhead = SendConfig::overhead_to(to, self.config.key.is_some());
+        let stream = StreamConfig {
+            overhead,
+            ..StreamConfig::new(ssrc, PAYLOAD_TYPE, wanted.packet_size(), self.config.cname.clone())
+        };
+        let start = now.assume_clock();
+        let base = SenderConfig::new(stream, wanted.report_interval(), start, u64::from_be_bytes(random()));
+        let config = SenderConfig { delays: Delays::Queueing, ecn: wanted.ecn(), reporting, ..base };
+        let controller = controller(wanted, most).ok_or(Refusal::Impossible)?;
+        let sender = Sender::new(config, controller).map_err(|_| Refusal::Impossible)?;
+        Ok(Half::Sends(Box::new(sender), most))
+    }
+
+    /// The highest rate that a new session may have: what is wanted, or what is left.
+    fn grant(&self, wanted: &Wanted) -> Result<Rate, Refusal> {
+        let limit = self.config.reverse_limit;
+        if limit == Rate::ZERO {
+            return Err(Refusal::SendsNothing);
+        }
+        let granted: u64 = self.live.values().map(|Live { half, .. }| half.granted().as_bps()).sum();
+        let left = Rate::from_bps(limit.as_bps().saturating_sub(granted));
+        if left < wanted.min() { Err(Refusal::SendsEnough) } else { Ok(left.min(wanted.max())) }
+    }
+}
+
+/// A constant rate as long as it is proved to arrive. A fixed rate alone goes on for many seconds after its receiver is gone, which is for
+/// who sends himself to say, and not for others.
+#[derive(Debug)]
+struct Steady(Cbr);
+
+impl Controller for Steady {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {}
+
+    fn allowance(&self) -> Allowance {
+        self.0.allowance()
+    }
+
+    /// A hundredth: from there it comes back within seven reports. Ours.
+    fn lowest_rate(&self) -> Rate {
+        self.0.allowance().rate.map_or(Rate::ZERO, |rate| Rate::from_bps((rate.as_bps() / 100).max(1)))
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.0.snapshot()
+    }
+}
+
+/// A law whose packets never follow each other faster than the highest rate: media that is always there would else have the pace of
+/// frames for its rate.
+#[derive(Debug)]
+struct Within(BoxedController, Rate);
+
+impl Controller for Within {
+    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        self.0.on_feedback(now, feedback);
+    }
+
+    fn allowance(&self) -> Allowance {
+        let mut allowance = self.0.allowance();
+        allowance.pace = allowance.pace.map(|pace| pace.min(self.1));
+        allowance
+    }
+
+    fn needs(&self) -> Needs {
+        self.0.needs()
+    }
+
+    fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
+        self.0.on_sent(now, packet);
+    }
+
+    fn on_timer(&mut self, now: Instant<SenderClock>) {
+        self.0.on_timer(now);
+    }
+
+    fn next_timer(&self) -> Option<Instant<SenderClock>> {
+        self.0.next_timer()
+    }
+
+    fn wanted_probe(&self) -> Option<Probe> {
+        self.0.wanted_probe()
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.0.lowest_rate()
+    }
+
+    fn is_held_to_proof(&self) -> bool {
+        self.0.is_held_to_proof()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.0.snapshot()
+    }
+
+    fn beliefs(&self) -> Option<Beliefs> {
+        self.0.beliefs()
+    }
+}
+
+/// What decides on the rate, up to `most`; `None` where the law cannot live with it.
+fn controller(wanted: &Wanted, most: Rate) -> Option<BoxedController> {
+    if wanted.is_constant() {
+        return Some(Box::new(Steady(Cbr::new(wanted.max()))));
+    }
+    let law = control::find(LAW)?;
+    let [min, max] = [wanted.min(), most].map(|rate| rate.to_string());
+    let start = wanted.start().map(|start| start.min(most).to_string());
+    let mut given = vec![("min_rate", min.as_str()), ("max_rate", &max)];
+    given.extend(start.as_deref().map(|start| ("initial_rate", start)));
+    let law = law.build(&law.parse(&given).ok()?, wanted.packet_size()).ok()?;
+    Some(Box::new(Within(law, most)))
+}

@@ -1,0 +1,259 @@
+//! Sessions that the server sends in, in virtual time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+use equipoise_session::feedback::{Format, Reporting};
+use equipoise_session::rtp::Receiver;
+use equipoise_session::wire::is_rtcp;
+use nix::errno::Errno;
+
+use super::*;
+use crate::Clock;
+use crate::secure::Wanted;
+use crate::socket::Overheard;
+
+const MEGABIT: u64 = 1_000_000;
+
+fn rate(bps: u64) -> Rate {
+    Rate::from_bps(bps)
+}
+
+/// What a peer asks for that wants to be sent to, by feedback on packets where the rate may change.
+fn asked_for(key: Option<Key>, ssrc: u32, wanted: Wanted) -> Asked {
+    let interval = Reporting::INTERVAL;
+    let reporting = Some(Reporting { format: Format::TransportWide, interval }).filter(|_| !wanted.is_constant());
+    Asked { key, ssrc, payload: Payload::Generated, reporting, several: false, wanted: Some(wanted) }
+}
+
+/// Between so many megabits per second.
+fn wanted(min: u64, max: u64) -> Wanted {
+    let wanted = Wanted::new(rate(min * MEGABIT), rate(max * MEGABIT)).expect("rates");
+    wanted.reported_every(Span::from_millis(200)).expect("an interval")
+}
+
+fn key() -> Key {
+    Key::new(b"a secret of this test").expect("long enough")
+}
+
+/// A server that may send so much, whose kernel sends nothing.
+fn state(key: Option<Key>, limit: u64) -> State<Nobody> {
+    let mut socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), &Clock::new()).expect("a socket");
+    socket.kernel_says = Some(Errno::EPERM);
+    State::new(socket, ServerConfig { reverse_limit: rate(limit * MEGABIT), ..ServerConfig::new(key) }, Nobody)
+}
+
+fn address(host: u8) -> SocketAddr {
+    (Ipv4Addr::new(192, 0, 2, host), 5000).into()
+}
+
+/// A peer that wants to be sent to. A datagram takes 10 ms each way.
+struct Listener {
+    caller: Caller,
+    receiver: Receiver,
+    from: SocketAddr,
+    now: Time,
+    /// Bytes that were sent, by where they went.
+    sent: BTreeMap<SocketAddr, u64>,
+    /// What is under way to it.
+    under_way: VecDeque<(Time, SocketAddr, Vec<u8>)>,
+    /// And to the server, from an address.
+    back: VecDeque<(Time, SocketAddr, Vec<u8>)>,
+    /// It says nothing any more.
+    is_silent: bool,
+}
+
+const WAY: Span = Span::from_millis(10);
+
+impl Listener {
+    /// One whose session is open, or why there is none.
+    fn open(state: &mut State<Nobody>, ssrc: u32, wanted: Wanted) -> Result<Self, Option<Refusal>> {
+        let (now, from) = (state.socket.clock().now(), address(1));
+        let asked = asked_for(state.config.key.clone(), ssrc, wanted);
+        let reporting = asked.reporting;
+        let mut caller = Caller::new(Opening::new(asked), from);
+        if !caller.call(state, now) {
+            return Err(caller.refused);
+        }
+        let config = ReceiverConfig { reporting, ..state.config.receiver(ssrc, caller.reports) };
+        let receiver = Receiver::new(config).expect("a configuration");
+        let (sent, under_way, back) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
+        Ok(Self { caller, receiver, from, now, sent, under_way, back, is_silent: false })
+    }
+
+    /// Lets time go by, in steps of a millisecond.
+    fn run(&mut self, state: &mut State<Nobody>, span: Span) {
+        let end = self.now + span;
+        while self.now < end {
+            self.now = self.now + Span::from_millis(1);
+            state.socket.overheard = Some(Box::default());
+            state.ring(self.now);
+            while let Some((_, from, bytes)) = self.back.pop_front_if(|(at, ..)| *at <= self.now) {
+                state.hear(self.now, from, &bytes).expect("the server goes on");
+            }
+            self.take_up(state);
+            self.receiver.handle(self.now.assume_clock(), Input::Timer);
+            self.answer();
+            while let Some((_, to, bytes)) = self.under_way.pop_front_if(|(at, ..)| *at <= self.now) {
+                let mut plain = Vec::new();
+                if to == self.from && self.caller.protection.unprotect(&bytes, self.caller.reports, &mut plain) {
+                    self.receiver.handle(self.now.assume_clock(), Input::datagram(&plain));
+                    self.answer();
+                }
+            }
+        }
+    }
+
+    /// What the server sends is under way from now on.
+    fn take_up(&mut self, state: &mut State<Nobody>) {
+        let Overheard(said) = *state.socket.overheard.take().unwrap_or_default();
+        for (to, bytes) in said {
+            *self.sent.entry(to).or_default() += bytes.len() as u64;
+            self.under_way.push_back((self.now + WAY, to, bytes));
+        }
+    }
+
+    /// Says what the receiver wants said.
+    fn answer(&mut self) {
+        while let Some(output) = self.receiver.poll() {
+            let mut wire = Vec::new();
+            if let Output::Transmit { transmit, .. } = output
+                && self.caller.protection.protect(transmit.head, &mut wire)
+                && !self.is_silent
+            {
+                assert!(is_rtcp(transmit.head), "who is sent to reports, and sends nothing else");
+                self.back.push_back((self.now + WAY, self.from, wire));
+            }
+        }
+    }
+
+    /// Bytes that went to an address since this was asked last.
+    fn came_to(&mut self, to: SocketAddr) -> u64 {
+        self.sent.remove(&to).unwrap_or_default()
+    }
+}
+
+/// If it fails, who asks is sent to faster than he or the server's operator wants it, or not by feedback on packets.
+#[test]
+fn a_peer_is_sent_to_at_a_rate_that_its_reports_carry_within_both_limits() {
+    for (key, limit, highest) in [(Some(key()), 100, 8.0), (Some(key()), 3, 3.0), (None, 100, 8.0)] {
+        let mut state = state(key, limit);
+        let mut peer = Listener::open(&mut state, SSRC, wanted(1, 8)).expect("a session");
+        peer.run(&mut state, Span::from_secs(1));
+        let first = peer.came_to(address(1));
+        peer.run(&mut state, Span::from_secs(19));
+        peer.came_to(address(1));
+        peer.run(&mut state, Span::from_secs(5));
+        let mbps = |bytes: u64, seconds: u64| bytes as f64 * 8.0 / 1e6 / seconds as f64;
+        let (first, last) = (mbps(first, 1), mbps(peer.came_to(address(1)), 5));
+        assert!(first < last && last > 0.6 * highest && last < 1.05 * highest, "{first} {last} {limit}");
+    }
+}
+
+/// If it fails, a server is a weapon of whoever has the key, or had a datagram of the session and another address.
+#[test]
+fn media_goes_to_the_address_that_was_proved_and_to_no_other() {
+    for key in [Some(key()), None] {
+        let is_secure = key.is_some();
+        let mut state = state(key, 100);
+        let mut peer = Listener::open(&mut state, SSRC, wanted(2, 2)).expect("a session");
+        peer.run(&mut state, Span::from_secs(3));
+        assert!(peer.came_to(address(1)) > 600_000);
+        // Authentic packets from elsewhere: the peer has moved, or wants to have somebody else sent to.
+        peer.from = address(2);
+        peer.run(&mut state, Span::from_secs(3));
+        assert_eq!(peer.came_to(address(2)), 0);
+        let to_the_first = peer.came_to(address(1));
+        assert!(to_the_first < 700_000, "{to_the_first}: silence counts as silence");
+        // A handshake by which it shows that it is there.
+        let before = peer.caller.reports;
+        peer.caller.from = address(2);
+        let now = peer.now;
+        let is_open = peer.caller.call(&mut state, now);
+        if !is_secure {
+            // Nobody can tell who that is: another one may not take the session.
+            assert_eq!((is_open, peer.caller.refused), (false, Some(Refusal::SourceInUse)));
+            continue;
+        }
+        assert!(is_open && peer.caller.reports == before, "it is the same session");
+        peer.run(&mut state, Span::from_secs(5));
+        assert!(peer.came_to(address(2)) > 100_000);
+        assert_eq!((state.opened, peer.came_to(address(1))), (1, 0));
+    }
+}
+
+/// If it fails, who asks to be sent to and goes away is sent to for as long as the server runs, at full rate.
+#[test]
+fn a_peer_that_falls_silent_is_sent_less_and_less_and_then_nothing() {
+    let mut state = state(Some(key()), 100);
+    let mut peer = Listener::open(&mut state, SSRC, wanted(4, 4)).expect("a session");
+    peer.run(&mut state, Span::from_secs(3));
+    peer.is_silent = true;
+    peer.came_to(address(1));
+    peer.run(&mut state, Span::from_secs(5));
+    let first = peer.came_to(address(1));
+    peer.run(&mut state, Span::from_secs(20));
+    let then = peer.came_to(address(1));
+    // Five seconds of the whole rate are 2.5 MB.
+    assert!(first < 600_000 && then < 100_000, "{first} bytes, then {then}");
+    peer.run(&mut state, Span::from_secs(10));
+    peer.came_to(address(1));
+    assert!(state.live.is_empty(), "it is given up after 30 s");
+    peer.run(&mut state, Span::from_secs(2));
+    assert_eq!((peer.came_to(address(1)), state.timers.len()), (0, 0));
+}
+
+#[test]
+fn who_may_not_be_sent_to_is_told_why() {
+    let refused = |state: &mut State<Nobody>, ssrc: u32, wanted: Wanted| {
+        let opened = Listener::open(state, ssrc, wanted);
+        opened.err().expect("no session").expect("a reason")
+    };
+    for key in [Some(key()), None] {
+        let mut none = state(key.clone(), 0);
+        assert_eq!(refused(&mut none, 1, wanted(1, 2)), Refusal::SendsNothing);
+        let mut some = state(key, 5);
+        assert!(Listener::open(&mut some, 1, wanted(1, 3)).is_ok());
+        // Two megabits are left of the five.
+        assert_eq!(refused(&mut some, 2, wanted(3, 3)), Refusal::SendsEnough);
+        assert!(Listener::open(&mut some, 3, wanted(1, 100)).is_ok());
+        assert_eq!(refused(&mut some, 4, wanted(1, 1)), Refusal::SendsEnough);
+        // A session that is over leaves room for others.
+        some.end(1, End::Goodbye);
+        assert!(Listener::open(&mut some, 5, wanted(1, 3)).is_ok());
+        some.end(3, End::Goodbye);
+        let tiny = wanted(1, 1).in_packets_of(Size::from_bytes(40)).expect("it has its place");
+        assert_eq!(refused(&mut some, 6, tiny), Refusal::Impossible);
+        assert_eq!(some.live.len(), 1);
+    }
+}
+
+#[test]
+fn a_goodbye_of_either_end_ends_a_session_that_the_server_sends_in() {
+    let mut state = state(Some(key()), 100);
+    let mut peer = Listener::open(&mut state, SSRC, wanted(1, 2)).expect("a session");
+    peer.run(&mut state, Span::from_secs(1));
+    let now = peer.now;
+    peer.receiver.handle(now.assume_clock(), Input::Stop);
+    peer.answer();
+    peer.run(&mut state, WAY * 2);
+    assert!(state.live.is_empty() && state.timers.is_empty());
+    let mut peer = Listener::open(&mut state, SSRC + 1, wanted(1, 2)).expect("a session");
+    peer.run(&mut state, Span::from_secs(1));
+    state.socket.overheard = Some(Box::default());
+    state.step(peer.now, SSRC + 1, Input::Stop);
+    peer.take_up(&mut state);
+    peer.run(&mut state, WAY * 2);
+    assert!(peer.receiver.wake().is_none(), "it has heard the goodbye");
+}
+
+/// The same key, another role: who sent in a session may not have it turned round.
+#[test]
+fn a_session_keeps_its_direction() {
+    let mut state = state(Some(key()), 100);
+    let peer = Peer::open(&mut state, address(1));
+    let now = peer.now;
+    let mut other = Caller::new(Opening::new(asked_for(Some(key()), SSRC, wanted(1, 2))), address(1));
+    assert!(!other.call(&mut state, now));
+    assert_eq!((other.refused, state.live.len()), (Some(Refusal::SourceInUse), 1));
+}
