@@ -79,13 +79,7 @@ impl Reports {
 
     /// A packet of stream `ssrc` with this sequence number, of the stream or of the transport, left at `now`. What nobody will report
     /// on is `None`: a retransmission with the number of the first one, a stream too many.
-    pub fn on_sent(
-        &mut self,
-        now: Instant<SenderClock>,
-        ssrc: u32,
-        sequence: u16,
-        size: Size,
-    ) -> Option<SentPacket> {
+    pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, sequence: u16, size: Size) -> Option<SentPacket> {
         let number = match &mut self.0 {
             Kind::Transport { history, last } => {
                 let number = unwrapped(*last, sequence).filter(|number| *last < Some(*number))?;
