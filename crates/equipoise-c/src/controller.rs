@@ -1,0 +1,588 @@
+//! A controller in the caller's own stack: what it sends and what it hears go in, a rate and the next departure come out.
+//!
+//! The handle is a [`Guest`]: the controller is held to what was proved to arrive, and to silence.
+
+use std::ffi::{CString, c_char};
+use std::ptr;
+
+use equipoise::control::adapt::{IntervalConfig, Origin};
+use equipoise::control::{Ecn, Fate, Mode, Needs, QueuedFrame, SentPacket};
+use equipoise::pace::{Pacer, Readiness};
+use equipoise::units::{Instant, SenderClock, Size, Span};
+use equipoise_session::feedback::{FeedbackCounts, Format, History, Scope};
+use equipoise_session::guest::{Guest, Reports};
+use equipoise_session::wire::feedback::ArrivalFeedback;
+use equipoise_session::wire::rtcp::parse_compound;
+
+use crate::border::{Growing, LONGEST_FRAME, LONGEST_PACKET, bytes, fill, hand_out, many, options};
+use crate::catalogue::build;
+use crate::error::{Fault, eq_error, guarded, value};
+use crate::time::{CallersClock, EQ_NEVER, arrival, span_or};
+
+/// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01), in eq_controller_rtcp.
+pub const EQ_FEEDBACK_TWCC: i32 = 0;
+/// Congestion control feedback (RFC 8888), in eq_controller_rtcp.
+pub const EQ_FEEDBACK_RFC8888: i32 = 1;
+/// Packets with their arrival times, in eq_controller_packets.
+pub const EQ_FEEDBACK_ARRIVALS: i32 = 2;
+/// Packets without arrival times, as acknowledgements tell them, in eq_controller_packets.
+pub const EQ_FEEDBACK_ACKS: i32 = 3;
+
+/// In place of an arrival time: the packet was lost.
+pub const EQ_LOST: i64 = i64::MIN;
+/// In place of an arrival time: it arrived, and nobody knows when.
+pub const EQ_UNTIMED: i64 = i64::MIN + 1;
+/// In place of a window: it is open.
+pub const EQ_OPEN: u64 = u64::MAX;
+
+/// So many packets are remembered where feedback is of arrays, as for RTCP.
+const REMEMBERED: u16 = 1 << 13;
+/// Numbers of packets are below it, so that others can follow.
+const HIGHEST: u64 = 1 << 62;
+/// What packetisers make of frames, with all headers.
+const PACKET: u32 = 1240;
+
+/// What a controller is made of beside its name and parameters. Set struct_size, and leave at 0 what is to be as usual.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct eq_controller_options {
+    /// sizeof(eq_controller_options).
+    pub struct_size: usize,
+    /// The kind of feedback: one of EQ_FEEDBACK_..., of which transport-wide is 0.
+    pub feedback: i32,
+    /// Size of full IP packets in bytes, headers included; usually 1240.
+    pub packet_size: u32,
+    /// Packets of a frame follow each other at so many times the rate; usually 1.5, and 1 at least.
+    pub pacing: f64,
+    /// Length of an interval for controllers that decide by intervals, such as "ap"; usually 250 ms.
+    pub interval_ns: i64,
+    /// Not 0 if packets are sent as ECN-capable and feedback tells their marks.
+    pub has_ecn: i32,
+}
+
+// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+unsafe impl Growing for eq_controller_options {
+    const NAME: &'static str = "eq_controller_options";
+
+    fn standard() -> Self {
+        let struct_size = size_of::<Self>();
+        Self { struct_size, feedback: EQ_FEEDBACK_TWCC, packet_size: 0, pacing: 0.0, interval_ns: 0, has_ecn: 0 }
+    }
+}
+
+/// What became of a packet, for eq_controller_packets. This structure never grows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct eq_packet {
+    /// The number that it had in eq_controller_sent.
+    pub number: u64,
+    /// When it arrived, by the receiver's clock, from any zero; EQ_LOST or EQ_UNTIMED.
+    pub arrival_ns: i64,
+    /// The mark with which it arrived: the two bits of its IP header (RFC 3168, Sec. 5), 3 for congestion experienced.
+    pub ecn: u32,
+}
+
+/// What a controller has decided and believes. NaN is what it does not say.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct eq_controller_status {
+    /// sizeof(eq_controller_status), set by the caller.
+    pub struct_size: usize,
+    /// The rate of IP packets, in bit/s.
+    pub rate_bps: u64,
+    /// The rate at which single packets may follow each other, in bit/s.
+    pub pace_bps: u64,
+    /// Bytes that may be under way; EQ_OPEN where the controller leaves that open.
+    pub window_bytes: u64,
+    /// Bytes that are under way.
+    pub in_flight_bytes: u64,
+    /// The last round trip; the one that is assumed before there is one.
+    pub round_trip_ns: i64,
+    /// Reports that had effect, and those that were refused.
+    pub reports: u64,
+    /// As reports.
+    pub refused: u64,
+    /// How the controller goes by what it believes: "delay", "rival" or "policed"; NULL if it does not say. The text is the library's.
+    pub mode: *const c_char,
+    /// The bottleneck's rate of service, in bit/s.
+    pub capacity_bps: f64,
+    /// The rate at which trains of packets come through, in bit/s.
+    pub available_bps: f64,
+    /// Round trip of the empty path, in s.
+    pub base_s: f64,
+    /// The queueing delay, in s.
+    pub queue_s: f64,
+    /// The queueing delay that is aimed at, in s.
+    pub target_s: f64,
+}
+
+// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
+unsafe impl Growing for eq_controller_status {
+    const NAME: &'static str = "eq_controller_status";
+
+    fn standard() -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            rate_bps: 0,
+            pace_bps: 0,
+            window_bytes: EQ_OPEN,
+            in_flight_bytes: 0,
+            round_trip_ns: 0,
+            reports: 0,
+            refused: 0,
+            mode: ptr::null(),
+            capacity_bps: f64::NAN,
+            available_bps: f64::NAN,
+            base_s: f64::NAN,
+            queue_s: f64::NAN,
+            target_s: f64::NAN,
+        }
+    }
+}
+
+/// A controller and its pacer. One thread at a time may use it.
+pub struct eq_controller {
+    guest: Guest,
+    pacer: Pacer<SenderClock>,
+    pacing: f64,
+    sent: Sent,
+    clock: CallersClock,
+    why: CString,
+}
+
+/// What was sent, to be joined with the feedback on it.
+enum Sent {
+    /// Feedback is RTCP.
+    Rtcp(Reports),
+    /// Feedback is arrays, by numbers above the last one.
+    Arrays(History, Option<u64>),
+}
+
+impl Sent {
+    fn in_flight(&self) -> Size {
+        match self {
+            Self::Rtcp(reports) => reports.in_flight(),
+            Self::Arrays(history, _) => history.in_flight(),
+        }
+    }
+
+    fn counts(&self) -> FeedbackCounts {
+        match self {
+            Self::Rtcp(reports) => reports.counts(),
+            Self::Arrays(history, _) => history.counts(),
+        }
+    }
+}
+
+impl eq_controller {
+    fn new(
+        make: &eq_controller_options,
+        controller: equipoise::control::BoxedController,
+        now_ns: i64,
+    ) -> Result<Self, Fault> {
+        let usual = IntervalConfig::new(span_or(make.interval_ns, Span::from_millis(250)));
+        let rtcp =
+            |format: Format| (Sent::Rtcp(Reports::new(format)), IntervalConfig { quantum: format.quantum(), ..usual });
+        let history = || Sent::Arrays(History::new(Scope::Transport, REMEMBERED), None);
+        let (sent, intervals) = match make.feedback {
+            EQ_FEEDBACK_TWCC => rtcp(Format::TransportWide),
+            EQ_FEEDBACK_RFC8888 => rtcp(Format::CongestionFeedback),
+            EQ_FEEDBACK_ARRIVALS => (history(), usual),
+            EQ_FEEDBACK_ACKS => (history(), IntervalConfig { origin: Origin::RoundTrip, ..usual }),
+            other => {
+                let words = format!("`feedback` is {other}; it is one of EQ_FEEDBACK_..., 0 to 3");
+                return Err(Fault::new(eq_error::EQ_E_ARGUMENT, words));
+            }
+        };
+        let provided = if make.has_ecn == 0 { Needs::PACKETS } else { Needs::PACKETS.and(Needs::ECN) };
+        let clock = CallersClock::starting_at(now_ns);
+        let guest = Guest::new(controller, provided, intervals, clock.time(now_ns))?;
+        let pacing = if make.pacing >= 1.0 && make.pacing.is_finite() { make.pacing } else { 1.5 };
+        let pacer = Pacer::new(guest.pace(pacing));
+        Ok(Self { guest, pacer, pacing, sent, clock, why: CString::default() })
+    }
+
+    /// The controller may have decided.
+    fn decided(&mut self) {
+        self.pacer.set_rate(self.guest.pace(self.pacing));
+    }
+
+    /// How much faster than the rate packets leave.
+    fn pacing_now(&self) -> f64 {
+        self.pacer.rate().as_bps_f64() / self.guest.rate().as_bps_f64().max(1.0)
+    }
+
+    fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, number: u64, size: usize) -> Result<(), Fault> {
+        let size = bytes(size, LONGEST_PACKET)?;
+        self.pacer.on_departure(now, size);
+        let packet = match &mut self.sent {
+            // Sequence numbers are of 16 bits.
+            Sent::Rtcp(reports) => reports.on_sent(now, ssrc, number as u16, size),
+            Sent::Arrays(history, last) if number < HIGHEST && *last < Some(number) => {
+                *last = Some(number);
+                history.on_sent(number, size, now);
+                Some(SentPacket::new(number, size, history.in_flight()))
+            }
+            Sent::Arrays(..) => None,
+        };
+        let packet = packet.ok_or_else(|| {
+            let words = format!(
+                "packet {number} is not behind the one before, or above 2^62; a packet that is sent again has a new number"
+            );
+            Fault::new(eq_error::EQ_E_ARGUMENT, words)
+        })?;
+        self.guest.on_sent(now, packet);
+        self.decided();
+        Ok(())
+    }
+
+    fn on_rtcp(&mut self, now: Instant<SenderClock>, bytes: &[u8]) -> Result<(), Fault> {
+        let pacing = self.pacing_now();
+        let Sent::Rtcp(reports) = &mut self.sent else {
+            let words = "this controller was made for feedback in arrays: call eq_controller_packets";
+            return Err(Fault::new(eq_error::EQ_E_STATE, words));
+        };
+        let wrong = |error: &dyn std::fmt::Display| Fault::new(eq_error::EQ_E_FEEDBACK, error.to_string());
+        let compound = parse_compound(bytes).map_err(|error| wrong(&error))?;
+        let before = reports.counts();
+        let mut malformed = None;
+        for feedback in compound.filter_map(|packet| ArrivalFeedback::of(&packet)) {
+            match feedback {
+                Ok(feedback) => {
+                    let news = reports.on_feedback(now, feedback);
+                    self.guest.on_feedback(now, &news.feedback(), pacing);
+                }
+                Err(error) => malformed = Some(wrong(&error)),
+            }
+        }
+        let refused = reports.counts().refused - before.refused;
+        self.decided();
+        match malformed {
+            Some(fault) => Err(fault),
+            None if refused > 0 => Err(wrong(&"the report tells of packets that were never sent")),
+            None => Ok(()),
+        }
+    }
+
+    fn on_packets(&mut self, now: Instant<SenderClock>, packets: &[eq_packet]) -> Result<(), Fault> {
+        let pacing = self.pacing_now();
+        let Sent::Arrays(history, _) = &mut self.sent else {
+            let words = "this controller was made for feedback in RTCP: call eq_controller_rtcp";
+            return Err(Fault::new(eq_error::EQ_E_STATE, words));
+        };
+        let fates: Vec<_> = packets.iter().map(|packet| (packet.number, packet.fate())).collect();
+        let joined = history.on_fates(now, &fates);
+        let joined = joined.map_err(|error| Fault::new(eq_error::EQ_E_FEEDBACK, error.to_string()))?;
+        self.guest.on_feedback(now, &joined.feedback(false), pacing);
+        self.decided();
+        Ok(())
+    }
+
+    fn on_timer(&mut self, now: Instant<SenderClock>) {
+        if self.guest.next_timer().is_some_and(|at| at <= now) {
+            if self.guest.on_timer(now) {
+                match &mut self.sent {
+                    Sent::Rtcp(reports) => reports.on_silence(),
+                    Sent::Arrays(history, _) => history.on_silence(),
+                }
+            }
+            self.decided();
+        }
+    }
+
+    fn next_departure(&self, now_ns: i64) -> i64 {
+        // One packet may always be under way: nothing would ever be heard without.
+        let full = self.guest.window().is_some_and(|window| self.sent.in_flight() >= window.max(Size::from_bytes(1)));
+        match self.pacer.poll(self.clock.time(now_ns)) {
+            _ if full => EQ_NEVER,
+            Readiness::Now => now_ns,
+            Readiness::At(due) => self.clock.nanos(due),
+            Readiness::Never => EQ_NEVER,
+        }
+    }
+
+    fn status(&self) -> eq_controller_status {
+        let (beliefs, counts) = (self.guest.beliefs(), self.sent.counts());
+        let believed = |what: fn(&equipoise::control::Beliefs) -> Option<f32>| {
+            beliefs.as_ref().and_then(what).map_or(f64::NAN, f64::from)
+        };
+        let mode = beliefs.map(|beliefs| match beliefs.mode {
+            Mode::Delay => c"delay",
+            Mode::Rival => c"rival",
+            Mode::Policed => c"policed",
+        });
+        eq_controller_status {
+            rate_bps: self.guest.rate().as_bps(),
+            pace_bps: self.pacer.rate().as_bps(),
+            window_bytes: self.guest.window().map_or(EQ_OPEN, Size::as_bytes),
+            in_flight_bytes: self.sent.in_flight().as_bytes(),
+            round_trip_ns: self.guest.round_trip().as_nanos(),
+            reports: counts.reports,
+            refused: counts.refused,
+            mode: mode.map_or(ptr::null(), |mode| mode.as_ptr()),
+            capacity_bps: believed(|beliefs| beliefs.capacity_bps),
+            available_bps: believed(|beliefs| beliefs.available_bps),
+            base_s: believed(|beliefs| Some(beliefs.base_s)),
+            queue_s: believed(|beliefs| Some(beliefs.queue_s)),
+            target_s: believed(|beliefs| Some(beliefs.target_s)),
+            ..eq_controller_status::standard()
+        }
+    }
+}
+
+impl eq_packet {
+    fn fate(&self) -> Fate {
+        let ecn = match self.ecn & 3 {
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            3 => Ecn::Ce,
+            _ => Ecn::NotEct,
+        };
+        match self.arrival_ns {
+            EQ_LOST => Fate::Lost,
+            EQ_UNTIMED => Fate::Arrived { at: None, ecn },
+            at => Fate::Arrived { at: Some(arrival(at)), ecn },
+        }
+    }
+}
+
+/// Does something with a handle.
+///
+/// # Safety
+/// `controller` is null or a controller that nobody else uses meanwhile.
+unsafe fn with(controller: *mut eq_controller, body: impl FnOnce(&mut eq_controller) -> Result<(), Fault>) -> eq_error {
+    // SAFETY: the caller vouches for the pointer.
+    guarded(|| body(unsafe { controller.as_mut() }.ok_or_else(Fault::no_handle)?))
+}
+
+/// Reads something of a handle; `none` for NULL.
+///
+/// # Safety
+/// As [`with`].
+unsafe fn read<T>(controller: *const eq_controller, none: T, body: impl FnOnce(&eq_controller) -> T) -> T {
+    // SAFETY: the caller vouches for the pointer.
+    value(|| Ok(body(unsafe { controller.as_ref() }.ok_or_else(Fault::no_handle)?))).unwrap_or(none)
+}
+
+/// Makes the controller `name`, with `count` texts of the form "name=value" such as "max_rate=5 Mbit/s", by a monotonic clock of the
+/// caller's that shows `now_ns`, from any zero. `options` may be NULL. Free it with eq_controller_free.
+///
+/// Returns EQ_OK, EQ_E_NAME for a controller or parameter that there is not, EQ_E_VALUE for a value that cannot be or a controller that
+/// needs what feedback on packets does not provide, or EQ_E_ARGUMENT.
+///
+/// # Safety
+/// `name` is a text, `parameters` are `count` texts, `options` begins with its size, `controller` can be written; each may be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_new(
+    name: *const c_char,
+    parameters: *const *const c_char,
+    count: usize,
+    options: *const eq_controller_options,
+    now_ns: i64,
+    controller: *mut *mut eq_controller,
+) -> eq_error {
+    let make = || {
+        // SAFETY: the caller vouches for the pointer.
+        let make = unsafe { self::options(options) }?;
+        let packet = if make.packet_size == 0 { PACKET } else { make.packet_size };
+        // SAFETY: the caller vouches for the pointers.
+        let built = unsafe { build(name, parameters, count, Size::from_bytes(packet.into())) }?;
+        eq_controller::new(&make, built, now_ns)
+    };
+    // SAFETY: the caller vouches for the pointer.
+    guarded(|| unsafe { hand_out(controller, make) })
+}
+
+/// Frees a controller; NULL is allowed.
+///
+/// # Safety
+/// `controller` is null or of eq_controller_new, and nobody uses it now or later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_free(controller: *mut eq_controller) {
+    if !controller.is_null() {
+        // SAFETY: it was made by `Box::into_raw`, and the caller gives it up.
+        drop(unsafe { Box::from_raw(controller) });
+    }
+}
+
+/// A packet left at `now_ns`: of source `ssrc`, which counts for RFC 8888 alone, with this number, and of `size` bytes with all
+/// headers. The number is the one that feedback will name: the transport-wide one, the RTP sequence number of its source, or for
+/// arrays any that rises; of the first two the lower 16 bits count.
+///
+/// # Safety
+/// `controller` is null or a controller that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_sent(
+    controller: *mut eq_controller,
+    now_ns: i64,
+    ssrc: u32,
+    number: u64,
+    size: usize,
+) -> eq_error {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { with(controller, |this| this.on_sent(this.clock.time(now_ns), ssrc, number, size)) }
+}
+
+/// A frame of `size` bytes joins what waits to be sent: `waiting` bytes, the oldest of them for `waited_ns`. Some controllers keep the
+/// delay of frames short by it.
+///
+/// # Safety
+/// As eq_controller_sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_frame(
+    controller: *mut eq_controller,
+    now_ns: i64,
+    size: usize,
+    waiting: usize,
+    waited_ns: i64,
+) -> eq_error {
+    let tell = |this: &mut eq_controller| {
+        let (size, waiting) = (bytes(size, LONGEST_FRAME)?, bytes(waiting, LONGEST_FRAME)?);
+        let frame = QueuedFrame::new(size, waiting, Span::from_nanos(waited_ns.max(0)));
+        this.guest.on_frame(this.clock.time(now_ns), &frame);
+        this.decided();
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { with(controller, tell) }
+}
+
+/// Nothing waits to be sent since `now_ns`: it is the application that holds the sender back, and not the rate. Say so whenever the
+/// last packet has left.
+///
+/// # Safety
+/// As eq_controller_sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_idle(controller: *mut eq_controller, now_ns: i64) -> eq_error {
+    let tell = |this: &mut eq_controller| {
+        let now = this.clock.time(now_ns);
+        let from = if let Readiness::At(due) = this.pacer.poll(now) { due } else { now };
+        this.guest.on_idle(from);
+        this.pacer.rested_until(now);
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { with(controller, tell) }
+}
+
+/// A datagram of RTCP arrived at `now_ns`, decrypted. What in it is transport-wide feedback or RFC 8888, whichever the controller was
+/// made for, has effect; other packets are passed over.
+///
+/// Returns EQ_OK, or EQ_E_FEEDBACK for what is malformed or tells of packets that were never sent.
+///
+/// # Safety
+/// As eq_controller_sent; `data` is `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_rtcp(
+    controller: *mut eq_controller,
+    now_ns: i64,
+    data: *const u8,
+    length: usize,
+) -> eq_error {
+    // SAFETY: the caller vouches for the bytes.
+    let take = |this: &mut eq_controller| this.on_rtcp(this.clock.time(now_ns), unsafe { many(data, length, "data") }?);
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { with(controller, take) }
+}
+
+/// It became known at `now_ns` what became of these packets, in any order, for a controller that was made for arrays. Tell of each packet,
+/// also that it was lost; one that was taken to be lost may turn out to have arrived.
+///
+/// Returns EQ_OK, or EQ_E_FEEDBACK where a packet is said to have arrived that was never sent: then nothing has effect.
+///
+/// # Safety
+/// As eq_controller_sent; `packets` are `count`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_packets(
+    controller: *mut eq_controller,
+    now_ns: i64,
+    packets: *const eq_packet,
+    count: usize,
+) -> eq_error {
+    let take = |this: &mut eq_controller| {
+        // SAFETY: the caller vouches for them.
+        this.on_packets(this.clock.time(now_ns), unsafe { many(packets, count, "packets") }?)
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { with(controller, take) }
+}
+
+/// When to call eq_controller_on_timer, if nothing else happens before; EQ_NEVER for never.
+///
+/// # Safety
+/// As eq_controller_sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_next_timer_ns(controller: *const eq_controller) -> i64 {
+    let next = |this: &eq_controller| this.guest.next_timer().map_or(EQ_NEVER, |at| this.clock.nanos(at));
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { read(controller, EQ_NEVER, next) }
+}
+
+/// Time has come to `now_ns`; too early or without need does no harm.
+///
+/// # Safety
+/// As eq_controller_sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_on_timer(controller: *mut eq_controller, now_ns: i64) -> eq_error {
+    let pass = |this: &mut eq_controller| {
+        this.on_timer(this.clock.time(now_ns));
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { with(controller, pass) }
+}
+
+/// The rate of IP packets from now on, in bit/s; 0 for NULL. An encoder may have what headers leave of it.
+///
+/// # Safety
+/// As eq_controller_sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_rate_bps(controller: *const eq_controller) -> u64 {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { read(controller, 0, |this| this.guest.rate().as_bps()) }
+}
+
+/// When the next packet may leave: `now_ns` for now, a later moment, or EQ_NEVER while the window is full or the rate 0: then feedback or
+/// the timer changes it.
+///
+/// # Safety
+/// As eq_controller_sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_next_departure_ns(controller: *const eq_controller, now_ns: i64) -> i64 {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { read(controller, EQ_NEVER, |this| this.next_departure(now_ns)) }
+}
+
+/// Why the rate is what it is, in lower-case words joined by hyphens, such as "law", "overload" or "unproved"; "" before the first
+/// decision and for NULL. The text is valid until the controller is used again.
+///
+/// # Safety
+/// As eq_controller_sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_why(controller: *mut eq_controller) -> *const c_char {
+    let why = value(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let this = unsafe { controller.as_mut() }.ok_or_else(Fault::no_handle)?;
+        let reason = this.guest.snapshot().reason.map_or("", |reason| reason.name());
+        this.why = CString::new(reason).unwrap_or_default();
+        Ok(this.why.as_ptr())
+    });
+    why.unwrap_or(c"".as_ptr())
+}
+
+/// What the controller has decided and believes. Set status->struct_size before.
+///
+/// # Safety
+/// As eq_controller_sent; `status` is null, or begins with its size and points to as many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_controller_get_status(
+    controller: *const eq_controller,
+    status: *mut eq_controller_status,
+) -> eq_error {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let this = unsafe { controller.as_ref() }.ok_or_else(Fault::no_handle)?;
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { fill(status, this.status()) }
+    })
+}
