@@ -323,6 +323,8 @@ typedef struct eq_sender_status {
   double round_trip_s;
   // 1 once the session is over.
   int32_t is_over;
+  // Why the rate is what it is, as eq_controller_why says it; "" before the first decision. The text is the library's.
+  const char *why;
 } eq_sender_status;
 
 // What a session came to.
@@ -479,11 +481,11 @@ int64_t eq_controller_next_departure_ns(const struct eq_controller *controller,
                                         int64_t now_ns);
 
 // Why the rate is what it is, in lower-case words joined by hyphens, such as "law", "overload" or "unproved"; "" before the first
-// decision and for NULL. The text is valid until the controller is used again.
+// decision and for NULL. The text is the library's.
 //
 // # Safety
 // As eq_controller_sent.
-const char *eq_controller_why(struct eq_controller *controller);
+const char *eq_controller_why(const struct eq_controller *controller);
 
 // What the controller has decided and believes. Set status->struct_size before.
 //
@@ -699,172 +701,6 @@ eq_error eq_sender_stop(const struct eq_sender *sender);
 eq_error eq_sender_close(struct eq_sender *sender,
                          int32_t timeout_ms,
                          struct eq_sender_summary *summary);
-
-// Opens a session to a receiver at "host:port": `equipoise receive`, eq_receiver_open, or the Rust library's. Waits for its answer.
-// Close it with eq_sender_close.
-//
-// Returns EQ_OK, EQ_E_PEER where nobody answers who knows the key, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or EQ_E_SYSTEM.
-//
-// # Safety
-// `address` is a text, `options` begins with its size and has texts, `sender` can be written; each may be null.
-eq_error eq_sender_open(const char *address,
-                        const struct eq_sender_options *options,
-                        struct eq_sender **sender);
-
-// Sends the next bytes of the stream or one RTP packet, all or nothing. Waits for room for `timeout_ms`; not at all for 0, and for ever
-// below 0. Live media writes with 0, and leaves out a frame on EQ_AGAIN: later it would be late.
-//
-// Returns EQ_OK, EQ_AGAIN, EQ_END where the session is over, EQ_E_LENGTH above EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or EQ_E_HANDLE.
-//
-// # Safety
-// `sender` is null or open; `data` is `length` bytes.
-eq_error eq_sender_write(const struct eq_sender *sender,
-                         const void *data,
-                         size_t length,
-                         int32_t timeout_ms);
-
-// A descriptor that is readable when something of EQ_EVENT_... has happened, until eq_sender_events is called. It is the sender's: do not
-// read or close it. -1 for NULL.
-//
-// # Safety
-// `sender` is null or open.
-int32_t eq_sender_fd(const struct eq_sender *sender);
-
-// What has happened since the last call: some of EQ_EVENT_..., added up; 0 for nothing and for NULL. EQ_EVENT_ROOM comes after an EQ_AGAIN.
-//
-// # Safety
-// `sender` is null or open.
-uint32_t eq_sender_events(const struct eq_sender *sender);
-
-// What an encoder may give now, in bit/s: the controller's rate without headers. 0 for NULL.
-//
-// # Safety
-// `sender` is null or open.
-uint64_t eq_sender_media_rate_bps(const struct eq_sender *sender);
-
-// How the session stands. Set status->struct_size before.
-//
-// # Safety
-// `sender` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
-eq_error eq_sender_get_status(const struct eq_sender *sender,
-                              struct eq_sender_status *status);
-
-// Ends each eq_sender_write that waits, now and later, with EQ_END; from any thread. Then join those threads and call eq_sender_close, which
-// leaves unsent what waits.
-//
-// # Safety
-// `sender` is null or open.
-eq_error eq_sender_stop(const struct eq_sender *sender);
-
-// Sends what waits, for `timeout_ms` at the most (below 0: as long as it takes), says goodbye, and frees the sender. `summary` may be
-// NULL; set its struct_size before. NULL for the sender is allowed.
-//
-// Returns EQ_OK, EQ_AGAIN where the time was over before all was sent, or EQ_E_SYSTEM where the session had failed; the sender is freed
-// in any case.
-//
-// # Safety
-// `sender` is null or open, and nobody else uses it now or later; `summary` is null, or begins with its size and points to as many
-// writable bytes.
-eq_error eq_sender_close(struct eq_sender *sender,
-                         int32_t timeout_ms,
-                         struct eq_sender_summary *summary);
-
-// Receives at "host:port"; port 0 takes any free one. Close it with eq_receiver_close.
-//
-// Returns EQ_OK, EQ_E_SYSTEM where the address cannot be had, EQ_E_KEY or EQ_E_ARGUMENT.
-//
-// # Safety
-// `address` is a text, `options` begins with its size and has texts, `receiver` can be written; each may be null.
-eq_error eq_receiver_open(const char *address,
-                          const struct eq_receiver_options *options,
-                          struct eq_receiver **receiver);
-
-// The UDP port at which it receives; 0 for NULL.
-//
-// # Safety
-// `receiver` is null or open.
-uint16_t eq_receiver_port(const struct eq_receiver *receiver);
-
-// A descriptor that is readable while there is a session to accept. It is the receiver's: do not read or close it. -1 for NULL.
-//
-// # Safety
-// `receiver` is null or open.
-int32_t eq_receiver_fd(const struct eq_receiver *receiver);
-
-// The next session that a sender has opened; waits for `timeout_ms`, not at all for 0, and for ever below 0. Close it with
-// eq_session_close. 128 may wait to be accepted.
-//
-// Returns EQ_OK, EQ_AGAIN, EQ_END after eq_receiver_stop or where the receiver failed, EQ_E_HANDLE or EQ_E_ARGUMENT.
-//
-// # Safety
-// `receiver` is null or open; `session` is null or can be written.
-eq_error eq_receiver_accept(const struct eq_receiver *receiver,
-                            int32_t timeout_ms,
-                            struct eq_session **session);
-
-// Ends each eq_receiver_accept that waits, now and later, with EQ_END; from any thread.
-//
-// # Safety
-// `receiver` is null or open.
-eq_error eq_receiver_stop(const struct eq_receiver *receiver);
-
-// Says goodbye to all sessions, gives the port back, and frees the receiver; NULL is allowed. Sessions that were accepted give out what
-// came, then end.
-//
-// Returns EQ_OK, or EQ_E_SYSTEM where the receiver had failed.
-//
-// # Safety
-// `receiver` is null or open, and nobody else uses it now or later.
-eq_error eq_receiver_close(struct eq_receiver *receiver);
-
-// Reads the next payload into `buffer` of `capacity` bytes, and its length into `length`: the next bytes of the stream, or one RTP
-// packet. EQ_PAYLOAD_MAX bytes always suffice. Waits for `timeout_ms`, not at all for 0, and for ever below 0. `received` may be NULL; set
-// its struct_size before.
-//
-// Returns EQ_OK, EQ_AGAIN, EQ_END when the session is over and all was read, EQ_E_BUFFER where the payload stays to be read into a longer
-// buffer, EQ_E_HANDLE or EQ_E_ARGUMENT.
-//
-// # Safety
-// `session` is null or open; `buffer` is `capacity` writable bytes, `length` can be written, `received` begins with its size; each may be
-// null.
-eq_error eq_session_read(const struct eq_session *session,
-                         void *buffer,
-                         size_t capacity,
-                         size_t *length,
-                         struct eq_received *received,
-                         int32_t timeout_ms);
-
-// A descriptor that is readable while there is payload to read, and after the end. It is the session's: do not read or close it. -1 for
-// NULL.
-//
-// # Safety
-// `session` is null or open.
-int32_t eq_session_fd(const struct eq_session *session);
-
-// Where the session came from when it was opened, as "address:port"; "" for NULL. The text is the session's.
-//
-// # Safety
-// `session` is null or open.
-const char *eq_session_peer(const struct eq_session *session);
-
-// How the session stands. Set status->struct_size before.
-//
-// # Safety
-// `session` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
-eq_error eq_session_get_status(const struct eq_session *session,
-                               struct eq_session_status *status);
-
-// Ends each eq_session_read that waits, now and later, with EQ_END; from any thread.
-//
-// # Safety
-// `session` is null or open.
-eq_error eq_session_stop(const struct eq_session *session);
-
-// Frees a session; NULL is allowed. Its sender goes on until it ends it, unheard.
-//
-// # Safety
-// `session` is null or open, and nobody else uses it now or later.
-void eq_session_close(struct eq_session *session);
 
 #ifdef __cplusplus
 }  // extern "C"

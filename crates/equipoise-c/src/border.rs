@@ -1,11 +1,14 @@
 //! What crosses the border: texts, structures that grow, and handles.
 
-use std::ffi::{CStr, c_char};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char};
 use std::slice;
+use std::sync::Mutex;
 
 use equipoise::units::Size;
 
 use crate::error::{Fault, eq_error};
+use crate::signal::locked;
 
 /// A structure of numbers and pointers that begins with its size, so that later versions of the library can add to its end.
 ///
@@ -74,6 +77,14 @@ pub(crate) unsafe fn text<'a>(from: *const c_char, what: &str) -> Result<&'a str
     // SAFETY: the caller vouches for the pointer.
     let text = unsafe { CStr::from_ptr(from) };
     text.to_str().map_err(|_| Fault::new(eq_error::EQ_E_ARGUMENT, format!("`{what}` is not UTF-8")))
+}
+
+/// A word of the library's for C, kept for ever; there are as many as there are reasons for a rate.
+pub(crate) fn word(word: &'static str) -> *const c_char {
+    static WORDS: Mutex<BTreeMap<&'static str, CString>> = Mutex::new(BTreeMap::new());
+    let mut words = locked(&WORDS);
+    // A string's bytes stay where they are when the map grows.
+    words.entry(word).or_insert_with(|| CString::new(word).unwrap_or_default()).as_ptr()
 }
 
 /// `count` things in a row.

@@ -2,7 +2,7 @@
 //!
 //! The handle is a [`Guest`]: the controller is held to what was proved to arrive, and to silence.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 use std::ptr;
 
 use equipoise::control::adapt::{IntervalConfig, Origin};
@@ -14,7 +14,7 @@ use equipoise_session::guest::{Guest, Reports};
 use equipoise_session::wire::feedback::ArrivalFeedback;
 use equipoise_session::wire::rtcp::parse_compound;
 
-use crate::border::{Growing, LONGEST_FRAME, LONGEST_PACKET, bytes, fill, hand_out, many, options};
+use crate::border::{Growing, LONGEST_FRAME, LONGEST_PACKET, bytes, fill, hand_out, many, options, word};
 use crate::catalogue::build;
 use crate::error::{Fault, eq_error, guarded, value};
 use crate::time::{CallersClock, EQ_NEVER, arrival, span_or};
@@ -147,7 +147,6 @@ pub struct eq_controller {
     pacing: f64,
     sent: Sent,
     clock: CallersClock,
-    why: CString,
 }
 
 /// What was sent, to be joined with the feedback on it.
@@ -199,7 +198,7 @@ impl eq_controller {
         let guest = Guest::new(controller, provided, intervals, clock.time(now_ns))?;
         let pacing = if make.pacing >= 1.0 && make.pacing.is_finite() { make.pacing } else { 1.5 };
         let pacer = Pacer::new(guest.pace(pacing));
-        Ok(Self { guest, pacer, pacing, sent, clock, why: CString::default() })
+        Ok(Self { guest, pacer, pacing, sent, clock })
     }
 
     /// The controller may have decided.
@@ -554,20 +553,15 @@ pub unsafe extern "C" fn eq_controller_next_departure_ns(controller: *const eq_c
 }
 
 /// Why the rate is what it is, in lower-case words joined by hyphens, such as "law", "overload" or "unproved"; "" before the first
-/// decision and for NULL. The text is valid until the controller is used again.
+/// decision and for NULL. The text is the library's.
 ///
 /// # Safety
 /// As eq_controller_sent.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn eq_controller_why(controller: *mut eq_controller) -> *const c_char {
-    let why = value(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let this = unsafe { controller.as_mut() }.ok_or_else(Fault::no_handle)?;
-        let reason = this.guest.snapshot().reason.map_or("", |reason| reason.name());
-        this.why = CString::new(reason).unwrap_or_default();
-        Ok(this.why.as_ptr())
-    });
-    why.unwrap_or(c"".as_ptr())
+pub unsafe extern "C" fn eq_controller_why(controller: *const eq_controller) -> *const c_char {
+    let why = |this: &eq_controller| this.guest.snapshot().reason.map_or(c"".as_ptr(), |reason| word(reason.name()));
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { read(controller, c"".as_ptr(), why) }
 }
 
 /// What the controller has decided and believes. Set status->struct_size before.

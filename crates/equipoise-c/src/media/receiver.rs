@@ -137,8 +137,7 @@ pub struct eq_session {
     inbox: Inbox<Incoming>,
     measurements: watch::Receiver<Reception>,
     peer: CString,
-    /// The session's tasks go on with it.
-    _runtime: Arc<Runtime>,
+    runtime: Arc<Runtime>,
 }
 
 impl Source for MediaReceiver {
@@ -161,10 +160,15 @@ impl eq_session {
     fn new(incoming: Incoming, runtime: Arc<Runtime>) -> Result<Self, Fault> {
         let (measurements, peer) = (incoming.measurements(), incoming.session().peer.to_string());
         let peer = CString::new(peer).unwrap_or_default();
-        Ok(Self { inbox: Inbox::new(incoming)?, measurements, peer, _runtime: runtime })
+        Ok(Self { inbox: Inbox::new(incoming)?, measurements, peer, runtime })
     }
 
     fn status(&self) -> eq_session_status {
+        if self.inbox.source(|incoming| incoming.end().is_some()) {
+            // The last words are on their way from the server's thread.
+            let mut last = self.measurements.clone();
+            self.runtime.block_on(async { while last.changed().await.is_ok() {} });
+        }
         let known = *self.measurements.borrow();
         let is_over = self.measurements.has_changed().is_err();
         self.inbox.source(|incoming| {

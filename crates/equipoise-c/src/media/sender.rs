@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout_at;
 
-use crate::border::{Growing, fill, hand_out, many, options};
+use crate::border::{Growing, fill, hand_out, many, options, word};
 use crate::catalogue::build;
 use crate::error::{Fault, eq_error, guarded, value};
 use crate::media::{self, EQ_PAYLOAD_MAX, EQ_PAYLOAD_RTP, EQ_PAYLOAD_STREAM, seconds};
@@ -141,9 +141,11 @@ pub struct eq_sender_status {
     pub round_trip_s: f64,
     /// 1 once the session is over.
     pub is_over: i32,
+    /// Why the rate is what it is, as eq_controller_why says it; "" before the first decision. The text is the library's.
+    pub why: *const c_char,
 }
 
-// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
 unsafe impl Growing for eq_sender_status {
     const NAME: &'static str = "eq_sender_status";
 
@@ -160,6 +162,7 @@ unsafe impl Growing for eq_sender_status {
             delay_deviation_s: f64::NAN,
             round_trip_s: f64::NAN,
             is_over: 0,
+            why: c"".as_ptr(),
         }
     }
 }
@@ -335,6 +338,7 @@ impl eq_sender {
             delay_deviation_s: seconds(known.delay_deviation),
             round_trip_s: seconds(known.round_trip),
             is_over: self.is_over().into(),
+            why: known.reason.map_or(c"".as_ptr(), |reason| word(reason.name())),
             ..eq_sender_status::standard()
         }
     }

@@ -72,6 +72,7 @@ static void a_stream_comes_out_as_it_went_in_and_ends(void) {
     struct eq_sender_status status = {.struct_size = sizeof status};
     CHECK_CODE(EQ_OK, eq_sender_get_status(sender, &status));
     CHECK(status.reports > 0 && status.rate_bps == 20000000 && status.lost == 0 && status.round_trip_s > 0 && !status.is_over);
+    CHECK(strcmp(status.why, "fixed") == 0);
     CHECK(status.media_rate_bps < status.rate_bps && status.media_rate_bps == eq_sender_media_rate_bps(sender));
 
     struct eq_sender_summary summary = {.struct_size = sizeof summary};
