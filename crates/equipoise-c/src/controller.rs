@@ -2,7 +2,7 @@
 //!
 //! The handle is a [`Guest`]: the controller is held to what was proved to arrive, and to silence.
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
 use equipoise::control::adapt::{IntervalConfig, Origin};
@@ -318,7 +318,7 @@ impl eq_controller {
             round_trip_ns: self.guest.round_trip().as_nanos(),
             reports: counts.reports,
             refused: counts.refused,
-            mode: mode.map_or(ptr::null(), |mode| mode.as_ptr()),
+            mode: mode.map_or(ptr::null(), CStr::as_ptr),
             capacity_bps: believed(|beliefs| beliefs.capacity_bps),
             available_bps: believed(|beliefs| beliefs.available_bps),
             base_s: believed(|beliefs| Some(beliefs.base_s)),

@@ -59,18 +59,15 @@ fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
     assert_eq!(none.map(|read| read.feedback).expect("it is read"), 0);
 
     // A caller of a later version: behind the structure that is known here there is more.
-    let mut later = [[0xab_u8; size_of::<eq_controller_status>()], [0xab; size_of::<eq_controller_status>()]];
-    let at = later.as_mut_ptr().cast::<eq_controller_status>();
-    let size = size_of_val(&later);
+    let before = eq_controller_status { rate_bps: 77, ..eq_controller_status::standard() };
+    let mut later = [before; 2];
+    later[0].struct_size = size_of_val(&later);
     // SAFETY: there are so many bytes.
-    let filled = unsafe {
-        at.cast::<usize>().write_unaligned(size);
-        fill(at, eq_controller_status { rate_bps: 5, ..eq_controller_status::standard() })
-    };
+    let filled =
+        unsafe { fill(later.as_mut_ptr(), eq_controller_status { rate_bps: 5, ..eq_controller_status::standard() }) };
     filled.expect("it is filled");
-    assert_eq!(later[0][..8], size.to_ne_bytes());
-    assert_eq!(later[0][8..16], 5_u64.to_ne_bytes());
-    assert!(later[1].iter().all(|byte| *byte == 0xab));
+    assert_eq!((later[0].struct_size, later[0].rate_bps), (size_of_val(&later), 5));
+    assert_eq!((later[1].struct_size, later[1].rate_bps), (before.struct_size, 77), "it is not the library's");
 }
 
 proptest! {

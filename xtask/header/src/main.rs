@@ -25,7 +25,7 @@ fn write() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = args_os().skip(1).collect();
     let [settings, calls @ ..] = arguments.as_slice() else { return Err("usage: header SETTINGS CALLS...".into()) };
     let builder = Builder::new().with_config(Config::from_file(Path::new(settings))?);
-    let bindings = calls.iter().fold(builder, |builder, calls| builder.with_src(calls)).generate()?;
+    let bindings = calls.iter().fold(builder, Builder::with_src).generate()?;
     bindings.write(stdout().lock());
     Ok(())
 }

@@ -91,7 +91,7 @@ impl Stage<'_> {
         let address = |port: u16| format!("127.0.0.1:{port}");
 
         let (sent, got, port) = (self.folder.join("sent"), self.folder.join("got"), self.free_port()?);
-        self.write_content(&sent)?;
+        write_content(&sent)?;
         let receive = self.compile(gcc, "examples/receive.c", sanitizers, shared)?;
         let receiving =
             Receiving::start(Command::new(&receive).arg(address(port)).arg(&got).env("EQUIPOISE_KEY", &secret))?;
@@ -99,7 +99,7 @@ impl Stage<'_> {
             Process::new(&command).arguments(["send", "127.0.0.1", "-p", &port.to_string(), "-t", "30", "--file"]);
         send.argument(&sent).argument("--key").argument(&key).output()?;
         receiving.finish()?;
-        self.compare(("equipoise send", &sent), ("C", &got))?;
+        compare(("equipoise send", &sent), ("C", &got))?;
 
         let packages = ["equipoise", "libavcodec", "libavutil"];
         let Ok(flags) = flags(&self.folder, &["--cflags", "--libs"], &packages) else {
@@ -142,7 +142,7 @@ impl Stage<'_> {
     /// Has one example send a file to another.
     fn exchange(&self, (sender, sends): Named<'_>, (receiver, receives): Named<'_>) -> Result<(), Error> {
         let (from, to, port) = (self.folder.join("sent"), self.folder.join("received"), self.free_port()?);
-        self.write_content(&from)?;
+        write_content(&from)?;
         let receiving = Receiving::start(Command::new(receives).arg("receive").arg(port.to_string()).arg(&to))?;
         // A connection that says nothing is turned away.
         let listens = |_: &u32| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
@@ -151,24 +151,7 @@ impl Stage<'_> {
         }
         Process::new(sends).arguments(["send", "127.0.0.1", &port.to_string()]).argument(&from).run()?;
         receiving.finish()?;
-        self.compare((sender, &from), (receiver, &to))
-    }
-
-    fn write_content(&self, path: &Path) -> Result<(), Error> {
-        let content: Vec<u8> = (0..LENGTH).map(|at| (at * 31 % 251) as u8).collect();
-        fs::write(path, content).map_err(|source| Error::File { verb: "write", path: path.to_path_buf(), source })
-    }
-
-    fn compare(&self, (sender, from): Named<'_>, (receiver, to): Named<'_>) -> Result<(), Error> {
-        let read = |path: &Path| {
-            fs::read(path).map_err(|source| Error::File { verb: "read", path: path.to_path_buf(), source })
-        };
-        let (sent, received) = (read(from)?, read(to)?);
-        if sent != received {
-            return Err(Error::Received { sender, receiver, sent: sent.len(), received: received.len() });
-        }
-        println!("{sender} sent {LENGTH} bytes, {receiver} received them");
-        Ok(())
+        compare((sender, &from), (receiver, &to))
     }
 
     /// A port that was free a moment ago.
@@ -177,6 +160,22 @@ impl Stage<'_> {
         let path = self.folder.clone();
         free().map(|address| address.port()).map_err(|source| Error::File { verb: "listen for", path, source })
     }
+}
+
+fn write_content(path: &Path) -> Result<(), Error> {
+    let content: Vec<u8> = (0..LENGTH).map(|at| (at * 31 % 251) as u8).collect();
+    fs::write(path, content).map_err(|source| Error::File { verb: "write", path: path.to_path_buf(), source })
+}
+
+fn compare((sender, from): Named<'_>, (receiver, to): Named<'_>) -> Result<(), Error> {
+    let read =
+        |path: &Path| fs::read(path).map_err(|source| Error::File { verb: "read", path: path.to_path_buf(), source });
+    let (sent, received) = (read(from)?, read(to)?);
+    if sent != received {
+        return Err(Error::Received { sender, receiver, sent: sent.len(), received: received.len() });
+    }
+    println!("{sender} sent {LENGTH} bytes, {receiver} received them");
+    Ok(())
 }
 
 /// A program that ends with its owner.

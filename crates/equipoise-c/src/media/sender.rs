@@ -289,16 +289,14 @@ impl eq_sender {
                     () = self.events.until_stopped() => {}
                 }
             };
-            let in_time = timeout_ms != 0
-                && self.runtime.block_on(async {
-                    match deadline.at() {
-                        Some(at) => timeout_at(at.into(), room).await.is_ok(),
-                        None => {
-                            room.await;
-                            true
-                        }
-                    }
-                });
+            let room_in_time = async {
+                if let Some(at) = deadline.at() {
+                    return timeout_at(at.into(), room).await.is_ok();
+                }
+                room.await;
+                true
+            };
+            let in_time = timeout_ms != 0 && self.runtime.block_on(room_in_time);
             if !in_time {
                 self.tell_of_room(data.len());
                 return Err(Fault::new(eq_error::EQ_AGAIN, "too much waits to be sent: leave out a frame, or wait"));

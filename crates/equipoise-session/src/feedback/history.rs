@@ -319,8 +319,8 @@ impl History {
     /// # Errors
     /// [`Refusal`] if a packet is said to have arrived that nobody sent. Then nothing of it has effect.
     pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<Joined<'_>, Refusal> {
-        let arrived = fates.iter().filter(|(_, fate)| *fate != Fate::Lost);
-        if let Some(refusal) = arrived.filter_map(|(number, _)| self.refusal(*number).err()).next() {
+        let mut arrived = fates.iter().filter(|(_, fate)| *fate != Fate::Lost);
+        if let Some(refusal) = arrived.find_map(|(number, _)| self.refusal(*number).err()) {
             self.counts.refused += 1;
             return Err(refusal);
         }
