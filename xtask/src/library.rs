@@ -16,7 +16,11 @@ pub(crate) use check::check;
 const PACKAGE: &str = "crates/equipoise-c";
 /// Each header, what it is made by, and the modules whose calls it has, with the modules below them.
 const HEADERS: [(&str, &str, &[&str]); 2] = [
-    ("equipoise.h", "cbindgen.toml", &["version", "error", "time", "catalogue", "controller", "pacer", "media/mod"]),
+    (
+        "equipoise.h",
+        "cbindgen.toml",
+        &["version", "error", "time", "catalogue", "controller/mod", "pacer", "media/mod"],
+    ),
     ("equipoise_pair.h", "cbindgen_pair.toml", &["pair/mod"]),
 ];
 /// The soname's number, as the library's build script sets it.

@@ -1,5 +1,6 @@
 //! Media between hosts: the sessions of `equipoise send` and `equipoise receive`, each on a thread of its own.
 
+mod events;
 pub mod receiver;
 pub mod sender;
 

@@ -3,22 +3,23 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use equipoise::units::{Rate, Size};
 use equipoise_net::SendConfig;
 use equipoise_net::media::{Measurement, MediaSender, Summary};
 use equipoise_session::rtp::Payload;
 use tokio::runtime::Runtime;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::timeout_at;
 
 use crate::border::{Growing, fill, hand_out, many, options, word};
 use crate::catalogue::build;
 use crate::error::{Fault, eq_error, guarded, value};
+use crate::media::events::{self, Events};
 use crate::media::{self, EQ_PAYLOAD_MAX, EQ_PAYLOAD_RTP, EQ_PAYLOAD_STREAM, seconds};
 use crate::runtime;
-use crate::signal::{Deadline, Signal};
+use crate::signal::Deadline;
 use crate::time::span_or;
 
 /// The rate has changed.
@@ -201,69 +202,12 @@ pub struct eq_sender {
     runtime: Arc<Runtime>,
 }
 
-/// What happened since it was asked for last.
-struct Events {
-    happened: AtomicU32,
-    signal: Arc<Signal>,
-    stopped: AtomicBool,
-    stop: Notify,
-    /// A task waits for room.
-    waits: AtomicBool,
-}
-
-impl Events {
-    fn add(&self, event: u32) {
-        self.happened.fetch_or(event, Ordering::SeqCst);
-        self.signal.raise();
-    }
-
-    fn take(&self) -> u32 {
-        self.signal.lower();
-        let happened = self.happened.swap(0, Ordering::SeqCst);
-        // An end is never over.
-        if happened & EQ_EVENT_END != 0 {
-            self.add(EQ_EVENT_END);
-        }
-        happened
-    }
-
-    async fn until_stopped(&self) {
-        let stop = self.stop.notified();
-        if !self.stopped.load(Ordering::SeqCst) {
-            stop.await;
-        }
-    }
-}
-
-/// Notes what changes, until the session is over.
-async fn watch(mut rate: watch::Receiver<Rate>, mut measurement: watch::Receiver<Measurement>, events: Arc<Events>) {
-    loop {
-        let (is_over, event) = tokio::select! {
-            changed = rate.changed() => (changed.is_err(), EQ_EVENT_RATE),
-            changed = measurement.changed() => (changed.is_err(), EQ_EVENT_REPORT),
-        };
-        if is_over {
-            break;
-        }
-        events.add(event);
-    }
-    events.add(EQ_EVENT_END);
-}
-
 impl eq_sender {
     fn open(config: SendConfig, controller: equipoise::control::BoxedController) -> Result<Self, Fault> {
-        let (runtime, signal) = (runtime::shared()?, Signal::new()?);
+        let (runtime, events) = (runtime::shared()?, Events::new()?);
         let media = runtime.block_on(MediaSender::open(config, controller))?;
-        let events = Arc::new(Events {
-            happened: AtomicU32::new(EQ_EVENT_RATE),
-            signal,
-            stopped: AtomicBool::new(false),
-            stop: Notify::new(),
-            waits: AtomicBool::new(false),
-        });
-        events.signal.raise();
         let (rate, measurement) = (media.target_rate(), media.measurements());
-        runtime.spawn(watch(rate.clone(), measurement.clone(), events.clone()));
+        runtime.spawn(events::watch(rate.clone(), measurement.clone(), events.clone()));
         Ok(Self { media, rate, measurement, events, runtime })
     }
 
@@ -274,7 +218,7 @@ impl eq_sender {
         }
         let deadline = Deadline::after_ms(timeout_ms);
         loop {
-            if self.events.stopped.load(Ordering::SeqCst) {
+            if self.events.is_stopped() {
                 return Err(Fault::new(eq_error::EQ_END, "it was stopped from this end"));
             }
             if self.is_over() {
@@ -344,7 +288,7 @@ impl eq_sender {
     /// Ends the session; `None` where what waits was not sent in time.
     fn close(self, timeout_ms: i32) -> Result<Option<Summary>, Fault> {
         let Self { media, runtime, events, .. } = self;
-        let (deadline, is_stopped) = (Deadline::after_ms(timeout_ms), events.stopped.load(Ordering::SeqCst));
+        let (deadline, is_stopped) = (Deadline::after_ms(timeout_ms), events.is_stopped());
         let close = media.close();
         if is_stopped {
             drop(close);
@@ -472,9 +416,7 @@ pub unsafe extern "C" fn eq_sender_get_status(sender: *const eq_sender, status: 
 pub unsafe extern "C" fn eq_sender_stop(sender: *const eq_sender) -> eq_error {
     guarded(|| {
         // SAFETY: the caller vouches for the pointer.
-        let events = &unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events;
-        events.stopped.store(true, Ordering::SeqCst);
-        events.stop.notify_waiters();
+        unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.stop();
         Ok(())
     })
 }
