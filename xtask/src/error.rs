@@ -103,6 +103,14 @@ pub(crate) enum Error {
         /// Bytes that came.
         received: usize,
     },
+    /// The encoder's example sent too little.
+    #[error("{bytes} bytes of the encoder's video arrived; {least} at least should have")]
+    Video {
+        /// What arrived.
+        bytes: u64,
+        /// What an encoder at its first rate gives.
+        least: u64,
+    },
     /// An example does not listen.
     #[error("the {receiver} example does not listen at port {port}")]
     Deaf {

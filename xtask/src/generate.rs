@@ -62,9 +62,9 @@ fn pages(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
     let mut pages = vec![
         ("docs/src/command.md".to_owned(), command_page(&command)?),
         ("docs/src/controllers.md".to_owned(), controllers_page(&command)?),
-        (library::HEADER.to_owned(), library::header(workspace)?),
         ("docs/src/sources.md".to_owned(), format!("{NOTE}{}", cites::page())),
     ];
+    pages.extend(library::headers(workspace)?);
     pages.extend(results::chapters(workspace)?);
     pages.extend(results::suites(workspace)?);
     Ok(pages)

@@ -1,28 +1,33 @@
-//! The library for C: its header, its installation, and whether C and Rust understand each other.
+//! The library for C: its headers and its installation.
+
+mod check;
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::thread::sleep;
-use std::time::Duration;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use crate::dist::Machine;
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
-/// The header, below the workspace.
-pub(crate) const HEADER: &str = "crates/equipoise-c/include/equipoise.h";
-/// What it is made from.
-const CALLS: &str = "crates/equipoise-c/src/lib.rs";
-const SETTINGS: &str = "crates/equipoise-c/cbindgen.toml";
-const EXAMPLE: &str = "crates/equipoise-c/examples/flow_pair.c";
-/// What the static library wants beside itself (`rustc --print native-static-libs`).
-const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lutil", "-lpthread", "-lm", "-ldl"];
+pub(crate) use check::check;
 
-/// A file of some 250 units: five seconds, so that a flow that is steady changes its transport once.
-const LENGTH: usize = 1_000_000;
+/// The package, below the workspace.
+const PACKAGE: &str = "crates/equipoise-c";
+/// Each header, what it is made by, and the modules whose calls it has, with the modules below them.
+const HEADERS: [(&str, &str, &[&str]); 2] = [
+    (
+        "equipoise.h",
+        "cbindgen.toml",
+        &["version", "error", "time", "catalogue", "controller/mod", "pacer", "media/mod"],
+    ),
+    ("equipoise_pair.h", "cbindgen_pair.toml", &["pair/mod"]),
+];
+/// The soname's number, as the library's build script sets it.
+const SONAME: &str = "libequipoise.so.0";
+/// What the static library wants beside itself (`rustc --print native-static-libs`).
+const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl";
 
 /// How the library is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +40,18 @@ pub(crate) enum Build {
     For(Machine),
 }
 
-/// The header as it should be.
-pub(crate) fn header(workspace: &Workspace) -> Result<String, Error> {
-    let run = workspace.cargo(["run", "--quiet", "--package", "header", "--"]);
-    run.argument(workspace.path(SETTINGS)).argument(workspace.path(CALLS)).output()
+/// The headers as they should be, each with its path below the workspace.
+pub(crate) fn headers(workspace: &Workspace) -> Result<Vec<(String, String)>, Error> {
+    let header = |(name, settings, modules): (&str, &str, &[&str])| {
+        let path = |name: &str| workspace.path(format!("{PACKAGE}/{name}"));
+        let run = workspace.cargo(["run", "--quiet", "--package", "header", "--"]).argument(path(settings));
+        let sources = modules.iter().map(|module| path(&format!("src/{module}.rs")));
+        Ok((format!("{PACKAGE}/include/{name}"), run.arguments(sources).output()?))
+    };
+    HEADERS.into_iter().map(header).collect()
 }
 
-/// Builds the library and puts it and its header below `prefix`.
+/// Builds the library and puts it, its headers and what pkg-config wants to know of it below `prefix`.
 pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Result<(), Error> {
     let cargo = workspace.cargo(["build", "--package", "equipoise-c"]);
     let folder = match build {
@@ -49,107 +59,82 @@ pub(crate) fn install(workspace: &Workspace, build: Build, prefix: &Path) -> Res
         Build::Release => cargo.argument("--release").run().map(|()| workspace.target("release"))?,
         Build::For(machine) => machine.build(workspace, "equipoise-c", &[])?,
     };
-    for (from, to) in [
-        (workspace.path(HEADER), prefix.join("include/equipoise.h")),
-        (folder.join("libequipoise.so"), prefix.join("lib/libequipoise.so")),
-        (folder.join("libequipoise.a"), prefix.join("lib/libequipoise.a")),
-    ] {
-        let failed = |verb, path: &Path| {
-            let path = path.to_path_buf();
-            move |source| Error::File { verb, path, source }
-        };
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder).map_err(failed("make", folder))?;
+    let version = version(workspace)?;
+    for folder in ["include", "lib/pkgconfig"] {
+        let path = prefix.join(folder);
+        fs::create_dir_all(&path).map_err(|source| Error::File { verb: "make", path, source })?;
+    }
+    for (name, ..) in HEADERS {
+        copy(&workspace.path(format!("{PACKAGE}/include/{name}")), &prefix.join("include").join(name))?;
+    }
+    let (lib, real) = (prefix.join("lib"), format!("libequipoise.so.{version}"));
+    copy(&folder.join("libequipoise.a"), &lib.join("libequipoise.a"))?;
+    copy(&folder.join("libequipoise.so"), &lib.join(&real))?;
+    if let Build::For(machine) = build {
+        machine.strip(&folder.join("libequipoise.so"), &lib.join(&real))?;
+    }
+    // What a program looks for when it is started, and what it is linked with.
+    link(&real, &lib.join(SONAME))?;
+    link(SONAME, &lib.join("libequipoise.so"))?;
+    let path = lib.join("pkgconfig/equipoise.pc");
+    fs::write(&path, package_config(&version)).map_err(|source| Error::File {
+        verb: "write",
+        path: path.clone(),
+        source,
+    })?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Error> {
+    // A library that programs have mapped is not written over, but replaced.
+    remove_if_there(to)?;
+    fs::copy(from, to).map_err(|source| Error::File { verb: "copy", path: from.to_path_buf(), source })?;
+    println!("{}", to.display());
+    Ok(())
+}
+
+fn link(target: &str, at: &Path) -> Result<(), Error> {
+    remove_if_there(at)?;
+    symlink(target, at).map_err(|source| Error::File { verb: "link", path: at.to_path_buf(), source })?;
+    println!("{} -> {target}", at.display());
+    Ok(())
+}
+
+fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::File { verb: "remove", path: path.to_path_buf(), source })
         }
-        fs::copy(&from, &to).map_err(failed("copy", &from))?;
-        println!("{}", to.display());
-    }
-    Ok(())
-}
-
-/// Installs the library into a folder of its own, builds the C example from there, and has it talk to the Rust example.
-pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
-    let folder = std::env::temp_dir().join(format!("equipoise-library-{}", std::process::id()));
-    let checked = check_in(workspace, &folder);
-    // Whatever was found, the folder is ours and has served.
-    let removed = fs::remove_dir_all(&folder);
-    checked?;
-    removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
-}
-
-fn check_in(workspace: &Workspace, folder: &Path) -> Result<(), Error> {
-    install(workspace, Build::Debug, folder)?;
-    let shared = compile(workspace, folder, "shared", |process| {
-        let run_path = format!("-Wl,-rpath,{}", folder.join("lib").display());
-        process.argument("-L").argument(folder.join("lib")).arguments(["-lequipoise", &run_path])
-    })?;
-    let fixed = compile(workspace, folder, "static", |process| {
-        process.argument(folder.join("lib/libequipoise.a")).arguments(SYSTEM_LIBRARIES)
-    })?;
-    workspace.cargo(["build", "--quiet", "--package", "equipoise-net", "--example", "flow_pair"]).run()?;
-    let rust = workspace.target("debug/examples/flow_pair");
-    exchange(folder, ("C", &shared), ("Rust", &rust))?;
-    exchange(folder, ("Rust", &rust), ("C", &fixed))
-}
-
-/// The C example, linked as `link` says.
-fn compile(
-    workspace: &Workspace,
-    prefix: &Path,
-    name: &str,
-    link: impl FnOnce(Process) -> Process,
-) -> Result<PathBuf, Error> {
-    let program = prefix.join(name);
-    let compiler = Process::new("cc").arguments(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"]).argument(&program);
-    let compiler = compiler.argument("-I").argument(prefix.join("include")).argument(workspace.path(EXAMPLE));
-    link(compiler).run()?;
-    Ok(program)
-}
-
-/// A program that ends with its owner.
-struct Receiving(Child);
-
-impl Drop for Receiving {
-    fn drop(&mut self) {
-        // One that has ended needs neither.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        _ => Ok(()),
     }
 }
 
-/// Has one example send a file to another.
-fn exchange(
-    folder: &Path,
-    (sender, sends): (&'static str, &Path),
-    (receiver, receives): (&'static str, &Path),
-) -> Result<(), Error> {
-    let content: Vec<u8> = (0..LENGTH).map(|at| (at * 31 % 251) as u8).collect();
-    let (from, to) = (folder.join("sent"), folder.join("received"));
-    fs::write(&from, &content).map_err(|source| Error::File { verb: "write", path: from.clone(), source })?;
-    let port = free_port().map_err(|source| Error::File { verb: "listen for", path: to.clone(), source })?;
-    let started = Command::new(receives).arg("receive").arg(port.to_string()).arg(&to).spawn();
-    let started = started.map_err(|source| Error::Start { command: receives.display().to_string(), source })?;
-    let mut receiving = Receiving(started);
-    // A connection that says nothing is turned away.
-    let listens = |_: &u32| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-    if !(0..100).inspect(|_| sleep(Duration::from_millis(100))).any(|try_| listens(&try_)) {
-        return Err(Error::Deaf { receiver, port });
-    }
-    Process::new(sends).arguments(["send", "127.0.0.1", &port.to_string()]).argument(&from).run()?;
-    let ended =
-        receiving.0.wait().map_err(|source| Error::Start { command: receives.display().to_string(), source })?;
-    if !ended.success() {
-        return Err(Error::Failed { command: format!("{} receive", receives.display()), status: ended });
-    }
-    let found = fs::read(&to).map_err(|source| Error::File { verb: "read", path: to, source })?;
-    if found != content {
-        return Err(Error::Received { sender, receiver, sent: content.len(), received: found.len() });
-    }
-    println!("{sender} sent {LENGTH} bytes, {receiver} received them");
-    Ok(())
+/// The workspace's version.
+pub(crate) fn version(workspace: &Workspace) -> Result<String, Error> {
+    let package = workspace.cargo(["pkgid", "--package", "equipoise-c"]).output()?;
+    // Such as `path+file:///…/crates/equipoise-c#0.1.0`.
+    Ok(package.trim().rsplit(['#', '@']).next().unwrap_or_default().to_owned())
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+/// A file for pkg-config that holds wherever the folder is moved to.
+fn package_config(version: &str) -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         libdir=${{prefix}}/lib\n\
+         includedir=${{prefix}}/include\n\n\
+         Name: libequipoise\n\
+         Description: End-to-end rate control for real-time media\n\
+         Version: {version}\n\
+         Cflags: -I${{includedir}}\n\
+         Libs: -L${{libdir}} -lequipoise\n\
+         Libs.private: {SYSTEM_LIBRARIES}\n"
+    )
+}
+
+/// What pkg-config says of the library below `prefix`, and of others.
+fn flags(prefix: &Path, asked: &[&str], packages: &[&str]) -> Result<Vec<String>, Error> {
+    let run = Process::new("pkg-config").variable("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let said = run.arguments(asked).arguments(packages).output()?;
+    Ok(said.split_whitespace().map(str::to_owned).collect())
 }

@@ -5,7 +5,7 @@
  *
  * The Rust example `flow_pair` of equipoise-net is its peer as well. */
 #define _POSIX_C_SOURCE 200809L
-#include <equipoise.h>
+#include <equipoise_pair.h>
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ enum { UNIT = 4096, PAUSE_NS = 20000000 };
 
 static void check(long result, const char *what) {
     if (result < 0) {
-        fprintf(stderr, "%s: %s\n", what, eq_strerror((int)result));
+        fprintf(stderr, "%s: %s\n", what, eq_last_error_message());
         exit(1);
     }
 }
@@ -65,7 +65,7 @@ static void receive_file(const char *port, FILE *file) {
             exit(1);
         }
     }
-    if (length != EQ_E_OVER) {
+    if (length != EQ_END) {
         check(length, "eq_recv");
     }
     check(eq_close(pair), "eq_close");

@@ -2,19 +2,20 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 
-use crate::error::Error;
+use crate::error::{Fault, eq_error};
 
 /// Reads an address of IPv4 or IPv6; `None` for a null pointer.
 ///
 /// # Safety
 /// `address` is null, or points to `length` bytes that can be read.
-pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -> Result<Option<SocketAddr>, Error> {
+pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -> Result<Option<SocketAddr>, Fault> {
     if address.is_null() {
         return Ok(None);
     }
     let has = |size: usize| usize::try_from(length).is_ok_and(|length| length >= size);
+    let wrong = |words: String| Fault::new(eq_error::EQ_E_ARGUMENT, words);
     if !has(size_of::<sa_family_t>()) {
-        return Err(Error::Argument);
+        return Err(wrong(format!("an address of {length} bytes has no family")));
     }
     // SAFETY: so many bytes can be read, and any bytes are a family; the address need not be aligned.
     let family = unsafe { address.cast::<sa_family_t>().read_unaligned() };
@@ -31,6 +32,7 @@ pub(crate) unsafe fn read_or_none(address: *const sockaddr, length: socklen_t) -
             let (ip, port) = (Ipv6Addr::from(found.sin6_addr.s6_addr), u16::from_be(found.sin6_port));
             Ok(Some(SocketAddrV6::new(ip, port, found.sin6_flowinfo, found.sin6_scope_id).into()))
         }
-        _ => Err(Error::Argument),
+        AF_INET | AF_INET6 => Err(wrong(format!("{length} bytes are too few for an address of family {family}"))),
+        _ => Err(wrong(format!("an address of family {family}; flow pairs go over IPv4 (2) and IPv6 (10)"))),
     }
 }

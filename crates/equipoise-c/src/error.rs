@@ -1,77 +1,209 @@
-use std::ffi::{CStr, c_int};
+//! What a call can come to, and the words for it.
 
-use equipoise_net::NetError;
+use std::cell::RefCell;
+use std::error::Error;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use equipoise::control::ConfigError;
 use equipoise_net::flow_pair::SendError;
+use equipoise_net::{Closed, KeyError, NetError};
+use equipoise_session::rtp::SessionError;
 
-/// What a call can come to.
+/// What a call came to: EQ_OK, or a negative number. eq_last_error_message says what exactly was wrong, and what would be right.
+#[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Error {
-    Handle,
-    Argument,
-    State,
-    Peer,
-    Over,
-    Length,
-    Buffer,
-    System,
-    Internal,
+pub enum eq_error {
+    /// All is well.
+    EQ_OK = 0,
+    /// NULL in place of a handle, a descriptor of no flow pair, or one that was closed.
+    EQ_E_HANDLE = -1,
+    /// A null pointer, an address that cannot be read, a text that is not UTF-8, or a number out of its range.
+    EQ_E_ARGUMENT = -2,
+    /// Another call has to come before, or was too early.
+    EQ_E_STATE = -3,
+    /// The other host does not answer, or refuses.
+    EQ_E_PEER = -4,
+    /// The session or flow is over, and all that came was read. This is how every reading ends.
+    EQ_END = -5,
+    /// It is longer than can be sent at once; nothing was taken of it.
+    EQ_E_LENGTH = -6,
+    /// The buffer is too short; what was to be read stays to be read.
+    EQ_E_BUFFER = -7,
+    /// The system refused: a port that is taken, no threads, no descriptors.
+    EQ_E_SYSTEM = -8,
+    /// A fault of the library's own.
+    EQ_E_INTERNAL = -9,
+    /// There is nothing to read, or no room, within the time that was given: poll the descriptor, then call again.
+    EQ_AGAIN = -10,
+    /// There is no controller or parameter of that name.
+    EQ_E_NAME = -11,
+    /// A parameter's value is wrong, or does not fit to the others, or the controller cannot be used here.
+    EQ_E_VALUE = -12,
+    /// It is no key.
+    EQ_E_KEY = -13,
+    /// It is no feedback, or tells of packets that were never sent. It has no effect.
+    EQ_E_FEEDBACK = -14,
 }
 
-impl Error {
-    const ALL: [(Self, c_int, &'static CStr); 9] = [
-        (Self::Handle, crate::EQ_E_HANDLE, c"no such handle, or it was closed"),
-        (
-            Self::Argument,
-            crate::EQ_E_ARGUMENT,
-            c"a null pointer, an address of neither IPv4 nor IPv6, or flags other than 0",
-        ),
-        (Self::State, crate::EQ_E_STATE, c"eq_send wants eq_dst before it, eq_recv a local address and no destination"),
-        (Self::Peer, crate::EQ_E_PEER, c"no receiver of flow pairs answers at the destination"),
-        (Self::Over, crate::EQ_E_OVER, c"the flow is over"),
-        (Self::Length, crate::EQ_E_LENGTH, c"the application data unit is longer than 1048576 bytes"),
-        (
-            Self::Buffer,
-            crate::EQ_E_BUFFER,
-            c"the buffer is shorter than the application data unit, which stays to be read",
-        ),
-        (Self::System, crate::EQ_E_SYSTEM, c"the system refused a port, a thread or a descriptor"),
-        (Self::Internal, crate::EQ_E_INTERNAL, c"a fault of the library's own"),
-    ];
+use eq_error::{
+    EQ_AGAIN, EQ_E_ARGUMENT, EQ_E_BUFFER, EQ_E_FEEDBACK, EQ_E_HANDLE, EQ_E_INTERNAL, EQ_E_KEY, EQ_E_LENGTH, EQ_E_NAME,
+    EQ_E_PEER, EQ_E_STATE, EQ_E_SYSTEM, EQ_E_VALUE, EQ_END, EQ_OK,
+};
 
-    /// Its number for C.
-    pub(crate) fn code(self) -> i16 {
-        let found = Self::ALL.iter().find(|(error, ..)| *error == self);
-        // Every one is in the list, and a test looks; all are between -1 and -9.
-        found.map_or(-9, |(_, code, _)| *code as i16)
+/// Every code with its name and a sentence.
+const ALL: [(eq_error, &CStr, &CStr); 15] = [
+    (EQ_OK, c"EQ_OK", c"no error"),
+    (EQ_E_HANDLE, c"EQ_E_HANDLE", c"no such handle, or it was closed"),
+    (EQ_E_ARGUMENT, c"EQ_E_ARGUMENT", c"a null pointer, or an argument that cannot be read or is out of its range"),
+    (EQ_E_STATE, c"EQ_E_STATE", c"another call has to come before"),
+    (EQ_E_PEER, c"EQ_E_PEER", c"the other host does not answer, or refuses"),
+    (EQ_END, c"EQ_END", c"the session is over"),
+    (EQ_E_LENGTH, c"EQ_E_LENGTH", c"it is longer than can be sent at once"),
+    (EQ_E_BUFFER, c"EQ_E_BUFFER", c"the buffer is too short; what was to be read stays to be read"),
+    (EQ_E_SYSTEM, c"EQ_E_SYSTEM", c"the system refused a port, a thread or a descriptor"),
+    (EQ_E_INTERNAL, c"EQ_E_INTERNAL", c"a fault of the library's own"),
+    (EQ_AGAIN, c"EQ_AGAIN", c"nothing to read, or no room, within the time that was given"),
+    (EQ_E_NAME, c"EQ_E_NAME", c"no controller or parameter of that name"),
+    (EQ_E_VALUE, c"EQ_E_VALUE", c"a parameter's value is wrong, or does not fit"),
+    (EQ_E_KEY, c"EQ_E_KEY", c"no key"),
+    (EQ_E_FEEDBACK, c"EQ_E_FEEDBACK", c"no feedback, or on packets that were never sent"),
+];
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::new(c"no call of this thread has failed".to_owned());
+}
+
+/// The name of a code, such as "EQ_E_PEER"; never NULL. The text is the library's.
+#[unsafe(no_mangle)]
+pub extern "C" fn eq_error_name(code: i32) -> *const c_char {
+    named(code).map_or(c"no code of this library", |(_, name, _)| *name).as_ptr()
+}
+
+/// What a code means, in a few words of English; never NULL. The text is the library's.
+#[unsafe(no_mangle)]
+pub extern "C" fn eq_strerror(code: i32) -> *const c_char {
+    named(code).map_or(c"no code of this library", |(_, _, words)| *words).as_ptr()
+}
+
+/// What was wrong with the last call of this thread that failed, and what would be right, in English; never NULL. The text is valid until
+/// another call of this thread fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn eq_last_error_message() -> *const c_char {
+    LAST.with_borrow(|message| message.as_ptr())
+}
+
+fn named(code: i32) -> Option<&'static (eq_error, &'static CStr, &'static CStr)> {
+    ALL.iter().find(|(known, ..)| *known as i32 == code)
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) code: eq_error,
+    words: String,
+}
+
+impl Fault {
+    pub(crate) fn new(code: eq_error, words: impl Into<String>) -> Self {
+        Self { code, words: words.into() }
     }
 
-    /// What a number means.
-    pub(crate) fn words_of(code: c_int) -> &'static CStr {
-        let found = Self::ALL.iter().find(|(_, known, _)| *known == code);
-        match found {
-            Some((.., words)) => words,
-            None if code >= 0 => c"no error",
-            None => c"no error of this library",
+    /// A null pointer.
+    pub(crate) fn null(what: &str) -> Self {
+        Self::new(EQ_E_ARGUMENT, format!("`{what}` is NULL"))
+    }
+
+    /// NULL in place of a handle.
+    pub(crate) fn no_handle() -> Self {
+        Self::new(EQ_E_HANDLE, "the handle is NULL")
+    }
+
+    /// An error with all that led to it.
+    fn chain(code: eq_error, error: &dyn Error) -> Self {
+        let mut words = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            words.push_str(&format!(": {error}"));
+            source = error.source();
         }
+        Self { code, words }
+    }
+
+    /// Leaves its words for [`eq_last_error_message`].
+    fn tell(self) -> eq_error {
+        // A zero byte would end the text.
+        let words = CString::new(self.words.replace('\0', "\\0")).unwrap_or_default();
+        LAST.set(words);
+        self.code
     }
 }
 
-impl From<NetError> for Error {
+impl From<NetError> for Fault {
     fn from(error: NetError) -> Self {
-        match error {
-            NetError::NoPair { .. } => Self::Peer,
-            NetError::Panicked { .. } => Self::Internal,
-            _ => Self::System,
-        }
+        let code = match &error {
+            NetError::NoPair { .. }
+            | NetError::NoAnswer { .. }
+            | NetError::Refused { .. }
+            | NetError::OtherVersion { .. } => EQ_E_PEER,
+            NetError::Panicked { .. } => EQ_E_INTERNAL,
+            NetError::Session(_) | NetError::Pair(_) | NetError::NoCongestionControl { .. } => EQ_E_VALUE,
+            _ => EQ_E_SYSTEM,
+        };
+        Self::chain(code, &error)
     }
 }
 
-impl From<SendError> for Error {
+impl From<SendError> for Fault {
     fn from(error: SendError) -> Self {
-        match error {
-            SendError::TooLong { .. } => Self::Length,
-            SendError::Closed(_) => Self::Over,
-            _ => Self::Internal,
-        }
+        let code = match error {
+            SendError::TooLong { .. } => EQ_E_LENGTH,
+            SendError::Closed(_) => EQ_END,
+            _ => EQ_E_INTERNAL,
+        };
+        Self::chain(code, &error)
     }
+}
+
+impl From<Closed> for Fault {
+    fn from(error: Closed) -> Self {
+        Self::chain(EQ_END, &error)
+    }
+}
+
+impl From<ConfigError> for Fault {
+    fn from(error: ConfigError) -> Self {
+        let code = if matches!(error, ConfigError::UnknownParameter { .. }) { EQ_E_NAME } else { EQ_E_VALUE };
+        Self::chain(code, &error)
+    }
+}
+
+impl From<SessionError> for Fault {
+    fn from(error: SessionError) -> Self {
+        Self::chain(EQ_E_VALUE, &error)
+    }
+}
+
+impl From<KeyError> for Fault {
+    fn from(error: KeyError) -> Self {
+        Self::chain(EQ_E_KEY, &error)
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::chain(EQ_E_SYSTEM, &error)
+    }
+}
+
+/// Runs `body`; whatever goes wrong, a panic too, is a code.
+pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Fault>) -> eq_error {
+    value(body).err().unwrap_or(EQ_OK)
+}
+
+/// Runs `body` for a value that is told apart from a code by its type.
+pub(crate) fn value<T>(body: impl FnOnce() -> Result<T, Fault>) -> Result<T, eq_error> {
+    let panicked = || Fault::new(EQ_E_INTERNAL, "a fault of the library's own: it panicked, and said where on stderr");
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()));
+    result.map_err(Fault::tell)
 }

@@ -1,15 +1,84 @@
-use std::ffi::CStr;
-use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+//! What C's own tests, in `tests/c`, do not see.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, c_int};
+use std::net::{Ipv6Addr, TcpListener};
 use std::ptr;
-use std::thread;
 
-use libc::{AF_INET, AF_INET6, in_addr, in6_addr, sockaddr_in, sockaddr_in6};
+use libc::{AF_INET6, in6_addr, sockaddr_in6, socklen_t};
+use proptest::prelude::*;
 
-use super::*;
+use crate::border::{Growing, fill, options};
+use crate::controller::{eq_controller_options, eq_controller_status};
+use crate::error::{Fault, eq_error, eq_error_name, eq_last_error_message, eq_strerror, guarded};
+use crate::pair::{eq_close, eq_dst, eq_fsocket, eq_port, eq_recv, eq_send};
+use crate::time::{CallersClock, arrival};
+use crate::version::{EQ_VERSION_MAJOR, EQ_VERSION_MINOR, EQ_VERSION_PATCH, eq_version};
 
-fn v4(port: u16) -> sockaddr_in {
-    let sin_addr = in_addr { s_addr: u32::from(Ipv4Addr::LOCALHOST).to_be() };
-    sockaddr_in { sin_family: AF_INET as u16, sin_port: port.to_be(), sin_addr, sin_zero: [0; 8] }
+fn words(text: *const std::ffi::c_char) -> &'static str {
+    // SAFETY: the texts of these calls are the library's, and end with a zero.
+    unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
+}
+
+/// If it fails, programs that were built with a header of one version meet a library that calls itself another.
+#[test]
+fn the_headers_version_is_the_packages() {
+    let header = format!("{EQ_VERSION_MAJOR}.{EQ_VERSION_MINOR}.{EQ_VERSION_PATCH}");
+    assert_eq!((words(eq_version()), header.as_str()), (env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn every_code_has_a_name_and_words_of_its_own() {
+    let codes = -15..=0;
+    let names: BTreeSet<_> = codes.clone().map(|code| words(eq_error_name(code))).collect();
+    let meanings: BTreeSet<_> = codes.map(|code| words(eq_strerror(code))).collect();
+    assert_eq!((names.len(), meanings.len()), (16, 16), "15 codes, and the word for none");
+    assert_eq!(words(eq_error_name(eq_error::EQ_END as i32)), "EQ_END");
+}
+
+#[test]
+fn a_panic_does_not_cross_the_border_and_words_are_left_for_each_fault() {
+    let result = guarded(|| panic!("a fault of the library's own"));
+    assert_eq!(result, eq_error::EQ_E_INTERNAL);
+    assert!(words(eq_last_error_message()).contains("panicked"));
+    assert_eq!(guarded(|| Err(Fault::new(eq_error::EQ_E_NAME, "a\0b"))), eq_error::EQ_E_NAME);
+    assert_eq!(words(eq_last_error_message()), "a\\0b");
+    let other = std::thread::spawn(|| words(eq_last_error_message()).to_owned()).join();
+    assert_eq!(other.expect("no panic"), "no call of this thread has failed");
+}
+
+/// If it fails, a program that was built with an older or newer header reads or writes beyond its structures.
+#[test]
+fn structures_of_any_size_are_read_and_filled_as_far_as_they_go() {
+    let given = eq_controller_options { feedback: 2, interval_ns: 7, ..eq_controller_options::standard() };
+    let shorter =
+        eq_controller_options { struct_size: std::mem::offset_of!(eq_controller_options, interval_ns), ..given };
+    // SAFETY: each says no more bytes than it has.
+    let (shorter, none) = unsafe { (options(&raw const shorter), options(ptr::null::<eq_controller_options>())) };
+    assert_eq!(shorter.map(|read| (read.feedback, read.interval_ns)).expect("it is read"), (2, 0));
+    assert_eq!(none.map(|read| read.feedback).expect("it is read"), 0);
+
+    // A caller of a later version: behind the structure that is known here there is more.
+    let before = eq_controller_status { rate_bps: 77, ..eq_controller_status::standard() };
+    let mut later = [before; 2];
+    later[0].struct_size = size_of_val(&later);
+    // SAFETY: there are so many bytes.
+    let filled =
+        unsafe { fill(later.as_mut_ptr(), eq_controller_status { rate_bps: 5, ..eq_controller_status::standard() }) };
+    filled.expect("it is filled");
+    assert_eq!((later[0].struct_size, later[0].rate_bps), (size_of_val(&later), 5));
+    assert_eq!((later[1].struct_size, later[1].rate_bps), (before.struct_size, 77), "it is not the library's");
+}
+
+proptest! {
+    /// If it fails, a caller's clock with another zero gives another rate.
+    #[test]
+    fn any_clock_of_the_callers_is_told_back_as_it_was(start: i64, ahead in 0..=1_i64 << 60) {
+        let (clock, now) = (CallersClock::starting_at(start), start.saturating_add(ahead));
+        prop_assert_eq!(clock.nanos(clock.time(now)), now);
+        prop_assert!(clock.time(start) <= clock.time(now));
+        prop_assert!(arrival(start) <= arrival(now));
+    }
 }
 
 fn v6(port: u16) -> sockaddr_in6 {
@@ -23,117 +92,26 @@ fn v6(port: u16) -> sockaddr_in6 {
     }
 }
 
-/// A handle at an address.
-fn at<T>(address: &T) -> c_int {
-    // SAFETY: the pointer is to so many bytes.
-    unsafe { eq_fsocket(ptr::from_ref(address).cast(), size_of::<T>() as socklen_t) }
-}
-
-fn to<T>(handle: c_int, address: &T) -> c_int {
-    // SAFETY: the pointer is to so many bytes.
-    unsafe { eq_dst(handle, ptr::from_ref(address).cast(), size_of::<T>() as socklen_t) }
-}
-
-fn send(handle: c_int, data: &[u8], end: bool) -> ssize_t {
-    // SAFETY: the pointer is to so many bytes.
-    unsafe { eq_send(handle, data.as_ptr().cast(), data.len(), 0, c_int::from(end)) }
-}
-
-fn recv(handle: c_int, buffer: &mut [u8]) -> ssize_t {
-    // SAFETY: the pointer is to so many bytes.
-    unsafe { eq_recv(handle, buffer.as_mut_ptr().cast(), buffer.len(), 0) }
-}
-
-fn code(code: c_int) -> ssize_t {
-    code as ssize_t
-}
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("bound").port()
-}
-
-fn through<T: Copy + Send + 'static>(address: T) {
-    let receiver = at(&address);
-    assert!(receiver >= 0, "{receiver}");
-    let sender = thread::spawn(move || {
-        // SAFETY: null is no address.
-        let sender = unsafe { eq_fsocket(ptr::null(), 0) };
-        assert_eq!(to(sender, &address), 0);
-        assert_eq!((send(sender, b"half and ", false), send(sender, b"half", true)), (9, 4));
-        assert_eq!(send(sender, b"", true), 0);
-        assert_eq!(send(sender, &[7; 3000], true), 3000);
-        assert_eq!(eq_close(sender), 0);
-        assert_eq!(eq_close(sender), EQ_E_HANDLE);
-    });
-    let mut buffer = [0; 4000];
-    assert_eq!(recv(receiver, &mut buffer), 13);
-    assert_eq!(&buffer[..13], b"half and half");
-    assert_eq!(recv(receiver, &mut buffer), 0);
-    assert_eq!(recv(receiver, &mut buffer[..2999]), code(EQ_E_BUFFER));
-    assert_eq!(recv(receiver, &mut buffer), 3000);
-    assert!(buffer[..3000].iter().all(|byte| *byte == 7));
-    assert_eq!(recv(receiver, &mut buffer), code(EQ_E_OVER));
-    assert_eq!(send(receiver, b"x", true), code(EQ_E_STATE));
-    assert_eq!(to(receiver, &address), EQ_E_STATE);
-    assert_eq!(eq_close(receiver), 0);
-    sender.join().expect("no panic");
-}
-
+/// C's tests go over IPv4.
 #[test]
-fn units_come_whole_from_one_handle_to_another() {
-    through(v4(free_port()));
-    match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Ok(listener) => {
-            let port = listener.local_addr().expect("bound").port();
-            drop(listener);
-            through(v6(port));
-        }
-        Err(error) => println!("{error}\nskipped: IPv6 on the loopback interface"),
+fn units_come_whole_over_ipv6() {
+    if let Err(error) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
+        println!("{error}\nskipped: IPv6 on the loopback interface");
+        return;
     }
-}
-
-#[test]
-fn what_is_wrong_with_a_call_is_a_number() {
-    let nothing = ptr::null_mut::<c_void>();
-    // SAFETY: nothing is read or written where an argument is wrong.
+    let length = size_of::<sockaddr_in6>() as socklen_t;
+    let (local, mut got) = (v6(0), [0_u8; 16]);
+    // SAFETY: the pointers are to so many bytes.
     unsafe {
-        assert_eq!(eq_send(12_345, nothing, 0, 0, 1), code(EQ_E_HANDLE));
-        assert_eq!(eq_recv(-1, nothing, 0, 0), code(EQ_E_HANDLE));
-        let handle = eq_fsocket(ptr::null(), 0);
-        assert_eq!(eq_dst(handle, ptr::null(), 16), EQ_E_ARGUMENT);
-        assert_eq!(eq_send(handle, nothing, 1, 0, 1), code(EQ_E_ARGUMENT));
-        assert_eq!(eq_send(handle, nothing, 0, 1, 1), code(EQ_E_ARGUMENT));
-        assert_eq!(eq_recv(handle, nothing, 1, 0), code(EQ_E_ARGUMENT));
-        assert_eq!(eq_recv(handle, nothing, 0, 0), code(EQ_E_STATE));
-        assert_eq!(eq_send(handle, nothing, 0, 0, 1), code(EQ_E_STATE));
-        let address = v4(1);
-        assert_eq!(eq_dst(handle, ptr::from_ref(&address).cast(), 15), EQ_E_ARGUMENT);
-        let strange = sockaddr_in { sin_family: 1, ..address };
-        assert_eq!(eq_fsocket(ptr::from_ref(&strange).cast(), 16), EQ_E_ARGUMENT);
-        assert_eq!(eq_close(handle), 0);
+        let receiver = eq_fsocket(ptr::from_ref(&local).cast(), length);
+        let (sender, there) = (eq_fsocket(ptr::null(), 0), v6(eq_port(receiver)));
+        assert_eq!(eq_dst(sender, ptr::from_ref(&there).cast(), length), eq_error::EQ_OK);
+        assert_eq!(eq_send(sender, b"a unit".as_ptr().cast(), 6, 0, 1), 6);
+        assert_eq!(eq_recv(receiver, got.as_mut_ptr().cast(), got.len(), 0), 6);
+        assert_eq!(&got[..6], b"a unit");
+        assert_eq!(eq_close(sender), eq_error::EQ_OK);
+        let end = eq_recv(receiver, got.as_mut_ptr().cast(), got.len(), 0);
+        assert_eq!(end as c_int, eq_error::EQ_END as c_int);
+        assert_eq!(eq_close(receiver), eq_error::EQ_OK);
     }
-    let deaf = v4(free_port());
-    // SAFETY: null is no address.
-    let handle = unsafe { eq_fsocket(ptr::null(), 0) };
-    assert_eq!(to(handle, &deaf), EQ_E_PEER);
-    assert_eq!(eq_close(handle), 0);
-    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    assert_eq!(at(&v4(taken.local_addr().expect("bound").port())), EQ_E_SYSTEM);
-}
-
-#[test]
-fn every_code_has_words_of_its_own() {
-    // SAFETY: the text is the library's, and ends with a zero.
-    let words = |code| unsafe { CStr::from_ptr(eq_strerror(code)) }.to_str().expect("UTF-8");
-    let all: std::collections::BTreeSet<_> = (EQ_E_INTERNAL - 1..=0).map(words).collect();
-    assert_eq!(all.len(), 11);
-    assert_eq!(words(EQ_E_OVER), "the flow is over");
-}
-
-#[test]
-fn a_panic_does_not_cross_the_border() {
-    let result: c_int = guarded(|| panic!("a fault of the library's own"));
-    assert_eq!(result, EQ_E_INTERNAL);
 }

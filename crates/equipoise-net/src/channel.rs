@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,6 +168,13 @@ impl PayloadSender {
         self.shared.put(state, payload, end).map(|()| true)
     }
 
+    /// Waits until [`try_push`](Self::try_push) takes `length` bytes, of which [`MOST`](Self::MOST) are the most. Then there is room, unless
+    /// somebody else takes it, or the session is over.
+    pub async fn room(&self, length: usize) {
+        let mut room = Room { shared: &self.shared, weight: length.min(Self::MOST), ticket: None };
+        poll_fn(|context| room.poll(context).map(drop)).await;
+    }
+
     /// Bytes that were given and have not left, here and in the sender: divided by the rate, how late the next ones leave.
     /// Another moment's count where the sender is just about to move some.
     pub fn waiting(&self) -> usize {
@@ -174,37 +182,52 @@ impl PayloadSender {
     }
 
     fn pushing<'a>(&'a self, part: &'a [u8], end: bool) -> Pushing<'a> {
-        Pushing { shared: &self.shared, part, end, ticket: None }
+        let room = Room { shared: &self.shared, weight: weight(part.len(), end), ticket: None };
+        Pushing { room, part, end }
     }
 }
 
 /// A part of payload on its way into the payloads, at once or when there is room.
 struct Pushing<'a> {
-    shared: &'a Shared,
+    room: Room<'a>,
     part: &'a [u8],
     end: bool,
-    /// Its place among those who wait.
-    ticket: Option<u64>,
 }
 
 impl Future for Pushing<'_> {
     type Output = Result<(), Closed>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.room.poll(context) {
+            Poll::Ready(state) => Poll::Ready(self.room.shared.put(state, self.part, self.end)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Room for so many bytes, and a place among those who wait for some.
+struct Room<'a> {
+    shared: &'a Shared,
+    weight: usize,
+    ticket: Option<u64>,
+}
+
+impl<'a> Room<'a> {
+    /// The state as it is with room, or after the end.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<MutexGuard<'a, State>> {
         let mut state = self.shared.state();
-        if state.bytes + weight(self.part.len(), self.end) <= PayloadSender::MOST || state.reader_gone {
-            return Poll::Ready(self.shared.put(state, self.part, self.end));
+        if state.bytes + self.weight <= PayloadSender::MOST || state.reader_gone {
+            return Poll::Ready(state);
         }
         let ticket = self.ticket.unwrap_or(state.next_ticket);
         state.next_ticket = state.next_ticket.max(ticket + 1);
         state.waiting.insert(ticket, context.waker().clone());
-        drop(state);
         self.ticket = Some(ticket);
         Poll::Pending
     }
 }
 
-impl Drop for Pushing<'_> {
+impl Drop for Room<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
             self.shared.state().waiting.remove(&ticket);
@@ -348,6 +371,23 @@ mod tests {
         assert_eq!(look(pushing.as_mut()), Poll::Pending);
         drop(queue);
         assert_eq!(look(pushing.as_mut()), Poll::Ready(Err(Closed)));
+    }
+
+    #[test]
+    fn who_waits_for_room_alone_is_woken_when_there_is_some_or_the_session_is_over() {
+        let (payloads, mut queue) = channel().expect("an event descriptor");
+        let half = vec![0; PayloadSender::MOST / 2];
+        assert_eq!((payloads.try_push(&half), payloads.try_push(&half)), (Ok(true), Ok(true)));
+        assert_eq!(look(pin!(payloads.room(0))), Poll::Ready(()));
+        let mut room = pin!(payloads.room(1));
+        assert_eq!(look(room.as_mut()), Poll::Pending);
+        assert!(taken(&mut queue).is_some());
+        assert_eq!(look(room.as_mut()), Poll::Ready(()));
+        assert_eq!(payloads.try_push(&half), Ok(true));
+        let mut room = pin!(payloads.room(usize::MAX));
+        assert_eq!(look(room.as_mut()), Poll::Pending);
+        drop(queue);
+        assert_eq!((look(room.as_mut()), payloads.try_push(b"more")), (Poll::Ready(()), Err(Closed)));
     }
 
     /// If it fails, an application that puts a limit to its sending, while nothing can be sent, leaks.

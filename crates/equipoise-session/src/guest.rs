@@ -6,7 +6,8 @@
 //!
 //! The stack has its own wire format, its own history of packets and its own timers; the adapter translates between them and
 //! a [`Guest`], which holds the controller to the rules that our own sessions hold it to: what is sent is at most twice what was
-//! proved to arrive, silence halves it, and what was never proved ends soon.
+//! proved to arrive, silence halves it, and what was never proved ends soon. If feedback comes as RTCP, [`Reports`] joins it with what
+//! was sent.
 
 use alloc::boxed::Box;
 
@@ -21,8 +22,10 @@ use crate::rtp::application::Application;
 use crate::rtp::governor::Governor;
 use crate::rtp::proof::Proof;
 
+mod reports;
 mod share;
 
+pub use reports::{News, Reports};
 pub use share::MediaShare;
 
 /// A controller in a foreign stack, and the limit to what it may decide.

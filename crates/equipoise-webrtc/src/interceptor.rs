@@ -5,7 +5,7 @@ use equipoise::control::{Needs, QueuedFrame};
 use equipoise::pace::{Pacer, Readiness};
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::feedback::Format;
-use equipoise_session::guest::{Guest, MediaShare};
+use equipoise_session::guest::{Guest, MediaShare, Reports};
 use equipoise_session::rtp::SessionError;
 use equipoise_session::wire::feedback::ArrivalFeedback;
 use equipoise_session::wire::rtcp::parse_compound;
@@ -21,7 +21,6 @@ use rtc::shared::marshal::MarshalSize as _;
 
 use crate::config::Config;
 use crate::monitor::Monitor;
-use crate::reports::Reports;
 
 /// The loop as an interceptor: paces what leaves, records it, and feeds a controller with what the far end says of it.
 ///

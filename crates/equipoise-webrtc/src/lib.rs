@@ -27,7 +27,6 @@
 mod config;
 mod interceptor;
 mod monitor;
-mod reports;
 #[cfg(test)]
 mod tests;
 

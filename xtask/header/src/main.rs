@@ -1,4 +1,4 @@
-//! Prints C's header: `header SETTINGS CALLS`. A program of its own, as what it stands on takes longer to build than all of
+//! Prints C's header: `header SETTINGS CALLS...`. A program of its own, as what it stands on takes longer to build than all of
 //! `xtask`, which is built before every command.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "talking to the person at the terminal is its job")]
@@ -23,9 +23,9 @@ fn main() -> ExitCode {
 
 fn write() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = args_os().skip(1).collect();
-    let [settings, calls] = arguments.as_slice() else { return Err("usage: header SETTINGS CALLS".into()) };
-    let config = Config::from_file(Path::new(settings))?;
-    let bindings = Builder::new().with_config(config).with_src(calls).generate()?;
+    let [settings, calls @ ..] = arguments.as_slice() else { return Err("usage: header SETTINGS CALLS...".into()) };
+    let builder = Builder::new().with_config(Config::from_file(Path::new(settings))?);
+    let bindings = calls.iter().fold(builder, Builder::with_src).generate()?;
     bindings.write(stdout().lock());
     Ok(())
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::library::{self, Build};
 use crate::process::Process;
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 pub(crate) use machine::Machine;
 
 /// The newest C library that a command may need: Debian 12's.
@@ -51,7 +51,7 @@ impl<'a> Dist<'a> {
             make_anew(folder)?;
         }
         let date = workspace.program("git").arguments(["log", "-1", "--format=%ct"]).output()?.trim().to_owned();
-        let version = version(&workspace::read(&workspace.path("Cargo.toml"))?);
+        let version = library::version(workspace)?;
         Ok(Self { workspace, out, work, version, date })
     }
 
@@ -112,12 +112,6 @@ impl<'a> Dist<'a> {
     }
 }
 
-/// The version in the workspace's manifest.
-fn version(manifest: &str) -> String {
-    let line = manifest.lines().find_map(|line| line.strip_prefix("version = \""));
-    line.unwrap_or_default().trim_end_matches('"').to_owned()
-}
-
 /// An empty folder, whatever stood there.
 fn make_anew(folder: &Path) -> Result<(), Error> {
     if folder.exists() {
@@ -162,10 +156,5 @@ mod tests {
             "0000 DF *UND* 0000 (GLIBC_2.2.5) read\n0000 DF *UND* 0000 (GLIBC_2.34) dlsym\n0000 (GCC_3.0) x\n";
         assert_eq!(newest_glibc(symbols), Some((2, 34)));
         assert_eq!(newest_glibc("nothing"), None);
-    }
-
-    #[test]
-    fn the_version_is_the_workspaces() {
-        assert_eq!(version("[workspace.package]\nversion = \"1.2.3\"\n"), "1.2.3");
     }
 }

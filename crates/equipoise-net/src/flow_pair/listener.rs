@@ -3,6 +3,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
 use equipoise::units::Span;
 use equipoise_pair::wire::PairHello;
@@ -70,6 +71,12 @@ impl PairListener {
     /// Waits as [`accept`](Self::accept) does; a task waits instead of a thread.
     pub async fn accept_async(&mut self) -> Option<PairReceiver> {
         self.arriving.recv().await
+    }
+
+    /// The form of [`accept`](Self::accept) for event loops of one's own: while it is pending, the context's waker is woken when a flow was
+    /// opened. That of the latest call counts.
+    pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<Option<PairReceiver>> {
+        self.arriving.poll_recv(context)
     }
 
     /// Connections that were no flow pair's, said nothing, or found 128 others waiting to be accepted.

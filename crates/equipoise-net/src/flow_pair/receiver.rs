@@ -1,6 +1,8 @@
+use std::future::poll_fn;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
 
 use equipoise::measure::ClockMap;
 use equipoise::units::Size;
@@ -78,9 +80,17 @@ impl PairReceiver {
 
     /// Waits as [`recv`](Self::recv) does; a task waits instead of a thread.
     pub async fn recv_async(&mut self) -> Option<Adu> {
-        let adu = self.queue.recv().await?;
-        self.shared.taken(adu.data.len());
-        Some(adu)
+        poll_fn(|context| self.poll_recv(context)).await
+    }
+
+    /// The form of [`recv`](Self::recv) for event loops of one's own: while it is pending, the context's waker is woken when there is an ADU.
+    /// That of the latest call counts.
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Adu>> {
+        let adu = ready!(self.queue.poll_recv(context));
+        if let Some(adu) = &adu {
+            self.shared.taken(adu.data.len());
+        }
+        Poll::Ready(adu)
     }
 
     /// Why the flow is over; `None` while it is not, and where its thread failed.

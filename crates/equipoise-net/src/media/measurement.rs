@@ -1,3 +1,4 @@
+use equipoise::control::Reason;
 use equipoise::measure::{DelaySummary, Offset};
 use equipoise::units::{Rate, Span};
 use equipoise_session::Event;
@@ -25,6 +26,8 @@ pub struct Measurement {
     pub lost: Option<u64>,
     /// How far the receiver's clock is ahead, with its uncertainty.
     pub offset: Option<Offset>,
+    /// Why the rate is what it is; `None` before the first decision.
+    pub reason: Option<Reason>,
 }
 
 /// What a receiver knows of a session.
@@ -88,9 +91,13 @@ impl Observer for Tally {
                 self.packets += 1;
                 self.bytes += size.as_bytes();
             }
-            Event::RateDecided { rate, .. } => {
-                if let Some((publisher, _)) = &self.publishers {
-                    publisher.tell(*rate);
+            Event::RateDecided { rate, snapshot } => {
+                self.measurement.reason = snapshot.reason;
+                if let Some((rates, measurements)) = &self.publishers {
+                    rates.tell(*rate);
+                    if self.measurement.reports > 0 {
+                        measurements.tell(self.measurement);
+                    }
                 }
             }
             Event::ClocksCompared { offset, .. } => self.measurement.offset = *offset,
@@ -103,7 +110,7 @@ impl Observer for Tally {
                     round_trip: Some(*round_trip),
                     fraction_lost: Some(*fraction_lost),
                     lost: Some(*lost),
-                    offset: self.measurement.offset,
+                    ..self.measurement
                 };
                 if let Some((_, publisher)) = &self.publishers {
                     publisher.tell(self.measurement);

@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 
 use equipoise_session::Event;
 use tokio::runtime::Handle;
@@ -56,6 +58,12 @@ impl MediaReceiver {
         self.arriving.recv().await
     }
 
+    /// The form of [`accept`](Self::accept) for event loops of one's own: while it is pending, the context's waker is woken when a session was
+    /// opened. That of the latest call counts.
+    pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<Option<Incoming>> {
+        self.arriving.poll_recv(context)
+    }
+
     /// Sessions that were opened while 128 others waited to be accepted: nobody sees what they send.
     pub fn unaccepted(&self) -> u64 {
         self.unaccepted.load(Ordering::Relaxed)
@@ -75,6 +83,8 @@ impl MediaReceiver {
 pub struct Received {
     /// Packets whose payload is missing before it: what was lost on the way, and what was not taken in time.
     pub missing: u64,
+    /// When the session gave it out, which is its arrival unless it waited for packets that it had overtaken.
+    pub at: Time,
     /// The next bytes of the stream, or one RTP packet.
     pub payload: Vec<u8>,
 }
@@ -104,9 +114,16 @@ impl Incoming {
 
     /// The next payload, in order; `None` when the session is over and all has been taken.
     pub async fn recv(&mut self) -> Option<Received> {
-        let received = self.queue.recv().await?;
-        self.shared.waiting.fetch_sub(received.payload.len(), Ordering::Relaxed);
-        Some(received)
+        poll_fn(|context| self.poll_recv(context)).await
+    }
+
+    /// The form of [`recv`](Self::recv) for event loops of one's own: while it is pending, the context's waker is woken when there is
+    /// payload. That of the latest call counts.
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Received>> {
+        let received = ready!(self.queue.poll_recv(context));
+        let taken = received.as_ref().map_or(0, |received| received.payload.len());
+        self.shared.waiting.fetch_sub(taken, Ordering::Relaxed);
+        Poll::Ready(received)
     }
 
     /// Packets whose payload was not taken in time: it was dropped.
@@ -157,7 +174,7 @@ struct Delivery {
 
 impl Delivery {
     /// Puts payload into the queue or drops it. False where nobody is left to take any.
-    fn deliver(&mut self, missing: u64, payload: &[u8]) -> bool {
+    fn deliver(&mut self, at: Time, missing: u64, payload: &[u8]) -> bool {
         self.missing = self.missing.saturating_add(missing);
         self.reception.missing = self.reception.missing.saturating_add(missing);
         let waiting = self.shared.waiting.load(Ordering::Relaxed);
@@ -166,7 +183,8 @@ impl Delivery {
             Ok(place) if waiting.saturating_add(payload.len()) <= Incoming::MOST => {
                 // Counted before it can be taken.
                 self.shared.waiting.fetch_add(payload.len(), Ordering::Relaxed);
-                place.send(Received { missing: std::mem::take(&mut self.missing), payload: payload.to_vec() });
+                let missing = std::mem::take(&mut self.missing);
+                place.send(Received { missing, at, payload: payload.to_vec() });
             }
             _ => {
                 self.missing = self.missing.saturating_add(1);
@@ -210,9 +228,9 @@ impl SessionObserver for Porter {
         }
     }
 
-    fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
+    fn on_payload(&mut self, now: Time, session: &Session, missing: u64, payload: &[u8]) {
         if let Some(delivery) = self.sessions.get_mut(&session.number)
-            && !delivery.deliver(missing, payload)
+            && !delivery.deliver(now, missing, payload)
         {
             self.sessions.remove(&session.number);
         }

@@ -86,6 +86,12 @@ impl MediaSender {
         self.payloads.try_push(payload)
     }
 
+    /// Where its payload goes, for another thread or task that gives some or waits for room. The session does not end by
+    /// [`close`](Self::close) while there is a clone of it.
+    pub const fn payloads(&self) -> &PayloadSender {
+        &self.payloads
+    }
+
     /// Bytes that were given and have not left; divided by the rate, how late the next ones leave. Live media has to keep this
     /// small itself, by giving less than the rate for a while.
     pub fn waiting(&self) -> usize {

@@ -295,7 +295,7 @@ impl History {
                 self.leap_to(begin);
             }
             for (number, status) in (begin..self.next()).zip(report.packets.clone()) {
-                self.apply(number, status.arrival);
+                self.apply(number, status.arrival.map_or(Fate::Lost, fate));
             }
             let end = begin.saturating_add(report.packets.clone().count() as u64);
             if proves {
@@ -310,6 +310,31 @@ impl History {
             unknown: self.counts.unknown - before.unknown,
             traps: self.counts.traps - before.traps,
         })
+    }
+
+    /// Another protocol told at `now` what became of single packets, each by its whole number, in any order.
+    ///
+    /// Nothing becomes unknown by this: what is not told of stays under way.
+    ///
+    /// # Errors
+    /// [`Refusal`] if a packet is said to have arrived that nobody sent. Then nothing of it has effect.
+    pub fn on_fates(&mut self, now: Instant<SenderClock>, fates: &[(u64, Fate)]) -> Result<Joined<'_>, Refusal> {
+        let mut arrived = fates.iter().filter(|(_, fate)| *fate != Fate::Lost);
+        if let Some(refusal) = arrived.find_map(|(number, _)| self.refusal(*number).err()) {
+            self.counts.refused += 1;
+            return Err(refusal);
+        }
+        let (before, in_flight) = (self.counts, self.in_flight);
+        self.counts.reports += 1;
+        self.changes.clear();
+        let next = self.next();
+        for (number, fate) in fates.iter().filter(|(number, _)| *number < next) {
+            self.apply(*number, *fate);
+        }
+        self.changes.sort_by_key(|packet| packet.number);
+        let round_trip = self.round_trip(now, None);
+        let traps = self.counts.traps - before.traps;
+        Ok(Joined { packets: &self.changes, round_trip, in_flight, unknown: 0, traps })
     }
 
     /// The number nearest to the last one that a packet with this sequence number may have; `None` below zero.
@@ -335,16 +360,21 @@ impl History {
             if status.arrival.is_none() {
                 return Ok(());
             }
-            match (begin.map(|begin| begin.saturating_add(offset as u64)), self.first) {
-                (None, _) | (_, None) => Err(Refusal::NeverSent { sequence }),
-                (Some(number), Some(first)) if number < first => Err(Refusal::NeverSent { sequence }),
-                (Some(number), _) if number >= self.next() => Err(Refusal::Ahead { sequence }),
-                (Some(number), _) if self.outcome(number) == Some(Outcome::Skipped) => {
-                    Err(Refusal::Skipped { sequence })
-                }
-                _ => Ok(()),
-            }
+            let number = begin.map(|begin| begin.saturating_add(offset as u64));
+            self.refusal(number.ok_or(Refusal::NeverSent { sequence })?)
         })
+    }
+
+    /// Whether a packet of this number can have arrived.
+    fn refusal(&self, number: u64) -> Result<(), Refusal> {
+        let sequence = number as u16;
+        match self.first {
+            None => Err(Refusal::NeverSent { sequence }),
+            Some(first) if number < first => Err(Refusal::NeverSent { sequence }),
+            Some(_) if number >= self.next() => Err(Refusal::Ahead { sequence }),
+            Some(_) if self.outcome(number) == Some(Outcome::Skipped) => Err(Refusal::Skipped { sequence }),
+            Some(_) => Ok(()),
+        }
     }
 
     /// A report begins with this number: what is under way below it is unknown, if no report covers it.
@@ -360,29 +390,28 @@ impl History {
     }
 
     /// A report says this of a number.
-    fn apply(&mut self, number: u64, arrival: Option<PacketArrival>) {
+    fn apply(&mut self, number: u64, fate: Fate) {
         let place = number.checked_sub(self.base).and_then(|place| usize::try_from(place).ok());
         let Some(packet) = place.and_then(|place| self.packets.get_mut(place)) else {
             self.counts.forgotten += 1;
             return;
         };
         let counts = &mut self.counts;
-        let fate = match (packet.outcome, arrival) {
+        match (packet.outcome, fate) {
             (Outcome::Skipped, _) => {
                 counts.traps += 1;
                 return;
             }
-            (Outcome::Arrived, None) => {
+            (Outcome::Arrived, Fate::Lost) => {
                 counts.contradicted += 1;
                 return;
             }
-            (Outcome::Arrived, Some(_)) | (Outcome::Lost, None) => {
+            (Outcome::Arrived, _) | (Outcome::Lost, Fate::Lost) => {
                 counts.repeated += 1;
                 return;
             }
-            (_, None) => Fate::Lost,
-            (_, Some(arrival)) => Fate::Arrived { at: arrival.time.measured(), ecn: mark(arrival.ecn) },
-        };
+            _ => {}
+        }
         if packet.outcome == Outcome::UnderWay {
             self.in_flight = self.in_flight - packet.size;
         }
@@ -402,6 +431,10 @@ impl History {
         let round_trip = now - departed - held;
         (held >= Span::ZERO && round_trip > Span::ZERO).then_some(round_trip)
     }
+}
+
+const fn fate(arrival: PacketArrival) -> Fate {
+    Fate::Arrived { at: arrival.time.measured(), ecn: mark(arrival.ecn) }
 }
 
 /// A mark as controllers know it.

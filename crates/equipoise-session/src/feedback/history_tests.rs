@@ -155,6 +155,29 @@ fn what_was_never_sent_has_not_yet_left_or_is_anothers_is_refused_without_effect
 }
 
 #[test]
+fn fates_by_whole_numbers_come_in_any_order_and_each_brings_news_once() {
+    let mut history = history([100_000, 100_001, 100_002, 100_004]);
+    let arrived = Fate::Arrived { at: None, ecn: equipoise::control::Ecn::NotEct };
+    let now = departure(100_050);
+    let joined = history.on_fates(now, &[(100_004, arrived), (100_000, Fate::Lost), (100_007, Fate::Lost)]);
+    let joined = joined.expect("what was sent");
+    assert_eq!(joined.packets.iter().map(|packet| packet.number).collect::<Vec<_>>(), [100_000, 100_004]);
+    assert_eq!((joined.round_trip, joined.in_flight), (Some(MILLI * 46), Size::from_bytes(4000)));
+    assert_eq!(history.in_flight(), Size::from_bytes(2000), "the others are under way");
+    let again = history.on_fates(now, &[(100_004, arrived), (100_000, arrived)]).expect("what was sent");
+    assert_eq!(again.packets.iter().map(|packet| packet.number).collect::<Vec<_>>(), [100_000]);
+    for (number, refusal) in [
+        (99_999, Refusal::NeverSent { sequence: 34_463 }),
+        (100_003, Refusal::Skipped { sequence: 34_467 }),
+        (100_005, Refusal::Ahead { sequence: 34_469 }),
+    ] {
+        assert_eq!(history.on_fates(now, &[(100_001, arrived), (number, arrived)]), Err(refusal));
+        assert_eq!(history.outcome(100_001), Some(Outcome::UnderWay), "nothing of it has effect");
+    }
+    assert_eq!(history.counts().refused, 3);
+}
+
+#[test]
 fn what_is_forgotten_is_counted_and_no_longer_under_way() {
     let mut history = History::new(Scope::Transport, 4);
     (0..6).for_each(|number| history.on_sent(number, PACKET, departure(number)));

@@ -1,15 +1,24 @@
 //! Packets that left, joined with the receiver's feedback on them.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::iter;
 
 use equipoise::control::{PacketFeedback, PacketReport, SentPacket};
 use equipoise::units::{Instant, SenderClock, Size, Span};
-use equipoise_session::feedback::{FeedbackCounts, Format, History, Joined, Scope};
-use equipoise_session::wire::feedback::ArrivalFeedback;
 
-/// The sender's side of feedback in one of both formats.
+use crate::feedback::{FeedbackCounts, Format, History, Joined, Scope};
+use crate::wire::feedback::ArrivalFeedback;
+
+/// The sender's side of feedback in one of both formats, for the packets of all streams of a transport.
+///
+/// It takes anything that a peer may send, in bounded memory: 64 streams, and the last 8192 packets of each.
 #[derive(Debug)]
-pub(crate) enum Reports {
+pub struct Reports(Kind);
+
+#[derive(Debug)]
+enum Kind {
     /// All packets have numbers of one sequence.
     Transport { history: History, last: Option<u64> },
     /// Each stream has its own sequence, by its source (RFC 8888, Sec. 3.1).
@@ -18,7 +27,7 @@ pub(crate) enum Reports {
 
 /// A stream's history, by its own sequence numbers.
 #[derive(Debug)]
-pub(crate) struct Stream {
+struct Stream {
     history: History,
     last: Option<u64>,
     /// The path's number of each packet of the stream, by its number in the stream; the newest ones.
@@ -32,15 +41,15 @@ const STREAMS: usize = 64;
 
 /// News of packets, in the order in which they left.
 #[derive(Debug, Default)]
-pub(crate) struct News {
-    pub(crate) packets: Vec<PacketReport>,
+pub struct News {
+    packets: Vec<PacketReport>,
     round_trip: Option<Span>,
     in_flight: Size,
 }
 
 impl News {
     /// As controllers take it.
-    pub(crate) fn feedback(&self) -> PacketFeedback<'_> {
+    pub fn feedback(&self) -> PacketFeedback<'_> {
         let mut feedback = PacketFeedback::new(&self.packets, self.in_flight);
         feedback.round_trip = self.round_trip;
         feedback
@@ -58,32 +67,27 @@ impl News {
 }
 
 impl Reports {
-    pub(crate) fn new(format: Format) -> Self {
-        match format {
+    /// Nothing has left yet; feedback comes in this format.
+    pub fn new(format: Format) -> Self {
+        Self(match format {
             Format::TransportWide => {
-                Self::Transport { history: History::new(Scope::Transport, REMEMBERED), last: None }
+                Kind::Transport { history: History::new(Scope::Transport, REMEMBERED), last: None }
             }
-            Format::CongestionFeedback => Self::Streams { streams: BTreeMap::new(), next: 0 },
-        }
+            Format::CongestionFeedback => Kind::Streams { streams: BTreeMap::new(), next: 0 },
+        })
     }
 
     /// A packet of stream `ssrc` with this sequence number, of the stream or of the transport, left at `now`. What nobody will report
     /// on is `None`: a retransmission with the number of the first one, a stream too many.
-    pub(crate) fn on_sent(
-        &mut self,
-        now: Instant<SenderClock>,
-        ssrc: u32,
-        sequence: u16,
-        size: Size,
-    ) -> Option<SentPacket> {
-        let number = match self {
-            Self::Transport { history, last } => {
+    pub fn on_sent(&mut self, now: Instant<SenderClock>, ssrc: u32, sequence: u16, size: Size) -> Option<SentPacket> {
+        let number = match &mut self.0 {
+            Kind::Transport { history, last } => {
                 let number = unwrapped(*last, sequence).filter(|number| *last < Some(*number))?;
                 *last = Some(number);
                 history.on_sent(number, size, now);
                 number
             }
-            Self::Streams { streams, next } => {
+            Kind::Streams { streams, next } => {
                 if !streams.contains_key(&ssrc) && streams.len() >= STREAMS {
                     return None;
                 }
@@ -97,16 +101,16 @@ impl Reports {
     }
 
     /// Feedback arrived at `now`; what is new in it. Reports that cannot be are counted and have no effect.
-    pub(crate) fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
+    pub fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: ArrivalFeedback<'_>) -> News {
         let mut news = News { in_flight: self.in_flight(), ..News::default() };
-        match (self, feedback) {
-            (Self::Transport { history, .. }, ArrivalFeedback::Transport(feedback)) => {
+        match (&mut self.0, feedback) {
+            (Kind::Transport { history, .. }, ArrivalFeedback::Transport(feedback)) => {
                 let near = history.reference(now);
                 if let Ok(joined) = history.on_report(now, &feedback.report(near)) {
                     news.add(&joined, Some);
                 }
             }
-            (Self::Streams { streams, .. }, ArrivalFeedback::Congestion(feedback)) => {
+            (Kind::Streams { streams, .. }, ArrivalFeedback::Congestion(feedback)) => {
                 for told in feedback.streams() {
                     let Some(stream) = streams.get_mut(&told.ssrc) else { continue };
                     let near = stream.history.reference(now);
@@ -127,40 +131,40 @@ impl Reports {
     }
 
     /// Nothing is known any more of what is under way.
-    pub(crate) fn on_silence(&mut self) {
+    pub fn on_silence(&mut self) {
         self.histories().for_each(History::on_silence);
     }
 
     /// Data under way.
-    pub(crate) fn in_flight(&self) -> Size {
-        match self {
-            Self::Transport { history, .. } => history.in_flight(),
-            Self::Streams { streams, .. } => {
+    pub fn in_flight(&self) -> Size {
+        match &self.0 {
+            Kind::Transport { history, .. } => history.in_flight(),
+            Kind::Streams { streams, .. } => {
                 streams.values().fold(Size::ZERO, |sum, stream| sum + stream.history.in_flight())
             }
         }
     }
 
     /// What has been counted of all reports.
-    pub(crate) fn counts(&self) -> FeedbackCounts {
-        match self {
-            Self::Transport { history, .. } => history.counts(),
-            Self::Streams { streams, .. } => {
+    pub fn counts(&self) -> FeedbackCounts {
+        match &self.0 {
+            Kind::Transport { history, .. } => history.counts(),
+            Kind::Streams { streams, .. } => {
                 streams.values().fold(FeedbackCounts::default(), |sum, stream| sum.and(stream.history.counts()))
             }
         }
     }
 
     fn histories(&mut self) -> Box<dyn Iterator<Item = &mut History> + '_> {
-        match self {
-            Self::Transport { history, .. } => Box::new(std::iter::once(history)),
-            Self::Streams { streams, .. } => Box::new(streams.values_mut().map(|stream| &mut stream.history)),
+        match &mut self.0 {
+            Kind::Transport { history, .. } => Box::new(iter::once(history)),
+            Kind::Streams { streams, .. } => Box::new(streams.values_mut().map(|stream| &mut stream.history)),
         }
     }
 
     /// A stream has ended.
-    pub(crate) fn forget(&mut self, ssrc: u32) {
-        if let Self::Streams { streams, .. } = self {
+    pub fn forget(&mut self, ssrc: u32) {
+        if let Kind::Streams { streams, .. } = &mut self.0 {
             streams.remove(&ssrc);
         }
     }

@@ -1,0 +1,88 @@
+//! What happens to a sender's session, for its descriptor.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use equipoise::units::Rate;
+use equipoise_net::media::Measurement;
+use tokio::sync::{Notify, watch};
+
+use super::sender::{EQ_EVENT_END, EQ_EVENT_RATE, EQ_EVENT_REPORT};
+use crate::error::Fault;
+use crate::signal::Signal;
+
+/// What happened since it was asked for last.
+pub(super) struct Events {
+    happened: AtomicU32,
+    pub(super) signal: Arc<Signal>,
+    stopped: AtomicBool,
+    stop: Notify,
+    /// A task waits for room.
+    pub(super) waits: AtomicBool,
+}
+
+impl Events {
+    /// The rate that a session begins with is news.
+    pub(super) fn new() -> Result<Arc<Self>, Fault> {
+        let events = Self {
+            happened: AtomicU32::new(0),
+            signal: Signal::new()?,
+            stopped: AtomicBool::new(false),
+            stop: Notify::new(),
+            waits: AtomicBool::new(false),
+        };
+        events.add(EQ_EVENT_RATE);
+        Ok(Arc::new(events))
+    }
+
+    /// Ends all waiting, now and later.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.stop.notify_waiters();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn add(&self, event: u32) {
+        self.happened.fetch_or(event, Ordering::SeqCst);
+        self.signal.raise();
+    }
+
+    pub(super) fn take(&self) -> u32 {
+        self.signal.lower();
+        let happened = self.happened.swap(0, Ordering::SeqCst);
+        // An end is never over.
+        if happened & EQ_EVENT_END != 0 {
+            self.add(EQ_EVENT_END);
+        }
+        happened
+    }
+
+    pub(super) async fn until_stopped(&self) {
+        let stop = self.stop.notified();
+        if !self.is_stopped() {
+            stop.await;
+        }
+    }
+}
+
+/// Notes what changes, until the session is over.
+pub(super) async fn watch(
+    mut rate: watch::Receiver<Rate>,
+    mut measurement: watch::Receiver<Measurement>,
+    events: Arc<Events>,
+) {
+    loop {
+        let (is_over, event) = tokio::select! {
+            changed = rate.changed() => (changed.is_err(), EQ_EVENT_RATE),
+            changed = measurement.changed() => (changed.is_err(), EQ_EVENT_REPORT),
+        };
+        if is_over {
+            break;
+        }
+        events.add(event);
+    }
+    events.add(EQ_EVENT_END);
+}

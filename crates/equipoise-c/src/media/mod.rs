@@ -1,0 +1,58 @@
+//! Media between hosts: the sessions of `equipoise send` and `equipoise receive`, each on a thread of its own.
+
+mod events;
+pub mod receiver;
+pub mod sender;
+
+use std::ffi::c_char;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use equipoise::units::Span;
+use equipoise_net::Key;
+
+use crate::border::text;
+use crate::error::{Fault, eq_error};
+
+/// A stream of bytes, such as an encoder's: it comes out in order, without the bounds of what was written.
+pub const EQ_PAYLOAD_STREAM: i32 = 0;
+/// Whole RTP packets, which come out as they were.
+pub const EQ_PAYLOAD_RTP: i32 = 1;
+/// The longest payload that is written or read at once, in bytes.
+pub const EQ_PAYLOAD_MAX: usize = 262_144;
+
+/// What the two ends of a session know in common; `None` where `insecure` says that there is nothing.
+///
+/// # Safety
+/// `key` is null or a text.
+unsafe fn key(key: *const c_char, insecure: i32) -> Result<Option<Key>, Fault> {
+    match (key.is_null(), insecure) {
+        (true, 0) => {
+            let words = "`key` is NULL: give the text of a file of `equipoise keygen`, or set `insecure` to 1";
+            Err(Fault::new(eq_error::EQ_E_KEY, words))
+        }
+        (true, _) => Ok(None),
+        // SAFETY: the caller vouches for the text.
+        (false, 0) => Ok(Some(Key::from_base64(unsafe { text(key, "key") }?)?)),
+        (false, _) => Err(Fault::new(eq_error::EQ_E_KEY, "there is a `key`, and `insecure` is set: leave one out")),
+    }
+}
+
+/// An address of the form "host:port".
+///
+/// # Safety
+/// `address` is null or a text.
+unsafe fn address(address: *const c_char) -> Result<SocketAddr, Fault> {
+    // SAFETY: the caller vouches for the text.
+    let address = unsafe { text(address, "address") }?;
+    let wrong = |why: &dyn std::fmt::Display| {
+        let words = format!("`{address}` is no address: {why}; write \"host:port\" or \"[2001:db8::1]:5004\"");
+        Fault::new(eq_error::EQ_E_ARGUMENT, words)
+    };
+    let mut found = address.to_socket_addrs().map_err(|error| wrong(&error))?;
+    found.next().ok_or_else(|| wrong(&"the host has none"))
+}
+
+/// Seconds for C; NaN for what was not measured.
+fn seconds(span: Option<Span>) -> f64 {
+    span.map_or(f64::NAN, Span::as_secs_f64)
+}

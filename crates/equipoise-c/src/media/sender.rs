@@ -1,0 +1,454 @@
+//! The sending end of a session.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use equipoise::units::{Rate, Size};
+use equipoise_net::SendConfig;
+use equipoise_net::media::{Measurement, MediaSender, Summary};
+use equipoise_session::rtp::Payload;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::time::timeout_at;
+
+use crate::border::{Growing, fill, hand_out, many, options, word};
+use crate::catalogue::build;
+use crate::error::{Fault, eq_error, guarded, value};
+use crate::media::events::{self, Events};
+use crate::media::{self, EQ_PAYLOAD_MAX, EQ_PAYLOAD_RTP, EQ_PAYLOAD_STREAM, seconds};
+use crate::runtime;
+use crate::signal::Deadline;
+use crate::time::span_or;
+
+/// The rate has changed.
+pub const EQ_EVENT_RATE: u32 = 1;
+/// A report came: the status is new.
+pub const EQ_EVENT_REPORT: u32 = 2;
+/// There is room, where there was none before.
+pub const EQ_EVENT_ROOM: u32 = 4;
+/// The session is over.
+pub const EQ_EVENT_END: u32 = 8;
+
+/// What a session is made of. Set struct_size and key, and leave at 0 what is to be as usual.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct eq_sender_options {
+    /// sizeof(eq_sender_options).
+    pub struct_size: usize,
+    /// What both hosts know, as `equipoise keygen` writes it: base64. NULL only if insecure is set.
+    pub key: *const c_char,
+    /// 1 for a session that anybody may read and forge.
+    pub insecure: i32,
+    /// EQ_PAYLOAD_STREAM or EQ_PAYLOAD_RTP.
+    pub payload: i32,
+    /// The controller's name; NULL for "equipoise".
+    pub controller: *const c_char,
+    /// Texts of the form "name=value", such as "max_rate=5 Mbit/s".
+    pub parameters: *const *const c_char,
+    /// How many there are.
+    pub parameter_count: usize,
+    /// Size of the largest IP packets in bytes, headers included; usually 1200.
+    pub packet_size: u32,
+    /// The source (SSRC) of the packets, which whole RTP packets have to have; 0 for one drawn by chance.
+    pub ssrc: u32,
+    /// RTP payload type of a stream; usually 96.
+    pub payload_type: u32,
+    /// Time between two requests for a report; usually 1 s.
+    pub report_interval_ns: i64,
+    /// How long the receiver's answer is waited for; usually 5 s.
+    pub patience_ns: i64,
+}
+
+// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
+unsafe impl Growing for eq_sender_options {
+    const NAME: &'static str = "eq_sender_options";
+
+    fn standard() -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            key: ptr::null(),
+            insecure: 0,
+            payload: EQ_PAYLOAD_STREAM,
+            controller: ptr::null(),
+            parameters: ptr::null(),
+            parameter_count: 0,
+            packet_size: 0,
+            ssrc: 0,
+            payload_type: 0,
+            report_interval_ns: 0,
+            patience_ns: 0,
+        }
+    }
+}
+
+impl eq_sender_options {
+    /// # Safety
+    /// Its texts are texts, and `address` too.
+    unsafe fn config(&self, address: *const c_char) -> Result<SendConfig, Fault> {
+        // SAFETY: the caller vouches for them.
+        let (peer, key) = unsafe { (media::address(address)?, media::key(self.key, self.insecure)?) };
+        let payload = match self.payload {
+            EQ_PAYLOAD_STREAM => Payload::Stream,
+            EQ_PAYLOAD_RTP => Payload::Rtp,
+            other => {
+                let words = format!("`payload` is {other}; it is EQ_PAYLOAD_STREAM (0) or EQ_PAYLOAD_RTP (1)");
+                return Err(Fault::new(eq_error::EQ_E_ARGUMENT, words));
+            }
+        };
+        let usual = SendConfig::new(peer, key);
+        let payload_type = match self.payload_type {
+            0 => usual.payload_type,
+            given => u8::try_from(given).unwrap_or(u8::MAX),
+        };
+        let packet_size =
+            if self.packet_size == 0 { usual.packet_size } else { Size::from_bytes(self.packet_size.into()) };
+        Ok(SendConfig {
+            payload,
+            packet_size,
+            payload_type,
+            ssrc: (self.ssrc != 0).then_some(self.ssrc),
+            report_interval: span_or(self.report_interval_ns, usual.report_interval),
+            patience: span_or(self.patience_ns, usual.patience),
+            ..usual
+        })
+    }
+}
+
+/// How a session stands, by the receiver's last report. NaN is what is not known.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct eq_sender_status {
+    /// sizeof(eq_sender_status), set by the caller.
+    pub struct_size: usize,
+    /// The rate of IP packets that the controller allows, in bit/s.
+    pub rate_bps: u64,
+    /// What of it headers leave for payload: what an encoder may give, in bit/s.
+    pub media_rate_bps: u64,
+    /// Bytes that were written and have not left.
+    pub waiting_bytes: u64,
+    /// Reports so far.
+    pub reports: u64,
+    /// Packets that were sent and have not arrived, since the session began.
+    pub lost: u64,
+    /// Share of the packets that were lost, 0 to 1.
+    pub fraction_lost: f64,
+    /// Mean of the queueing delay, in s.
+    pub delay_mean_s: f64,
+    /// Its standard deviation, in s.
+    pub delay_deviation_s: f64,
+    /// The round trip, in s.
+    pub round_trip_s: f64,
+    /// 1 once the session is over.
+    pub is_over: i32,
+    /// Why the rate is what it is, as eq_controller_why says it; "" before the first decision. The text is the library's.
+    pub why: *const c_char,
+}
+
+// SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers otherwise.
+unsafe impl Growing for eq_sender_status {
+    const NAME: &'static str = "eq_sender_status";
+
+    fn standard() -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            rate_bps: 0,
+            media_rate_bps: 0,
+            waiting_bytes: 0,
+            reports: 0,
+            lost: 0,
+            fraction_lost: f64::NAN,
+            delay_mean_s: f64::NAN,
+            delay_deviation_s: f64::NAN,
+            round_trip_s: f64::NAN,
+            is_over: 0,
+            why: c"".as_ptr(),
+        }
+    }
+}
+
+/// What a session came to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct eq_sender_summary {
+    /// sizeof(eq_sender_summary), set by the caller.
+    pub struct_size: usize,
+    /// Media packets that were sent.
+    pub packets: u64,
+    /// Bytes of their IP packets.
+    pub bytes: u64,
+    /// Those that are known to be lost.
+    pub lost: u64,
+    /// 1 if the receiver ended the session.
+    pub ended_by_peer: i32,
+}
+
+// SAFETY: it is `repr(C)`, begins with its size, and has numbers otherwise.
+unsafe impl Growing for eq_sender_summary {
+    const NAME: &'static str = "eq_sender_summary";
+
+    fn standard() -> Self {
+        Self { struct_size: size_of::<Self>(), packets: 0, bytes: 0, lost: 0, ended_by_peer: 0 }
+    }
+}
+
+/// The sending end of a session. Threads may share it, but for its closing.
+pub struct eq_sender {
+    media: MediaSender,
+    rate: watch::Receiver<Rate>,
+    measurement: watch::Receiver<Measurement>,
+    events: Arc<Events>,
+    runtime: Arc<Runtime>,
+}
+
+impl eq_sender {
+    fn open(config: SendConfig, controller: equipoise::control::BoxedController) -> Result<Self, Fault> {
+        let (runtime, events) = (runtime::shared()?, Events::new()?);
+        let media = runtime.block_on(MediaSender::open(config, controller))?;
+        let (rate, measurement) = (media.target_rate(), media.measurements());
+        runtime.spawn(events::watch(rate.clone(), measurement.clone(), events.clone()));
+        Ok(Self { media, rate, measurement, events, runtime })
+    }
+
+    fn write(&self, data: &[u8], timeout_ms: i32) -> Result<(), Fault> {
+        if data.len() > EQ_PAYLOAD_MAX {
+            let words = format!("{} bytes are too many at once; write {EQ_PAYLOAD_MAX} at most", data.len());
+            return Err(Fault::new(eq_error::EQ_E_LENGTH, words));
+        }
+        let deadline = Deadline::after_ms(timeout_ms);
+        loop {
+            if self.events.is_stopped() {
+                return Err(Fault::new(eq_error::EQ_END, "it was stopped from this end"));
+            }
+            if self.is_over() {
+                return Err(Fault::new(eq_error::EQ_END, "the session is over"));
+            }
+            if self.media.try_send(data)? {
+                return Ok(());
+            }
+            let room = async {
+                tokio::select! {
+                    () = self.media.payloads().room(data.len()) => {}
+                    () = self.events.until_stopped() => {}
+                }
+            };
+            let room_in_time = async {
+                if let Some(at) = deadline.at() {
+                    return timeout_at(at.into(), room).await.is_ok();
+                }
+                room.await;
+                true
+            };
+            let in_time = timeout_ms != 0 && self.runtime.block_on(room_in_time);
+            if !in_time {
+                self.tell_of_room(data.len());
+                return Err(Fault::new(eq_error::EQ_AGAIN, "too much waits to be sent: leave out a frame, or wait"));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.rate.has_changed().is_err()
+    }
+
+    /// Has the descriptor tell when there is room for so many bytes.
+    fn tell_of_room(&self, length: usize) {
+        if self.events.waits.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (payloads, events) = (self.media.payloads().clone(), self.events.clone());
+        self.runtime.spawn(async move {
+            payloads.room(length).await;
+            // The session ends only when nobody can give it payload any more.
+            drop(payloads);
+            events.waits.store(false, Ordering::SeqCst);
+            events.add(EQ_EVENT_ROOM);
+        });
+    }
+
+    fn status(&self) -> eq_sender_status {
+        let (rate, known) = (*self.rate.borrow(), *self.measurement.borrow());
+        eq_sender_status {
+            rate_bps: rate.as_bps(),
+            media_rate_bps: self.media.payload_rate(rate).as_bps(),
+            waiting_bytes: self.media.waiting() as u64,
+            reports: known.reports,
+            lost: known.lost.unwrap_or(0),
+            fraction_lost: known.fraction_lost.unwrap_or(f64::NAN),
+            delay_mean_s: seconds(known.delay_mean),
+            delay_deviation_s: seconds(known.delay_deviation),
+            round_trip_s: seconds(known.round_trip),
+            is_over: self.is_over().into(),
+            why: known.reason.map_or(c"".as_ptr(), |reason| word(reason.name())),
+            ..eq_sender_status::standard()
+        }
+    }
+
+    /// Ends the session; `None` where what waits was not sent in time.
+    fn close(self, timeout_ms: i32) -> Result<Option<Summary>, Fault> {
+        let Self { media, runtime, events, .. } = self;
+        let (deadline, is_stopped) = (Deadline::after_ms(timeout_ms), events.is_stopped());
+        let close = media.close();
+        if is_stopped {
+            drop(close);
+            return Ok(None);
+        }
+        runtime.block_on(async {
+            match deadline.at() {
+                Some(at) => Ok(timeout_at(at.into(), close).await.ok().transpose()?),
+                None => Ok(Some(close.await?)),
+            }
+        })
+    }
+}
+
+impl From<Summary> for eq_sender_summary {
+    fn from(summary: Summary) -> Self {
+        Self {
+            packets: summary.packets,
+            bytes: summary.bytes,
+            lost: summary.measurement.lost.unwrap_or(0),
+            ended_by_peer: summary.ended_by_peer.into(),
+            ..Self::standard()
+        }
+    }
+}
+
+/// Opens a session to a receiver at "host:port": `equipoise receive`, eq_receiver_open, or the Rust library's. Waits for its answer.
+/// Close it with eq_sender_close.
+///
+/// Returns EQ_OK, EQ_E_PEER where nobody answers who knows the key, EQ_E_KEY, EQ_E_NAME, EQ_E_VALUE, EQ_E_ARGUMENT or EQ_E_SYSTEM.
+///
+/// # Safety
+/// `address` is a text, `options` begins with its size and has texts, `sender` can be written; each may be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_open(
+    address: *const c_char,
+    options: *const eq_sender_options,
+    sender: *mut *mut eq_sender,
+) -> eq_error {
+    let make = || {
+        // SAFETY: the caller vouches for the pointers.
+        let (options, config) = unsafe {
+            let options = self::options(options)?;
+            (options, options.config(address)?)
+        };
+        let name = if options.controller.is_null() { c"equipoise".as_ptr() } else { options.controller };
+        // SAFETY: the caller vouches for the pointers.
+        let built = unsafe { build(name, options.parameters, options.parameter_count, config.packet_size) }?;
+        eq_sender::open(config, built)
+    };
+    // SAFETY: the caller vouches for the pointer.
+    guarded(|| unsafe { hand_out(sender, make) })
+}
+
+/// Sends the next bytes of the stream or one RTP packet, all or nothing. Waits for room for `timeout_ms`; not at all for 0, and for ever
+/// below 0. Live media writes with 0, and leaves out a frame on EQ_AGAIN: later it would be late.
+///
+/// Returns EQ_OK, EQ_AGAIN, EQ_END where the session is over, EQ_E_LENGTH above EQ_PAYLOAD_MAX, EQ_E_ARGUMENT or EQ_E_HANDLE.
+///
+/// # Safety
+/// `sender` is null or open; `data` is `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_write(
+    sender: *const eq_sender,
+    data: *const c_void,
+    length: usize,
+    timeout_ms: i32,
+) -> eq_error {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (this, data) = unsafe { (sender.as_ref(), many(data.cast(), length, "data")?) };
+        this.ok_or_else(Fault::no_handle)?.write(data, timeout_ms)
+    })
+}
+
+/// A descriptor that is readable when something of EQ_EVENT_... has happened, until eq_sender_events is called. It is the sender's: do not
+/// read or close it. -1 for NULL.
+///
+/// # Safety
+/// `sender` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_fd(sender: *const eq_sender) -> i32 {
+    // SAFETY: the caller vouches for the pointer.
+    value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.signal.number())).unwrap_or(-1)
+}
+
+/// What has happened since the last call: some of EQ_EVENT_..., added up; 0 for nothing and for NULL. EQ_EVENT_ROOM comes after an EQ_AGAIN.
+///
+/// # Safety
+/// `sender` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_events(sender: *const eq_sender) -> u32 {
+    // SAFETY: the caller vouches for the pointer.
+    value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.take())).unwrap_or(0)
+}
+
+/// What an encoder may give now, in bit/s: the controller's rate without headers. 0 for NULL.
+///
+/// # Safety
+/// `sender` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_media_rate_bps(sender: *const eq_sender) -> u64 {
+    // SAFETY: the caller vouches for the pointer.
+    value(|| Ok(unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.status().media_rate_bps)).unwrap_or(0)
+}
+
+/// How the session stands. Set status->struct_size before.
+///
+/// # Safety
+/// `sender` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_get_status(sender: *const eq_sender, status: *mut eq_sender_status) -> eq_error {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { fill(status, sender.as_ref().ok_or_else(Fault::no_handle)?.status()) }
+    })
+}
+
+/// Ends each eq_sender_write that waits, now and later, with EQ_END; from any thread. Then join those threads and call eq_sender_close, which
+/// leaves unsent what waits.
+///
+/// # Safety
+/// `sender` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_stop(sender: *const eq_sender) -> eq_error {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { sender.as_ref() }.ok_or_else(Fault::no_handle)?.events.stop();
+        Ok(())
+    })
+}
+
+/// Sends what waits, for `timeout_ms` at the most (below 0: as long as it takes), says goodbye, and frees the sender. `summary` may be
+/// NULL; set its struct_size before. NULL for the sender is allowed.
+///
+/// Returns EQ_OK, EQ_AGAIN where the time was over before all was sent, or EQ_E_SYSTEM where the session had failed; the sender is freed
+/// in any case.
+///
+/// # Safety
+/// `sender` is null or open, and nobody else uses it now or later; `summary` is null, or begins with its size and points to as many
+/// writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_sender_close(
+    sender: *mut eq_sender,
+    timeout_ms: i32,
+    summary: *mut eq_sender_summary,
+) -> eq_error {
+    guarded(|| {
+        if sender.is_null() {
+            return Ok(());
+        }
+        // SAFETY: it was made by `Box::into_raw`, and the caller gives it up.
+        let came_to = unsafe { Box::from_raw(sender) }.close(timeout_ms)?;
+        let Some(came_to) = came_to else {
+            return Err(Fault::new(eq_error::EQ_AGAIN, "the session has ended before all that waited was sent"));
+        };
+        if summary.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { fill(summary, came_to.into()) }
+    })
+}

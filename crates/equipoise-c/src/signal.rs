@@ -1,0 +1,202 @@
+//! Descriptors that an event loop can poll, and waiting for them.
+
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::error::{Fault, eq_error};
+
+/// What a panic left behind is still whole: whatever changes under a lock does so at once.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A descriptor that is readable while it is raised.
+#[derive(Debug)]
+pub(crate) struct Signal(EventFd);
+
+impl Signal {
+    pub(crate) fn new() -> Result<Arc<Self>, Fault> {
+        let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+        let refused = |errno| Fault::new(eq_error::EQ_E_SYSTEM, format!("the system gives no descriptor: {errno}"));
+        event.map(|event| Arc::new(Self(event))).map_err(refused)
+    }
+
+    pub(crate) fn raise(&self) {
+        // It fails only when its counter overflows, and then it is raised anyway.
+        let _ = self.0.write(1);
+    }
+
+    pub(crate) fn lower(&self) {
+        // It fails where it was not raised.
+        let _ = self.0.read();
+    }
+
+    /// The descriptor's number, for the caller to poll.
+    pub(crate) fn number(&self) -> i32 {
+        self.0.as_fd().as_raw_fd()
+    }
+
+    /// Waits until it is raised; false if that takes until `deadline`.
+    fn wait(&self, deadline: Deadline) -> Result<bool, Fault> {
+        loop {
+            let mut polled = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut polled, deadline.left()) {
+                Ok(0) if deadline.is_over() => return Ok(false),
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return Ok(true),
+                Err(errno) => {
+                    return Err(Fault::new(eq_error::EQ_E_SYSTEM, format!("the system does not poll: {errno}")));
+                }
+            }
+        }
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.raise();
+    }
+}
+
+/// Until when to wait; `None` for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// That of a call with so many milliseconds; below zero for ever.
+    pub(crate) fn after_ms(timeout_ms: i32) -> Self {
+        let wait = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+        Self(wait.and_then(|wait| Instant::now().checked_add(wait)))
+    }
+
+    /// The moment, for a runtime's timer.
+    pub(crate) const fn at(self) -> Option<Instant> {
+        self.0
+    }
+
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|at| at <= Instant::now())
+    }
+
+    fn left(self) -> PollTimeout {
+        let Some(at) = self.0 else { return PollTimeout::NONE };
+        let left = at.saturating_duration_since(Instant::now());
+        // Rounded up, so that nothing is polled again and again in the last millisecond.
+        let millis = left.as_millis() + u128::from(left.subsec_nanos() % 1_000_000 > 0);
+        PollTimeout::try_from(millis.min(60_000)).unwrap_or(PollTimeout::ZERO)
+    }
+}
+
+/// Where things come from, one after another.
+pub(crate) trait Source {
+    /// What comes.
+    type Item;
+    /// The next one, or `None` after the last; while it is pending, the context's waker is woken when there is one.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Self::Item>>;
+}
+
+/// A source behind a descriptor that is readable while there is something to take, and after the end. Threads may share it.
+pub(crate) struct Inbox<S: Source> {
+    signal: Arc<Signal>,
+    waker: Waker,
+    stopped: AtomicBool,
+    inner: Mutex<Inner<S>>,
+}
+
+struct Inner<S: Source> {
+    source: S,
+    next: Next<S::Item>,
+}
+
+enum Next<T> {
+    Unknown,
+    There(T),
+    Over,
+}
+
+impl<S: Source> Inbox<S> {
+    pub(crate) fn new(source: S) -> Result<Self, Fault> {
+        let signal = Signal::new()?;
+        let (waker, inner) = (Waker::from(signal.clone()), Mutex::new(Inner { source, next: Next::Unknown }));
+        let inbox = Self { signal, waker, stopped: AtomicBool::new(false), inner };
+        inbox.look(&mut locked(&inbox.inner));
+        Ok(inbox)
+    }
+
+    /// The descriptor's number, for the caller to poll.
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.signal.number()
+    }
+
+    /// Ends all waiting, now and later.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.signal.raise();
+    }
+
+    /// Looks at the source.
+    pub(crate) fn source<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
+        look(&mut locked(&self.inner).source)
+    }
+
+    /// The source, for its end.
+    pub(crate) fn into_source(self) -> S {
+        self.inner.into_inner().unwrap_or_else(PoisonError::into_inner).source
+    }
+
+    /// Finds out what is next, and raises the descriptor for it.
+    fn look(&self, inner: &mut Inner<S>) {
+        if matches!(inner.next, Next::Unknown) {
+            self.signal.lower();
+            inner.next = match inner.source.poll(&mut Context::from_waker(&self.waker)) {
+                Poll::Ready(Some(item)) => Next::There(item),
+                Poll::Ready(None) => Next::Over,
+                Poll::Pending => Next::Unknown,
+            };
+        }
+        if !matches!(inner.next, Next::Unknown) || self.stopped.load(Ordering::SeqCst) {
+            self.signal.raise();
+        }
+    }
+
+    /// Takes the next thing if `fits` lets it go; otherwise it stays.
+    pub(crate) fn take(
+        &self,
+        deadline: Deadline,
+        fits: impl Fn(&S::Item) -> Result<(), Fault>,
+    ) -> Result<S::Item, Fault> {
+        loop {
+            if self.stopped.load(Ordering::SeqCst) {
+                return Err(Fault::new(eq_error::EQ_END, "it was stopped from this end"));
+            }
+            let mut inner = locked(&self.inner);
+            self.look(&mut inner);
+            match std::mem::replace(&mut inner.next, Next::Unknown) {
+                Next::There(item) => {
+                    if let Err(fault) = fits(&item) {
+                        inner.next = Next::There(item);
+                        return Err(fault);
+                    }
+                    self.look(&mut inner);
+                    return Ok(item);
+                }
+                Next::Over => {
+                    inner.next = Next::Over;
+                    return Err(Fault::new(eq_error::EQ_END, "it is over, and all that came was taken"));
+                }
+                Next::Unknown => drop(inner),
+            }
+            if !self.signal.wait(deadline)? {
+                return Err(Fault::new(eq_error::EQ_AGAIN, "nothing came within the time that was given"));
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The caller's times, and the controllers'.
+
+use equipoise::units::{Instant, ReceiverClock, SenderClock, Span};
+
+/// A clock of the caller's: nanoseconds from any zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallersClock {
+    start_ns: i64,
+}
+
+/// Where the caller's first moment lies on the controller's clock: far enough from zero for what a receiver's times may seem to lie
+/// before it, as they wrap. 36 years.
+const EPOCH: u64 = 1 << 60;
+
+/// A time that never comes.
+pub const EQ_NEVER: i64 = i64::MAX;
+
+impl CallersClock {
+    pub(crate) const fn starting_at(now_ns: i64) -> Self {
+        Self { start_ns: now_ns }
+    }
+
+    pub(crate) fn time(self, at_ns: i64) -> Instant<SenderClock> {
+        Instant::from_nanos(bounded(i128::from(EPOCH) + i128::from(at_ns) - i128::from(self.start_ns)))
+    }
+
+    pub(crate) fn nanos(self, at: Instant<SenderClock>) -> i64 {
+        let since = i128::from(at.as_nanos()) - i128::from(EPOCH) + i128::from(self.start_ns);
+        since.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+}
+
+/// A moment of the receiver's clock, whatever its zero is.
+pub(crate) fn arrival(at_ns: i64) -> Instant<ReceiverClock> {
+    Instant::from_nanos(bounded(i128::from(EPOCH) + i128::from(at_ns)))
+}
+
+/// A time that is to be above zero; 0 for the `standard`.
+pub(crate) const fn span_or(nanos: i64, standard: Span) -> Span {
+    if nanos > 0 { Span::from_nanos(nanos) } else { standard }
+}
+
+fn bounded(nanos: i128) -> u64 {
+    nanos.clamp(0, u64::MAX.into()) as u64
+}

@@ -1,0 +1,208 @@
+//! Whether the library that is installed serves programs in C, and whether these and ours understand each other.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::{Build, PACKAGE, SYSTEM_LIBRARIES, flags, install};
+use crate::error::Error;
+use crate::process::Process;
+use crate::workspace::Workspace;
+
+/// Tests, each a program that fails by itself.
+const TESTS: [&str; 3] = ["controllers", "media", "pair"];
+/// Compilers, and what finds faults in what they make.
+const COMPILERS: [(&str, &[&str]); 2] = [
+    ("gcc", &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]),
+    // Its own sanitizers are a package that few have; gcc's have seen the same code.
+    ("clang", &["-O2"]),
+];
+const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// A file of some 250 units: five seconds, so that a flow that is steady changes its transport once.
+const LENGTH: usize = 1_000_000;
+/// How long the encoder's example sends, in s.
+const ENCODED: usize = 3;
+
+/// Installs the library into a folder of its own, builds tests and examples from there, and has them talk to our own programs.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
+    let folder = std::env::temp_dir().join(format!("equipoise-library-{}", std::process::id()));
+    let checked = Stage { workspace, folder: folder.clone() }.check();
+    // Whatever was found, the folder is ours and has served.
+    let removed = fs::remove_dir_all(&folder);
+    checked?;
+    removed.map_err(|source| Error::File { verb: "remove", path: folder, source })
+}
+
+/// The library below a prefix.
+struct Stage<'a> {
+    workspace: &'a Workspace,
+    folder: PathBuf,
+}
+
+/// A program, and what it is called.
+type Named<'a> = (&'static str, &'a Path);
+
+impl Stage<'_> {
+    fn check(&self) -> Result<(), Error> {
+        install(self.workspace, Build::Debug, &self.folder)?;
+        self.headers_are_of_cplusplus_too()?;
+        let shared = flags(&self.folder, &["--cflags", "--libs"], &["equipoise"])?;
+        for (compiler, options) in COMPILERS {
+            for test in TESTS {
+                let program = self.compile(compiler, &format!("tests/c/{test}.c"), options, &shared)?;
+                Process::new(&program).run()?;
+            }
+        }
+        let (gcc, sanitizers) = COMPILERS[0];
+        Process::new(self.compile(gcc, "examples/controller.c", sanitizers, &shared)?).output()?;
+        println!("tests and examples in C run, built by gcc under its sanitizers and by clang");
+        self.media(&shared)?;
+        self.flow_pairs(&shared)
+    }
+
+    fn headers_are_of_cplusplus_too(&self) -> Result<(), Error> {
+        let compiler = Process::new("c++").arguments(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]);
+        let header = self.folder.join("include/equipoise_pair.h");
+        compiler.arguments(["-x", "c++"]).argument(header).run()
+    }
+
+    /// A program, and how it finds the shared library.
+    fn compile(&self, compiler: &str, source: &str, options: &[&str], link: &[String]) -> Result<PathBuf, Error> {
+        let name = source.replace(['/', '.'], "-");
+        let program = self.folder.join(format!("{name}-{compiler}"));
+        let run_path = format!("-Wl,-rpath,{}", self.folder.join("lib").display());
+        let process = Process::new(compiler).arguments(STRICT).arguments(options).argument("-o").argument(&program);
+        let process = process.argument(self.workspace.path(format!("{PACKAGE}/{source}")));
+        process.arguments(link).arguments(["-pthread", &run_path]).run()?;
+        Ok(program)
+    }
+
+    /// The encoder's video to the command, and a file from the command to C.
+    fn media(&self, shared: &[String]) -> Result<(), Error> {
+        let command = self.workspace.build_command()?;
+        let (gcc, sanitizers) = COMPILERS[0];
+        let key = self.folder.join("key");
+        Process::new(&command).argument("keygen").argument(&key).output()?;
+        let secret = crate::workspace::read(&key)?;
+        let address = |port: u16| format!("127.0.0.1:{port}");
+
+        let (sent, got, port) = (self.folder.join("sent"), self.folder.join("got"), self.free_port()?);
+        write_content(&sent)?;
+        let receive = self.compile(gcc, "examples/receive.c", sanitizers, shared)?;
+        let receiving =
+            Receiving::start(Command::new(&receive).arg(address(port)).arg(&got).env("EQUIPOISE_KEY", &secret))?;
+        let send =
+            Process::new(&command).arguments(["send", "127.0.0.1", "-p", &port.to_string(), "-t", "30", "--file"]);
+        send.argument(&sent).argument("--key").argument(&key).output()?;
+        receiving.finish()?;
+        compare(("equipoise send", &sent), ("C", &got))?;
+
+        let packages = ["equipoise", "libavcodec", "libavutil"];
+        let Ok(flags) = flags(&self.folder, &["--cflags", "--libs"], &packages) else {
+            println!("skipped: the headers of libavcodec, with which the encoder's example is built");
+            return Ok(());
+        };
+        let encoder = self.compile(gcc, "examples/encoder.c", sanitizers, &flags)?;
+        self.compile("clang", "examples/encoder.c", &["-O2"], &flags)?;
+        let (video, port) = (self.folder.join("video.h264"), self.free_port()?);
+        let mut receive = Command::new(&command);
+        receive.args(["receive", "--one-off", "-p", &port.to_string(), "--key"]).arg(&key);
+        let receiving = Receiving::start(receive.arg("--output").arg(&video))?;
+        let encode = Process::new(&encoder).argument(address(port)).argument(ENCODED.to_string());
+        print!("{}", encode.variable("EQUIPOISE_KEY", secret).output()?);
+        receiving.finish()?;
+        let found = fs::metadata(&video).map_err(|source| Error::File { verb: "read", path: video, source })?.len();
+        // An encoder starts at 0.3 Mbit/s, and is allowed more.
+        let least = ENCODED as u64 * 300_000 / 8;
+        if found < least {
+            return Err(Error::Video { bytes: found, least });
+        }
+        println!("the encoder in C sent {found} bytes of video, `equipoise receive` received them");
+        Ok(())
+    }
+
+    /// Files as flow pairs, between C and Rust, by the shared and by the static library.
+    fn flow_pairs(&self, shared: &[String]) -> Result<(), Error> {
+        let (gcc, sanitizers) = COMPILERS[0];
+        let by_shared = self.compile(gcc, "examples/flow_pair.c", sanitizers, shared)?;
+        let mut link = flags(&self.folder, &["--cflags"], &["equipoise"])?;
+        link.push(self.folder.join("lib/libequipoise.a").display().to_string());
+        link.extend(SYSTEM_LIBRARIES.split(' ').map(str::to_owned));
+        let by_static = self.compile("clang", "examples/flow_pair.c", &[], &link)?;
+        self.workspace.cargo(["build", "--quiet", "--package", "equipoise-net", "--example", "flow_pair"]).run()?;
+        let rust = self.workspace.target("debug/examples/flow_pair");
+        self.exchange(("C", &by_shared), ("Rust", &rust))?;
+        self.exchange(("Rust", &rust), ("C", &by_static))
+    }
+
+    /// Has one example send a file to another.
+    fn exchange(&self, (sender, sends): Named<'_>, (receiver, receives): Named<'_>) -> Result<(), Error> {
+        let (from, to, port) = (self.folder.join("sent"), self.folder.join("received"), self.free_port()?);
+        write_content(&from)?;
+        let receiving = Receiving::start(Command::new(receives).arg("receive").arg(port.to_string()).arg(&to))?;
+        // A connection that says nothing is turned away.
+        let listens = |_: &u32| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        if !(0..100).inspect(|_| sleep(Duration::from_millis(100))).any(|try_| listens(&try_)) {
+            return Err(Error::Deaf { receiver, port });
+        }
+        Process::new(sends).arguments(["send", "127.0.0.1", &port.to_string()]).argument(&from).run()?;
+        receiving.finish()?;
+        compare((sender, &from), (receiver, &to))
+    }
+
+    /// A port that was free a moment ago.
+    fn free_port(&self) -> Result<u16, Error> {
+        let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr();
+        let path = self.folder.clone();
+        free().map(|address| address.port()).map_err(|source| Error::File { verb: "listen for", path, source })
+    }
+}
+
+fn write_content(path: &Path) -> Result<(), Error> {
+    let content: Vec<u8> = (0..LENGTH).map(|at| (at * 31 % 251) as u8).collect();
+    fs::write(path, content).map_err(|source| Error::File { verb: "write", path: path.to_path_buf(), source })
+}
+
+fn compare((sender, from): Named<'_>, (receiver, to): Named<'_>) -> Result<(), Error> {
+    let read =
+        |path: &Path| fs::read(path).map_err(|source| Error::File { verb: "read", path: path.to_path_buf(), source });
+    let (sent, received) = (read(from)?, read(to)?);
+    if sent != received {
+        return Err(Error::Received { sender, receiver, sent: sent.len(), received: received.len() });
+    }
+    println!("{sender} sent {LENGTH} bytes, {receiver} received them");
+    Ok(())
+}
+
+/// A program that ends with its owner.
+struct Receiving {
+    child: Child,
+    command: String,
+}
+
+impl Receiving {
+    fn start(command: &mut Command) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command.stdout(Stdio::null()).spawn();
+        let child = child.map_err(|source| Error::Start { command: name.clone(), source })?;
+        Ok(Self { child, command: name })
+    }
+
+    /// Waits for its end, which is to be a good one.
+    fn finish(mut self) -> Result<(), Error> {
+        let ended = self.child.wait().map_err(|source| Error::Start { command: self.command.clone(), source })?;
+        if ended.success() { Ok(()) } else { Err(Error::Failed { command: self.command.clone(), status: ended }) }
+    }
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        // One that has ended needs neither.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
