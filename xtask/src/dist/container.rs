@@ -28,8 +28,7 @@ pub(super) fn image(dist: &Dist<'_>, machine: Machine, tree: &Path) -> Result<()
     let named = format!("{}:{}", layout.display(), dist.version);
     umoci().arguments(["init", "--layout"]).argument(&layout).run()?;
     umoci().arguments(["new", "--image", &named]).run()?;
-    let settings =
-        ["--config.entrypoint=/usr/bin/equipoise", "--config.cmd=--help", "--config.user=65534:65534"];
+    let settings = ["--config.entrypoint=/usr/bin/equipoise", "--config.cmd=--help", "--config.user=65534:65534"];
     let configure = umoci().arguments(["config", "--image", &named, "--architecture", machine.debian()]);
     configure.arguments(settings).run()?;
     umoci().arguments(["unpack", "--image", &named]).argument(&bundle).run()?;
