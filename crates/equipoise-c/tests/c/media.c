@@ -19,7 +19,7 @@ static eq_sender *sender_to(const char *address, int32_t payload, const char *ra
     const char *const parameters[] = {rate};
     struct eq_sender_options options = {.struct_size = sizeof options, .key = KEY, .payload = payload, .controller = "cbr",
                                         .parameters = parameters, .parameter_count = 1, .ssrc = 0x01020304,
-                                        .report_interval_ns = 100000000};
+                                        .report_interval_ns = 100000000, .patience_ns = 60000000000};
     eq_sender *sender;
     CHECK_CODE(EQ_OK, eq_sender_open(address, &options, &sender));
     return sender;
