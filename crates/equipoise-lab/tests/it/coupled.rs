@@ -68,14 +68,13 @@ fn scenario(law: &str, coupling: Option<&str>) -> Scenario {
         if law == "nada" {
             set.push(Override::set(format!("flow.{flow}.controller.max_rate"), "4 Mbit/s"));
         }
-        match coupling {
-            Some(coupling) => set.push(Override::set(format!("flow.{flow}.group.coupling"), coupling)),
-            None => {
-                set.push(Override::remove(format!("flow.{flow}.group")));
-                if law != "gcc" {
-                    set.push(Override::set(format!("flow.{flow}.controller.priority"), priority));
-                }
-            }
+        if let Some(coupling) = coupling {
+            set.push(Override::set(format!("flow.{flow}.group.coupling"), coupling));
+            continue;
+        }
+        set.push(Override::remove(format!("flow.{flow}.group")));
+        if law != "gcc" {
+            set.push(Override::set(format!("flow.{flow}.controller.priority"), priority));
         }
     }
     Scenario::parse_with(FILE, &set).expect("the file and what is set are right")

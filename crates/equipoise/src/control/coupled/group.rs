@@ -201,7 +201,11 @@ impl FlowGroup {
     /// Takes flows off the list that have long sent nothing; whether there are some.
     fn pause(&mut self, now: Instant<SenderClock>) -> bool {
         let is_idle = |sent: &mut Instant<SenderClock>| now - *sent > Self::IDLE;
-        self.flows.iter_mut().fold(false, |any, member| member.sent.take_if(is_idle).is_some() || any)
+        let mut any = false;
+        for member in &mut self.flows {
+            any |= member.sent.take_if(is_idle).is_some();
+        }
+        any
     }
 
     /// Step (a).

@@ -23,7 +23,9 @@ fn group(coupling: Coupling, priorities: &[f64]) -> (FlowGroup, Vec<FlowNumber>)
     let mut group = FlowGroup::new(coupling);
     let flows: Vec<_> =
         priorities.iter().map(|priority| group.register(*priority, kbps(400)).expect("a weight")).collect();
-    flows.iter().for_each(|flow| group.on_sent(at(0), *flow));
+    for flow in &flows {
+        group.on_sent(at(0), *flow);
+    }
     (group, flows)
 }
 
@@ -77,7 +79,9 @@ fn what_a_flow_does_not_desire_is_the_others() {
 fn what_is_left_over_does_not_grow_and_congestion_counts_from_what_was_given() {
     let (mut group, flows) = group(Coupling::Active, &[1.0, 1.0]);
     let limited = |before, calculated| Update { desired: Some(kbps(100)), ..step(before, calculated) };
-    flows.iter().for_each(|flow| assert!(group.update(at(10), *flow, limited(100, 100)).is_some()));
+    for flow in &flows {
+        assert!(group.update(at(10), *flow, limited(100, 100)).is_some());
+    }
     for millis in 20..200 {
         group.update(at(millis), flows[0], limited(100, 150));
     }
@@ -97,7 +101,9 @@ fn a_flow_that_leaves_or_sends_nothing_for_long_frees_its_share_and_one_that_com
     assert_eq!(group.update(at(1200), flows[1], step(600, 900)), None);
     group.on_sent(at(1300), flows[1]);
     assert_eq!(shares(&group, &flows), [Some(800_000), Some(800_000), None]);
-    flows.iter().for_each(|flow| group.deregister(*flow));
+    for flow in &flows {
+        group.deregister(*flow);
+    }
     assert_eq!(group.sum(), Rate::ZERO);
     group.on_sent(at(1400), flows[0]);
     assert_eq!((group.update(at(1400), flows[0], step(1, 2)), group.first()), (None, None));
