@@ -115,6 +115,8 @@ What --set gives is for all controllers that have it. Differences are taken seed
     #[command(after_help = "Examples:
   equipoise send media.example.net --key secret                         # a load of zeros for 10 s
   equipoise send 192.0.2.7 --key secret --target 30ms --max-rate 8M -t 60
+  equipoise send 192.0.2.7 --key secret -R                              # the receiver sends
+  equipoise send 192.0.2.7 --key secret --bidir -P 4                    # four sessions each way at once
   ffmpeg ... -f mpegts - | equipoise send 192.0.2.7 --key secret --file -
   equipoise send 192.0.2.7 --key secret --rtp 5006                      # what GStreamer sends to 127.0.0.1:5006
   equipoise send 127.0.0.1 --insecure -b 3M -l 1000 --json -            # constant bit rate, no encryption")]
