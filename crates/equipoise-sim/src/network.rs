@@ -60,6 +60,8 @@ struct Link {
     is_adrift: bool,
     /// Somebody wants to know what comes by single routes.
     counts_own: bool,
+    /// How many hops of routes it is: what one hop brings goes on by one way.
+    hops: usize,
 }
 
 struct Feeder {
@@ -109,7 +111,15 @@ impl Network {
     pub(crate) fn add_link(&mut self, config: PipeConfig, seed: u64) -> Result<LinkId, PipeError> {
         let (capacity, carrier) = (config.capacity.clone(), Carrier::new(config, seed)?);
         let feeders = Vec::new();
-        self.links.push(Link { carrier, capacity, feeders, known: Time::ZERO, is_adrift: false, counts_own: false });
+        self.links.push(Link {
+            carrier,
+            capacity,
+            feeders,
+            known: Time::ZERO,
+            is_adrift: false,
+            counts_own: false,
+            hops: 0,
+        });
         Ok(LinkId(self.links.len() - 1))
     }
 
@@ -133,6 +143,7 @@ impl Network {
         let mut hops = Vec::new();
         for &LinkId(link) in path {
             hops.push(Hop { link, inbox: self.inbox(link, from), own: None });
+            self.links[link].hops += 1;
             from = From::Link(link);
         }
         let copies = thing.is_none() && path.iter().any(|link| self.links[link.0].carrier.makes_copies());
@@ -245,7 +256,7 @@ impl Network {
             self.count_own_of(&lot.packets);
         }
         let Self { links, inboxes, routes, .. } = self;
-        let mut onward = Onward { inboxes, routes, outside };
+        let mut onward = Onward { is_one_way: links[link].hops == 1, inboxes, routes, outside };
         match &mut links[link].carrier {
             Carrier::Fifo(fifo) => {
                 let mut rest = lot.packets.as_mut_slice();
@@ -390,6 +401,8 @@ fn pass(fifo: &mut FifoLink<SimClock>, packet: &mut Packet) -> bool {
 
 /// Where packets go behind a link.
 struct Onward<'a, 'b, O> {
+    /// All packets go on by the same way.
+    is_one_way: bool,
     inboxes: &'a mut [VecDeque<Packet>],
     routes: &'a mut [Route],
     outside: &'a mut Outside<'b, O>,
@@ -400,15 +413,20 @@ impl<O: Observer> Onward<'_, '_, O> {
     fn pass_on(&mut self, mut packets: &[Packet]) {
         while let [packet, behind @ ..] = packets {
             let route = &mut self.routes[packet.route as usize];
-            if let Some(hop) = route.hops.get(usize::from(packet.hop)) {
-                put(&mut self.inboxes[hop.inbox], packet);
-                packets = behind;
-            } else {
-                let alike = behind.iter().take_while(|next| next.route == packet.route).count() + 1;
-                let (ended, behind) = packets.split_at(alike);
+            let Some(hop) = route.hops.get(usize::from(packet.hop)) else {
+                let alike = behind.iter().take_while(|next| self.is_one_way || next.route == packet.route).count();
+                let (ended, behind) = packets.split_at(alike + 1);
                 route.arrive(ended, self.outside);
                 packets = behind;
+                continue;
+            };
+            let inbox = &mut self.inboxes[hop.inbox];
+            if self.is_one_way {
+                return inbox.extend(packets);
             }
+            // Which way the next one goes cannot be predicted: to look for those that go together would take longer.
+            put(inbox, packet);
+            packets = behind;
         }
     }
 

@@ -1,3 +1,5 @@
+use std::iter::once;
+
 use equipoise::units::Span;
 
 use super::histogram::Histogram;
@@ -19,8 +21,19 @@ const POINTS_A_DECADE: u32 = 20;
 impl Delays {
     #[inline]
     pub(super) fn push(&mut self, delay: Span) {
-        self.moments.push(delay.as_nanos());
-        self.histogram.push(u64::try_from(delay.as_nanos()).unwrap_or(0).max(LEAST_NS));
+        self.push_all(once(delay));
+    }
+
+    /// Takes some delays; the sums of the moments stay in registers meanwhile.
+    #[inline]
+    pub(super) fn push_all(&mut self, delays: impl Iterator<Item = Span> + Clone) {
+        let Some(first) = delays.clone().next() else { return };
+        let mut moments = self.moments.begun(first.as_nanos());
+        self.histogram.push_all(delays.map(|delay| {
+            moments.add(delay.as_nanos());
+            u64::try_from(delay.as_nanos()).unwrap_or(0).max(LEAST_NS)
+        }));
+        self.moments = moments;
     }
 
     /// Takes all delays of another.
@@ -76,11 +89,14 @@ struct Moments {
 }
 
 impl Moments {
+    /// The same; if there was no number yet, this is where distances are counted from.
+    const fn begun(self, first: i64) -> Self {
+        if self.count == 0 { Self { from: first, ..self } } else { self }
+    }
+
+    /// Takes one more number, once [`Moments::begun`].
     #[inline]
-    fn push(&mut self, nanos: i64) {
-        if self.count == 0 {
-            self.from = nanos;
-        }
+    fn add(&mut self, nanos: i64) {
         let distance = nanos.saturating_sub(self.from);
         self.count += 1;
         self.sum += i128::from(distance);
@@ -160,10 +176,8 @@ mod tests {
         ) {
             let cut = cut.min(delays.len());
             let moments = |part: &[i64]| {
-                let mut moments = Moments::default();
-                for delay in part {
-                    moments.push(far + delay);
-                }
+                let mut moments = Moments::default().begun(far + part.first().unwrap_or(&0));
+                part.iter().for_each(|delay| moments.add(far + delay));
                 moments
             };
             let mut parts = moments(&delays[..cut]);
@@ -182,9 +196,10 @@ mod tests {
     fn too_few_numbers_are_a_value_and_the_farthest_do_no_harm() {
         let mut moments = Moments::default();
         assert_eq!((moments.mean_s(), moments.variance_s2()), (None, None));
-        moments.push(i64::MIN);
+        moments = moments.begun(i64::MIN);
+        moments.add(i64::MIN);
         assert_eq!(moments.variance_s2(), None);
-        (0..10).for_each(|_| moments.push(i64::MAX));
+        (0..10).for_each(|_| moments.add(i64::MAX));
         moments.merge(&moments.clone());
         assert!(moments.mean_s().is_some_and(f64::is_finite) && moments.variance_s2().is_some_and(f64::is_finite));
     }

@@ -11,7 +11,7 @@ use super::media::MediaRecord;
 use super::pair::PairRecord;
 use super::path::{PathRecord, owned};
 use super::playout::PlayoutRecord;
-use super::received::{Received, ReceivedRecord};
+use super::received::{Lot, Received, ReceivedRecord};
 use super::row::IntervalRow;
 use super::tcp::{TcpReading, TcpRecord, WebReading};
 use crate::result::{ExcursionResult, FlowResult, IntervalResult, Stall};
@@ -150,13 +150,13 @@ impl FlowRecord {
 
     /// Media packets leave one after the other, each at a time and with a size.
     #[inline]
-    pub(super) fn on_sent(&mut self, packets: impl Iterator<Item = (Span, Size)>) {
+    pub(super) fn on_sent(&mut self, packets: impl Lot<(Span, Size)>) {
         self.media.on_sent(packets);
     }
 
     /// Media packets arrive one after the other.
     #[inline]
-    pub(super) fn on_packets(&mut self, packets: impl Iterator<Item = Received> + Clone) {
+    pub(super) fn on_packets(&mut self, packets: impl Lot<Received>) {
         self.media.on_received(packets.clone());
         if let Some(marked) = &mut self.marked {
             *marked += packets.clone().filter(|packet| packet.ecn == Ecn::Marked).count() as u64;

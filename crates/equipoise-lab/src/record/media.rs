@@ -1,7 +1,7 @@
 use equipoise::units::{Size, Span};
 
 use super::delays::Delays;
-use super::received::Received;
+use super::received::{Lot, Received};
 use crate::result::{DelayResult, IntervalResult, Stall};
 use crate::scenario::MOST_INTERVALS;
 
@@ -80,18 +80,21 @@ impl MediaRecord {
 
     /// Packets leave one after the other, each at a time and with a size: counted for each interval at once.
     #[inline]
-    pub(super) fn on_sent(&mut self, packets: impl Iterator<Item = (Span, Size)>) {
-        let mut packets = packets.peekable();
-        while let Some((first, size)) = packets.next() {
+    pub(super) fn on_sent(&mut self, mut packets: impl Lot<(Span, Size)>) {
+        while let Some((first, _)) = packets.clone().next() {
             if !self.sending.has(first) {
                 self.sending = self.place(first);
             }
             let is_settled = first >= self.warm_up;
             let until = if is_settled { self.sending.until } else { self.sending.until.min(self.warm_up) };
-            let (mut sent, mut bytes, mut last) = (1, size, first);
-            while let Some((at, size)) = packets.next_if(|(at, _)| (first..until).contains(at)) {
-                (sent, bytes, last) = (sent + 1, bytes + size, at);
-            }
+            // As they leave in the order of time, the last one tells of all.
+            let alike = match packets.clone().next_back() {
+                Some((last, _)) if last < until => packets.len(),
+                _ => packets.clone().take_while(|(at, _)| *at < until).count().max(1),
+            };
+            let of_interval = packets.by_ref().take(alike);
+            let (last, bytes) = of_interval.fold((first, Size::ZERO), |(_, sum), (at, size)| (at, sum + size));
+            let sent = alike as u64;
             self.sent += sent;
             if is_settled {
                 self.settled_bytes = self.settled_bytes + bytes;
@@ -108,9 +111,8 @@ impl MediaRecord {
 
     /// Packets arrive one after the other: looked up and counted once for all in a row that were sent in one interval.
     #[inline]
-    pub(super) fn on_received(&mut self, packets: impl Iterator<Item = Received>) {
-        let mut packets = packets.peekable();
-        while let Some(first) = packets.next() {
+    pub(super) fn on_received(&mut self, mut packets: impl Lot<Received>) {
+        while let Some(first) = packets.clone().next() {
             if !self.receiving.has(first.sent) {
                 self.receiving = self.place(first.sent);
             }
@@ -121,17 +123,16 @@ impl MediaRecord {
             let mut open = interval.as_mut().and_then(|interval| interval.delays.open());
             // The interval's are taken together when it closes, unless the warm-up ends in it.
             let settles = is_settled && (open.is_none() || from < self.warm_up);
-            let (mut received, mut bytes, mut next) = (0, Size::ZERO, Some(first));
-            while let Some(Received { delay, size, .. }) = next {
-                (received, bytes) = (received + 1, bytes + size);
-                if let Some(delays) = &mut open {
-                    delays.push(delay);
-                }
-                if settles {
-                    self.settled.push(delay);
-                }
-                next = packets.next_if(|packet| alike.contains(&packet.sent));
+            let count = packets.clone().take_while(|packet| alike.contains(&packet.sent)).count().max(1);
+            let delays = packets.clone().take(count).map(|packet| packet.delay);
+            if let Some(open) = &mut open {
+                open.push_all(delays.clone());
             }
+            if settles {
+                self.settled.push_all(delays);
+            }
+            let bytes = packets.by_ref().take(count).map(|packet| packet.size).sum();
+            let received = count as u64;
             self.received += received;
             if is_settled {
                 self.delivered_bytes = self.delivered_bytes + bytes;
@@ -298,6 +299,35 @@ mod tests {
             let bytes: u64 = settled.map(|(_, size)| size.as_bytes()).sum();
             let found = results(lot);
             prop_assert_eq!((found.0, found.1), (sent.len() as u64, Size::from_bytes(bytes)));
+            prop_assert_eq!(found, results(1));
+        }
+
+        /// The same for packets that arrive together, some of them out of order.
+        #[test]
+        fn packets_that_arrive_together_count_as_one_by_one(
+            gaps_ms in proptest::collection::vec((0i64..400, 0i64..900), 1..200),
+            warm_up_ms in 0i64..5_000,
+            lot in 1usize..20,
+        ) {
+            let mut arrived: Vec<_> = gaps_ms.iter().scan(0, |sent_ms, (gap_ms, delay_ms)| {
+                *sent_ms += gap_ms;
+                let (sent, delay) = (Span::from_millis(*sent_ms), Span::from_millis(*delay_ms));
+                let size = Size::from_bytes(40 + *gap_ms as u64);
+                Some(Received { at: sent + delay, sent, delay, size, ecn: equipoise_session::Ecn::NotCapable })
+            }).collect();
+            arrived.sort_by_key(|packet| packet.at);
+            let results = |lot: usize| {
+                let mut record = MediaRecord::new(Span::ZERO, Span::from_secs(1), Span::from_millis(warm_up_ms));
+                arrived.chunks(lot).for_each(|lot| record.on_received(lot.iter().copied()));
+                let intervals = record.interval_results(Span::from_secs(100), &[]);
+                (record.received, record.delivered_bytes, record.settled().result(), intervals)
+            };
+            let found = results(lot);
+            let settled: Vec<_> = arrived.iter().filter(|packet| packet.sent >= Span::from_millis(warm_up_ms)).collect();
+            let mean = settled.iter().map(|packet| packet.delay.as_secs_f64()).sum::<f64>() / settled.len() as f64;
+            let bytes: u64 = settled.iter().map(|packet| packet.size.as_bytes()).sum();
+            prop_assert_eq!((found.0, found.1), (arrived.len() as u64, Size::from_bytes(bytes)));
+            prop_assert!(found.2.mean_s.is_none_or(|found| (found - mean).abs() < 1e-9) && found.2.mean_s.is_some() != settled.is_empty());
             prop_assert_eq!(found, results(1));
         }
     }

@@ -29,7 +29,7 @@ use crate::scenario::Scenario;
 use flow::FlowRecord;
 pub(crate) use frames::{Arrived, LiveRecord};
 use phases::PhaseRecord;
-pub use received::Received;
+pub use received::{Lot, Received};
 pub use row::IntervalRow;
 pub(crate) use tcp::LinkRecord;
 pub use tcp::{TcpReading, WebReading};
@@ -63,7 +63,7 @@ impl Recorder {
     /// Packets of the background traffic that is flow number `flow` left one after the other, each at a time and with a size: the same as an
     /// event for each.
     #[inline]
-    pub fn on_departures(&mut self, flow: usize, packets: impl Iterator<Item = (Span, Size)>) {
+    pub fn on_departures(&mut self, flow: usize, packets: impl Lot<(Span, Size)>) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_sent(packets);
         }
@@ -71,7 +71,7 @@ impl Recorder {
 
     /// Packets of the background traffic that is flow number `flow` came to its receiver one after the other: the same as an event for each.
     #[inline]
-    pub fn on_arrivals(&mut self, flow: usize, packets: impl Iterator<Item = Received> + Clone) {
+    pub fn on_arrivals(&mut self, flow: usize, packets: impl Lot<Received>) {
         if let Some(record) = self.flows.get_mut(flow) {
             record.on_packets(packets);
         }
@@ -88,7 +88,7 @@ impl Recorder {
     /// Packets come to the receiver of flow number `flow`, each at a time and after it waited in the queues of its way for so long. The event of
     /// a session's packet follows before the next packet is told of. Where this is never said, nobody knows what packets waited.
     #[inline]
-    pub fn on_waited(&mut self, flow: usize, waits: impl Iterator<Item = (Span, Span)>) {
+    pub fn on_waited(&mut self, flow: usize, waits: impl Lot<(Span, Span)>) {
         self.phases.on_waited(flow, waits);
     }
 

@@ -4,6 +4,7 @@ use equipoise::units::{Size, Span};
 use equipoise_session::{Event, PathId};
 
 use super::bins::Bins;
+use super::received::Lot;
 use super::waits::Waits;
 use crate::phases::{Kind, Plan};
 use crate::result::{MediaResult, QueueingResult};
@@ -119,16 +120,20 @@ impl PhaseRecord {
 
     /// Packets came to the receiver of flow number `flow`, each at a time and after it had waited in queues for so long; those of media one
     /// by one.
-    pub(super) fn on_waited(&mut self, flow: usize, waits: impl Iterator<Item = (Span, Span)>) {
+    pub(super) fn on_waited(&mut self, flow: usize, mut waits: impl Lot<(Span, Span)>) {
         let Some(state) = self.flows.get_mut(flow) else { return };
         if state.has_events() {
-            state.waited = waits.last().map(|(_, wait)| wait);
+            state.waited = waits.next_back().map(|(_, wait)| wait);
             return;
         }
-        let mut timely = waits.filter(|(at, _)| (self.warm_up..self.duration).contains(at)).peekable();
-        if timely.peek().is_some() {
-            let waits = state.waits.get_or_insert_with(Waits::default);
-            timely.for_each(|(_, wait)| waits.push(wait));
+        // They come in the order of time: the first and the last tell of all.
+        let timely = self.warm_up..self.duration;
+        let early = waits.clone().take_while(|(at, _)| *at < timely.start).count();
+        let late = waits.clone().rev().take_while(|(at, _)| *at >= timely.end).count();
+        let counted = waits.len().saturating_sub(early + late);
+        if counted > 0 {
+            let counted = waits.skip(early).take(counted).map(|(_, wait)| wait);
+            state.waits.get_or_insert_with(Waits::default).push_all(counted);
         }
     }
 

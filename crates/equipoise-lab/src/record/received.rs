@@ -19,6 +19,11 @@ pub struct Received {
     pub ecn: Ecn,
 }
 
+/// Packets that are recorded together, in the order of time: each as often as it is needed.
+pub trait Lot<T>: DoubleEndedIterator<Item = T> + ExactSizeIterator + Clone {}
+
+impl<T, I: DoubleEndedIterator<Item = T> + ExactSizeIterator + Clone> Lot<T> for I {}
+
 /// IP packets at a flow's receiver by sample interval.
 #[derive(Debug)]
 pub(super) struct ReceivedRecord {

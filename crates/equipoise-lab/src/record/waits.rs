@@ -1,3 +1,5 @@
+use std::iter::once;
+
 use equipoise::units::Span;
 
 use super::histogram::Histogram;
@@ -16,9 +18,19 @@ const LEAST_NS: u64 = 1024;
 impl Waits {
     #[inline]
     pub(crate) fn push(&mut self, wait: Span) {
-        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(0);
-        self.sum_ns = self.sum_ns.saturating_add(nanos);
-        self.histogram.push(nanos);
+        self.push_all(once(wait));
+    }
+
+    /// Takes some waits.
+    #[inline]
+    pub(super) fn push_all(&mut self, waits: impl Iterator<Item = Span>) {
+        let mut sum_ns = self.sum_ns;
+        self.histogram.push_all(waits.map(|wait| {
+            let nanos = u64::try_from(wait.as_nanos()).unwrap_or(0);
+            sum_ns = sum_ns.saturating_add(nanos);
+            nanos
+        }));
+        self.sum_ns = sum_ns;
     }
 
     /// All of some; `None` of none.

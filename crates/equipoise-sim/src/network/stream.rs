@@ -30,13 +30,11 @@ impl StreamState {
             return;
         }
         let (size, route) = (self.source.packet_size(), self.route as u32);
-        while let Some(at) = self.source.next_departure()
-            && at < until
-        {
-            let number = self.sent;
+        let mut number = self.sent;
+        self.source.leave_before(until, |at| {
             lot.push(Packet { at, sent: at, number, size, route, hop: 0, ecn: Ecn::NotCapable, waited: Span::ZERO });
-            self.sent += 1;
-            self.source.advance();
-        }
+            number += 1;
+        });
+        self.sent = number;
     }
 }
