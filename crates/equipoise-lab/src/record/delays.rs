@@ -177,7 +177,9 @@ mod tests {
             let cut = cut.min(delays.len());
             let moments = |part: &[i64]| {
                 let mut moments = Moments::default().begun(far + part.first().unwrap_or(&0));
-                part.iter().for_each(|delay| moments.add(far + delay));
+                for delay in part {
+                    moments.add(far + delay);
+                }
                 moments
             };
             let mut parts = moments(&delays[..cut]);
