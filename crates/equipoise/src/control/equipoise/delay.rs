@@ -1,5 +1,4 @@
 use super::path::{Path, Seen};
-use super::share;
 use crate::control::Reason;
 use crate::measure::packets::Service;
 
@@ -40,8 +39,6 @@ pub(super) struct Situation {
     /// `D`, from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
-    /// `s`, how far shares are to be measured.
-    pub(super) sought: f64,
     /// The present rate.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
@@ -70,12 +67,6 @@ const SPREAD: f64 = 0.85;
 const MOST_HEADROOM: f64 = 0.5;
 /// The base follows the rate of service within so much time, in s.
 const ANCHOR_S: f64 = 0.12;
-/// By what distance at the most, in the logarithm; where delays are rough, falls no farther than rises: noise is no trend then.
-const MOST_FALL: f64 = 1.0;
-const MOST_RISE: f64 = 0.3;
-/// Where the rate is below the base: the weight of the distance from the base beside that from what was sent, which is a half as a rule. The first is the
-/// stiffer, the second the same for all flows.
-const BY_BASE_IF_ROUGH: f64 = 0.25;
 /// Beyond so much above the target a queue is an overshoot, in s, and is worked off at a rate lower by its length in s, to this share at the least.
 const OVERSHOOT_S: f64 = 0.040;
 const LEAST_SHARE: f64 = 0.3;
@@ -190,7 +181,7 @@ impl DelayMode {
             target_s - Self::predicted_s(seen, service) - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
         let mut reason = self.integrate(seen, situation, error_s);
         if let Some(service) = service {
-            self.follow(seen, service, situation.sought);
+            self.follow(seen, service);
         }
         self.base_bps = self.base_bps.clamp(min_bps, 1.02 * max_bps);
         let proportional = libm::exp(PROPORTIONAL * error_s.min(target_s) / loop_s).min(MOST_PROPORTIONAL);
@@ -214,9 +205,8 @@ impl DelayMode {
     fn integrate(&mut self, seen: &Seen, situation: &Situation, error_s: f64) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
-        let sharing = share::growth(seen, situation.sought) * seen.usage;
         if error_s <= 0.0 {
-            self.base_bps *= libm::exp((gain * error_s.max(-target_s) + sharing) * seen.elapsed_s);
+            self.base_bps *= libm::exp(gain * error_s.max(-target_s) * seen.elapsed_s);
             return Reason::Law;
         }
         let clear = error_s / target_s;
@@ -225,7 +215,7 @@ impl DelayMode {
         let logistic = seen
             .trains
             .map_or(BLIND_GROWTH, |trains| growth_s * (1.0 - rate_bps / trains.arrived_bps).clamp(0.0, MOST_HEADROOM));
-        let growth = gain * error_s + clear * clear * starting * logistic + sharing;
+        let growth = gain * error_s + clear * clear * starting * logistic;
         let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
         if !is_used || seen.usage <= 0.0 {
             return Reason::AppLimited;
@@ -235,17 +225,13 @@ impl DelayMode {
     }
 
     /// The base goes with what the bottleneck serves.
-    fn follow(&mut self, seen: &Seen, service: Service, sought: f64) {
+    fn follow(&mut self, seen: &Seen, service: Service) {
         let mut distance = libm::log(service.served_bps / self.base_bps);
         if distance < 0.0 && service.sent_bps < self.base_bps {
             let by_own = distance.max(libm::log(service.served_bps / service.sent_bps)).min(0.0);
-            let by_base = 0.5 * (1.0 - sought) + BY_BASE_IF_ROUGH * sought;
-            distance = by_base * distance + (1.0 - by_base) * by_own;
+            distance = f64::midpoint(distance, by_own);
         }
-        self.base_bps *= libm::exp(
-            (seen.elapsed_s / ANCHOR_S).min(0.5)
-                * distance.clamp(-MOST_FALL + (MOST_FALL - MOST_RISE) * sought, MOST_RISE),
-        );
+        self.base_bps *= libm::exp((seen.elapsed_s / ANCHOR_S).min(0.5) * distance.clamp(-1.0, 0.3));
         // What filled the queue for a moment is over: back to where the rate was.
         let is_back = self.base_bps < 0.9 * self.calm_bps
             && service.served_bps > 0.8 * self.calm_bps

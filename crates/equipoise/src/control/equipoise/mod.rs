@@ -7,7 +7,6 @@ mod media;
 mod path;
 mod probing;
 mod rival;
-mod share;
 mod standing;
 mod target;
 #[cfg(test)]
@@ -40,9 +39,8 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// T = max(2 ms, k min(45 ms, 5 ms · 1 Mbit/s / r)) + min(12 ms, 3 (n - 1.5 ms)+)        target of the queue
 /// q = clamp(inflight / R - rtt_min, 0, dq + 0.1 s), dq while R is unknown    predicted queue
 /// e = T - q - T max(0, 2 m - 1)
-/// B ← B exp(dt (e/(0.9 D²) + w (e/T)² G (1 - r/A) + h))    e > 0, and what is granted is used
-///   ← B exp(dt (max(e, -T)/(0.9 D²) + h))                   otherwise
-/// h = s a (1/f - 1)                                          growth by the share
+/// B ← B exp(dt (e/(0.9 D²) + w (e/T)² G (1 - r/A)))    e > 0, and what is granted is used
+///   ← B exp(dt max(e, -T)/(0.9 D²))                     otherwise
 ///   ← B (R/B)^(dt / 0.12 s)                              where R is known
 /// r = B min(1.1, exp(1.4 min(e, T)/D))
 ///   ≤ R (1 - (q - T)/0.7 s)                             dl > T + 40 ms: overshoot
@@ -56,8 +54,6 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `A` | rate of trains ([`Trains`](crate::measure::packets::Trains)) | bit/s |
 /// | `n` | roughness of delays ([`Roughness`](crate::measure::packets::Roughness)) | s |
 /// | `m` | smoothed share of marks | |
-/// | `f` | own share of the bottleneck ([`Share`](crate::measure::packets::Share)) | |
-/// | `s` | how far shares are measured: 0 where delays are smooth, 1 where they are rough | |
 /// | `B`, `r` | base rate, and rate | bit/s |
 /// | `k`, `w` | priority and newcomer; 1.2 before the first queue, 1 behind it | |
 ///
@@ -75,7 +71,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// a wide link.
 ///
 /// Limits: a start beside a queue that stands takes that for the empty path, until it empties once; above 2.5 Mbit/s a flow the target is at its floor,
-/// and flows on paths without jitter keep the shares that they began with; beside short TCP flows a seventh of what they leave is lost to the way back from their bursts.
+/// and flows keep the shares that they began with; beside short TCP flows a seventh of what they leave is lost to the way back from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,
@@ -123,8 +119,6 @@ const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;
 /// The most on the way back to a rate that was known to be free.
 const MOST_PACE: f64 = 2.5;
-/// A run that tells of the rate of service has to be so many times as long as delays are rough: a twentieth of it is noise then.
-const RUN_OVER_ROUGHNESS: f64 = 40.0;
 /// The path counts as clear after so long, in full after so long more, in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
@@ -200,7 +194,6 @@ impl Equipoise {
         let step_bps = rate_bps - self.rate_bps;
         self.rate_bps = rate.as_bps_f64();
         self.path.grant(seen.now_s, self.rate_bps);
-        self.path.trains.goes_at(self.rate_bps);
         self.allow(&seen, target_s);
         let reason = Some(RateLimits::reason(reason, cut));
         self.snapshot = Snapshot { reason, law_step_bps: Some(step_bps), response: None };
@@ -232,14 +225,10 @@ impl Equipoise {
     }
 
     fn decide(&mut self, seen: &Seen, target_s: f64) -> (f64, Reason) {
-        let base_bps = self.delay.base_bps;
-        let sought = share::sought(base_bps, seen.roughness_s);
-        let service = self.service(seen, target_s).map(|it| share::at_base(it, base_bps, seen, sought));
         let situation = Situation {
             target_s,
             loop_s: seen.loop_s(),
-            service,
-            sought,
+            service: self.service(target_s),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),
@@ -298,7 +287,7 @@ impl Equipoise {
         };
         Beliefs {
             mode,
-            capacity_bps: self.service(seen, target_s).map(|service| service.served_bps as f32),
+            capacity_bps: self.service(target_s).map(|service| service.served_bps as f32),
             available_bps: seen.trains.map(|trains| trains.arrived_bps as f32),
             base_s: seen.least_round_trip_s as f32,
             noise_s: seen.roughness_s as f32,
@@ -308,20 +297,16 @@ impl Equipoise {
     }
 
     /// The rate of service of the bottleneck, if a queue of half the target showed it lately.
-    fn service(&self, seen: &Seen, target_s: f64) -> Option<Service> {
-        let least_s = RUN_OVER_ROUGHNESS * seen.roughness_s;
-        self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s, least_s)
+    fn service(&self, target_s: f64) -> Option<Service> {
+        self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s)
     }
 
     /// Pace, window and the media's rate after a decision.
     fn allow(&mut self, seen: &Seen, target_s: f64) {
         let most = if self.losses.cap_bps().is_some() { POLICED_PACE } else { CLEAR_PACE };
         let clear = ((self.delay.clear_s(seen.now_s) - CLEAR_S) / CLEAR_WIDTH_S).clamp(0.0, 1.0);
-        // Jitter is no sign that the path is not clear, and without trains nobody's share is known.
-        let is_open = self.rival.is_none() && self.losses.cap_bps().is_none();
-        let sought = if is_open { share::sought(self.rate_bps, seen.roughness_s) } else { 0.0 };
-        self.pace_bps = self.rate_bps * (PACE + (most - PACE) * clear.max(sought));
-        if seen.last_s < target_s && is_open {
+        self.pace_bps = self.rate_bps * (PACE + (most - PACE) * clear);
+        if seen.last_s < target_s && self.rival.is_none() && self.losses.cap_bps().is_none() {
             self.pace_bps = self.pace_bps.max(self.delay.return_bps().min(MOST_PACE * self.rate_bps));
         }
         let window_bits = if let Some(rival) = &self.rival {

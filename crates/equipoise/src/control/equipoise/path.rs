@@ -13,7 +13,7 @@ pub(super) struct Path {
     /// The least round trip has the same window as the base.
     least_round_trip: BaseDelay,
     pub(super) recent: Recent,
-    pub(super) trains: Trains,
+    trains: Trains,
     roughness: Roughness,
     /// `rtt` and `fb`, smoothed, in s.
     round_trip_s: Option<f64>,
@@ -51,8 +51,6 @@ pub(super) struct Seen {
     pub(super) received_bps: f64,
     /// `A`, the rate of trains.
     pub(super) trains: Option<TrainRates>,
-    /// `f`, the own share of the bottleneck.
-    pub(super) share: f64,
     /// `n`, how rough delays are.
     pub(super) roughness_s: f64,
     /// `m`, the smoothed share of marks, and `m0`, that among packets that did not wait.
@@ -222,7 +220,6 @@ impl Path {
             falls: news.last_s < before_s,
             received_bps,
             trains: self.trains.rates(last_arrival_s),
-            share: self.trains.share(),
             roughness_s: self.roughness.mean_s(),
             marked: self.marked,
             marked_free: self.marked_free,

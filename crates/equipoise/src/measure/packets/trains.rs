@@ -1,6 +1,6 @@
 use alloc::collections::VecDeque;
 
-use super::{Sample, Share};
+use super::Sample;
 
 /// The rate at which trains of packets come out of the path.
 ///
@@ -20,9 +20,6 @@ pub struct Trains {
     /// Number of the last packet that arrived.
     before: Option<u64>,
     ended: VecDeque<Train>,
-    share: Share,
-    /// The flow's mean rate, in bit/s.
-    rate_bps: f64,
 }
 
 /// How fast trains were, in bit/s.
@@ -78,15 +75,7 @@ impl Trains {
 
     /// Nothing has arrived yet.
     pub const fn new() -> Self {
-        Self {
-            left: None,
-            followed: [0; REMEMBERED / 64],
-            current: None,
-            before: None,
-            ended: VecDeque::new(),
-            share: Share::new(),
-            rate_bps: f64::INFINITY,
-        }
+        Self { left: None, followed: [0; REMEMBERED / 64], current: None, before: None, ended: VecDeque::new() }
     }
 
     /// The packet with this number leaves at `now_s`, where packets follow each other by `pace_bps` at the fastest.
@@ -141,24 +130,12 @@ impl Trains {
         Some(TrainRates { arrived_bps: bits / arriving_s, left_bps: bits / leaving_s })
     }
 
-    /// The flow's mean rate is `rate_bps` from now on.
-    pub const fn goes_at(&mut self, rate_bps: f64) {
-        self.rate_bps = rate_bps;
-    }
-
-    /// The flow's share of a busy bottleneck; 1 before [`goes_at`](Self::goes_at) said how fast it goes.
-    pub fn share(&self) -> f64 {
-        self.share.get()
-    }
-
     fn end(&mut self) {
         let is_one = |it: &Train| it.packets >= Self::LEAST_PACKETS && it.leaving_s() > Self::LEAST_S;
         if let Some(train) = self.current.take().filter(is_one) {
             if self.ended.len() >= Self::MOST {
                 self.ended.pop_front();
             }
-            let spans_s = (train.leaving_s(), train.last.arrived_s - train.first.arrived_s);
-            self.share.push(train.bits, spans_s, train.last.arrived_s, self.rate_bps);
             self.ended.push_back(train);
         }
     }
