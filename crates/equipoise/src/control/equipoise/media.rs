@@ -38,7 +38,7 @@ impl MediaRate {
         if gap_s > 0.0 && gap_s < 0.5 {
             self.frame_s += 0.1 * (gap_s - self.frame_s);
         }
-        let joined = (frame.waiting.as_bits() + frame.size.as_bits()) as f64;
+        let joined = frame.waiting.as_bits() as f64 + frame.size.as_bits() as f64;
         self.waiting_bits = (joined - pace_bps * self.frame_s).max(0.0);
     }
 
@@ -55,5 +55,21 @@ impl MediaRate {
         };
         self.asked = Some((asked, now_s));
         asked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Size, Span};
+
+    /// An application may state any size. If it fails, the largest one ends the program.
+    #[test]
+    fn frames_of_any_size_are_taken() {
+        let mut media = MediaRate::new();
+        let largest = Size::from_bytes(u64::MAX);
+        media.on_frame(0.0, &QueuedFrame::new(largest, largest, Span::ZERO), 1e6);
+        let asked_bps = media.ask(0.0, 1e6, true);
+        assert!((asked_bps - LEAST_SHARE * 1e6).abs() < 1e-6, "{asked_bps}");
     }
 }
