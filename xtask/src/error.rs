@@ -135,6 +135,12 @@ pub(crate) enum Error {
         /// The newest version that it may need.
         most: String,
     },
+    /// Distributions are tried where they are made, and this machine is of another kind.
+    #[error("distributions are for x86_64 and aarch64, and are made on a machine of either; this one is {found}")]
+    OtherMachine {
+        /// Its kind.
+        found: &'static str,
+    },
     /// A distributed command prints something else than that of another machine.
     #[error("the command in {} does not print what those of other machines print", tree.display())]
     OtherBytes {

@@ -18,6 +18,11 @@ pub(crate) enum Machine {
 impl Machine {
     pub(crate) const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
+    /// This machine, if there are distributions for its kind.
+    pub(crate) fn here() -> Option<Self> {
+        Self::ALL.into_iter().find(|machine| machine.is_here())
+    }
+
     /// As `uname -m` says it.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -8,8 +8,8 @@ mod machine;
 mod stage;
 mod trial;
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use crate::error::Error;
 use crate::library::{self, Build};
@@ -24,6 +24,8 @@ const NEWEST_GLIBC: (u32, u32) = (2, 36);
 #[derive(Debug)]
 struct Dist<'a> {
     workspace: &'a Workspace,
+    /// The kind of this machine.
+    here: Machine,
     /// Where all files end up.
     out: PathBuf,
     /// Where trees are put together.
@@ -36,7 +38,9 @@ struct Dist<'a> {
 /// Makes all files for both machines, lists them with their sizes and checksums, and tries those of this machine on a bare system.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
     let dist = Dist::new(workspace)?;
-    for machine in Machine::ALL {
+    // That of this machine first: it writes the manual pages of all.
+    let others = Machine::ALL.into_iter().filter(|machine| *machine != dist.here);
+    for machine in iter::once(dist.here).chain(others) {
         println!("\n== {}", machine.name());
         dist.make(machine)?;
     }
@@ -46,20 +50,21 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
 
 impl<'a> Dist<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self, Error> {
+        let here = Machine::here().ok_or(Error::OtherMachine { found: std::env::consts::ARCH })?;
         let (out, work) = (workspace.target("dist"), workspace.target("dist-work"));
         for folder in [&out, &work] {
             make_anew(folder)?;
         }
         let date = workspace.program("git").arguments(["log", "-1", "--format=%ct"]).output()?.trim().to_owned();
         let version = library::version(workspace)?;
-        Ok(Self { workspace, out, work, version, date })
+        Ok(Self { workspace, here, out, work, version, date })
     }
 
     /// Everything for one machine.
     fn make(&self, machine: Machine) -> Result<(), Error> {
         let command =
             machine.build(self.workspace, "equipoise-cli", &["--bin", "equipoise", "--features", "static"])?;
-        let stripped = self.work.join(format!("equipoise-{}", machine.name()));
+        let stripped = self.program(machine);
         machine.strip(&command.join("equipoise"), &stripped)?;
         needs_nothing_newer(&stripped)?;
         let tree = stage::command(self, machine, &stripped)?;
@@ -69,6 +74,11 @@ impl<'a> Dist<'a> {
         let library = self.work.join(format!("libequipoise-{}-{}", self.version, machine.name()));
         library::install(self.workspace, Build::For(machine), &library)?;
         self.archive(&library)
+    }
+
+    /// Where the stripped command of a machine is.
+    fn program(&self, machine: Machine) -> PathBuf {
+        self.work.join(format!("equipoise-{}", machine.name()))
     }
 
     /// A folder as a compressed archive of its name: the same bytes for the same content.

@@ -30,7 +30,7 @@ pub(super) fn command(dist: &Dist<'_>, machine: Machine, program: &Path) -> Resu
         place(&scenario, &tree.join("share/equipoise/scenarios").join(name))?;
     }
     // What the command says of itself is the same on all machines, and this one can run its own.
-    let here = dist.workspace.build_command()?;
+    let here = dist.program(dist.here);
     let pages = tree.join("share/man/man1");
     Process::new(&here).argument("man").argument(&pages).run()?;
     Process::new("gzip").arguments(["-n9", "--recursive"]).argument(&pages).run()?;
