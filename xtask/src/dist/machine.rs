@@ -66,7 +66,11 @@ impl Machine {
         // Debian's cross compilers, and where its libraries for the other machine are.
         let cargo = cargo.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
         let cargo = cargo.variable(&format!("CC_{}", target.replace('-', "_")), format!("{triplet}-gcc"));
-        let cargo = cargo.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{target}"), format!("/usr/lib/{triplet}"));
+        // libbpf is in what is built and in what builds it, which is for this machine.
+        let cargo = Self::ALL.into_iter().fold(cargo, |cargo, machine| {
+            let libraries = format!("/usr/lib/{}", machine.triplet());
+            cargo.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)
+        });
         cargo.run()?;
         Ok(workspace.target(target).join("release"))
     }
