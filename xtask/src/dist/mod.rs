@@ -84,15 +84,9 @@ impl<'a> Dist<'a> {
     /// A folder as a compressed archive of its name: the same bytes for the same content.
     fn archive(&self, tree: &Path) -> Result<(), Error> {
         let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let tar = Process::new("tar").arguments([
-            "--create",
-            "--gzip",
-            "--sort=name",
-            "--owner=0",
-            "--group=0",
-            "--numeric-owner",
-        ]);
-        let tar = tar.argument(format!("--mtime=@{}", self.date)).variable("GZIP", "-n9");
+        let tar = Process::new("tar").arguments(["--create", "--use-compress-program=gzip -n9", "--sort=name"]);
+        let tar = tar.arguments(["--owner=0", "--group=0", "--numeric-owner"]);
+        let tar = tar.argument(format!("--mtime=@{}", self.date));
         tar.argument("--file")
             .argument(self.out.join(format!("{name}.tar.gz")))
             .argument("--directory")
