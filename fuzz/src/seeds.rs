@@ -176,7 +176,9 @@ fn rtcp() -> Seeds {
         ("goodbye_with_reason", vec![0x81, 203, 0, 3, 0, 0, 0, 1, 4, b'd', b'o', b'n', b'e', 0, 0, 0]),
         ("goodbye_padded", vec![0xA0, 203, 0, 1, 0, 0, 0, 4]),
         ("more_blocks_than_bytes", vec![0x9F, 201, 0, 1, 0, 0, 0, 1]),
-        ("feedback", vec![0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
+        ("picture_loss", vec![0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
+        ("full_intra", vec![0x84, 206, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 7, 0, 0, 0, 0, 0, 0, 3, 8, 0, 0, 0]),
+        ("feedback", vec![0x82, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
         ("length_beyond_the_end", vec![0x80, 200, 0xFF, 0xFF, 0, 0, 0, 1]),
     ]
 }
@@ -324,8 +326,10 @@ fn session() -> Seeds {
     let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
     let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
     let ended = [&exchange[..90], &[0xFF, 0xFF, TO_RECEIVER, SENDER_TIMER]].concat();
+    let key_frames = [SENDER_TIMER, TO_RECEIVER, 126, 0, TO_SENDER, 126, 1, 16, TO_SENDER].repeat(20);
     vec![
         ("exchange", exchange),
+        ("key_frames", key_frames),
         ("unanswered", unanswered),
         ("damaged", damaged),
         ("doubled", doubled),

@@ -114,7 +114,10 @@ pub(crate) struct Send {
     /// Send the RTP packets that another program sends to this local address or port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
-    /// Offer the rate to an encoder: a Unix socket that gives a line `rate BITS_PER_SECOND` whenever it changes
+    /// Send the receiver's requests for key frames as RTCP to this address or local port [default: where the RTP comes from]
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
+    pub(crate) rtcp: Option<SocketAddr>,
+    /// Steer an encoder: a Unix socket that gives a line `rate BITS_PER_SECOND` whenever it changes, and `keyframe` where one is wanted
     #[arg(long, value_name = "PATH")]
     pub(crate) rate_socket: Option<PathBuf>,
     /// Local address to send from
@@ -199,6 +202,9 @@ pub(crate) struct Receive {
     /// Send the RTP packets of sessions that carry them to this address or local port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
+    /// Send them from this local address or port, and take RTCP there: requests for key frames go to the sender [default: any free port]
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
+    pub(crate) rtcp: Option<SocketAddr>,
     /// How long a missing packet is waited for before the next is given out
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use equipoise_net::PayloadSender;
 use equipoise_session::rtp::Payload;
 
 use super::args::Send;
+use super::rtcp::{Encoder, ToEncoder, is_rtp};
 use crate::error::{CliError, RealError};
 
 /// How often a thread that waits for packets looks whether it shall stop.
@@ -29,7 +30,7 @@ impl Input {
     /// What was asked for; `None` where `stop` is set before it is there.
     pub(super) fn of(options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         if let Some(local) = options.rtp {
-            return Ok(Relay::listen(local, stop)?.map(Self::Packets));
+            return Ok(Relay::listen(local, options.rtcp, stop)?.map(Self::Packets));
         }
         Ok(Some(options.file.as_deref().map(open).transpose()?.map_or(Self::Zeros, Self::Bytes)))
     }
@@ -45,6 +46,14 @@ impl Input {
     /// The source that its packets have already.
     pub(super) const fn ssrc(&self) -> Option<u32> {
         if let Self::Packets(relay) = self { Some(relay.ssrc) } else { None }
+    }
+
+    /// Where requests for key frames go, if its packets are an encoder's.
+    pub(super) fn encoder(&self) -> Result<Option<ToEncoder>, CliError> {
+        let Self::Packets(relay) = self else { return Ok(None) };
+        let to = ToEncoder::new(&relay.socket, relay.ssrc, relay.encoder.clone());
+        let failed = |source| RealError::Input { what: "the socket of the RTP".to_owned(), source };
+        Ok(Some(to.map_err(failed)?))
     }
 
     /// Hands it over on a thread of its own.
@@ -94,23 +103,23 @@ pub(super) struct Relay {
     /// The source of its first packet.
     ssrc: u32,
     first: Vec<u8>,
+    encoder: Encoder,
 }
 
 impl Relay {
     /// Waits for the first RTP packet; `None` where `stop` is set before.
-    fn listen(local: SocketAddr, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
+    fn listen(local: SocketAddr, rtcp: Option<SocketAddr>, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         let failed = |source| RealError::Input { what: format!("RTP at {local}"), source };
         let socket = UdpSocket::bind(local).map_err(failed)?;
         socket.set_read_timeout(Some(TICK)).map_err(failed)?;
         let mut buffer = vec![0; 65_536];
         while !stop.load(Ordering::Relaxed) {
-            match socket.recv(&mut buffer) {
-                // A packet of RTP version 2; RTCP of the same program is not relayed.
-                Ok(length)
-                    if length >= 12 && buffer[0] >> 6 == 2 && !equipoise_session::wire::is_rtcp(&buffer[..length]) =>
-                {
+            match socket.recv_from(&mut buffer) {
+                // RTCP of the same program is not relayed.
+                Ok((length, from)) if is_rtp(&buffer[..length]) => {
                     let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
-                    return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec() }));
+                    let encoder = rtcp.map_or_else(|| Encoder::Source(Arc::new(Mutex::new(from))), Encoder::At);
+                    return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec(), encoder }));
                 }
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
@@ -130,8 +139,11 @@ impl Relay {
                 if !taken {
                     dropped.fetch_add(1, Ordering::Relaxed);
                 }
-                next = match self.socket.recv(&mut buffer) {
-                    Ok(length) if !equipoise_session::wire::is_rtcp(&buffer[..length]) => {
+                next = match self.socket.recv_from(&mut buffer) {
+                    Ok((length, from)) if is_rtp(&buffer[..length]) => {
+                        if buffer[8..12] == self.ssrc.to_be_bytes() {
+                            self.encoder.sends_from(from);
+                        }
                         payloads.try_push(&buffer[..length])
                     }
                     _ => Ok(true),

@@ -169,6 +169,7 @@ impl<C> Duplex<C> {
                     }
                     Ok(())
                 }
+                other if self.phase == Phase::Open => self.sender.on_key_frames(now, &other),
                 _ => Ok(()),
             };
             if let Err(reason) = taken {
@@ -351,6 +352,7 @@ impl<C> Endpoint for Duplex<C> {
             Input::Payload { .. } => self.outbox.ignore(DropReason::Stray),
             Input::Stop if self.phase != Phase::Left => self.stop(now),
             Input::Unreachable { .. } => self.sender.on_unreachable(),
+            Input::KeyFrame(request) => self.receiver.want_key_frame(request),
             Input::Stop | Input::Timer | Input::Path { .. } => {}
         }
         self.run(now);

@@ -38,6 +38,9 @@ mod frames_tests;
 pub(super) mod governor;
 #[cfg(test)]
 mod harm_tests;
+pub(super) mod key_frames;
+#[cfg(test)]
+mod key_frames_tests;
 pub(super) mod outbox;
 pub(super) mod payload;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::compound::CompoundTimer;
+use super::key_frames::KeyFrameAsker;
 use super::outbox::Outbox;
 use super::payload::Payload;
 use super::playout::{PlayoutBuffer, PlayoutMeter};
@@ -11,6 +12,7 @@ use super::reception::{Answer, Clocks, Cut, Reception, Timed, Timeline};
 use super::reorder::{Came, ReorderBuffer, ReorderConfig};
 use super::stream::{SessionError, check_cname, check_reporting};
 use crate::feedback::{Reporter, Reporting};
+use crate::wire::key_frames::KeyFrameRequest;
 use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
 use crate::wire::{NtpTime, is_rtcp};
@@ -63,6 +65,7 @@ pub struct Receiver {
     reorder: ReorderBuffer,
     playout: Option<PlayoutMeter>,
     reporter: Option<Reporter>,
+    key_frames: KeyFrameAsker<ReceiverClock>,
     /// Packets in the playout buffer that carry payload: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
     /// When the sender said goodbye: packets that it overtook are still waited for.
@@ -94,6 +97,7 @@ impl Receiver {
             reorder: ReorderBuffer::new(config.reorder),
             playout: None,
             reporter: config.reporting.map(Reporter::new),
+            key_frames: KeyFrameAsker::new(),
             held: VecDeque::new(),
             goodbye: None,
             timeline: Timeline::new(config.clocks),
@@ -302,6 +306,17 @@ impl Receiver {
         self.release_held(self.handled);
         self.reorder.release(self.handled);
         self.end_if_due(self.handled);
+        if !self.ended {
+            let sources = (self.config.ssrc, self.config.sender_ssrc);
+            self.key_frames.ask(self.handled, sources, &mut self.outbox);
+        }
+    }
+
+    /// The application wants a key frame; a sender that has left gives none.
+    pub(super) fn want_key_frame(&mut self, request: KeyFrameRequest) {
+        if self.goodbye.is_none() {
+            self.key_frames.want(request);
+        }
     }
 
     /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
@@ -334,6 +349,7 @@ impl Endpoint for Receiver {
                 self.ended = true;
                 self.outbox.event(Event::Ended { by_peer: false });
             }
+            Input::KeyFrame(request) => self.want_key_frame(request),
             Input::Timer | Input::Path { .. } | Input::Unreachable { .. } => {}
             Input::Payload { payload: _, .. } => self.outbox.ignore(DropReason::Stray),
         }
@@ -357,7 +373,9 @@ impl Endpoint for Receiver {
         let goodbye = self.goodbye.map(|said| said + self.linger());
         let served = self.held.front().map(|(at, ..)| *at);
         let report = self.reporter.as_ref().and_then(Reporter::due);
-        let at = [self.compound.due(), report, self.reorder.due(), goodbye, served].into_iter().flatten().min();
+        let key_frame = self.key_frames.due();
+        let at =
+            [self.compound.due(), report, self.reorder.due(), goodbye, served, key_frame].into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

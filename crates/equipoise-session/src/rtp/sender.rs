@@ -11,6 +11,7 @@ use super::delays::Delays;
 use super::exchange::Exchange;
 use super::frames::Room;
 use super::governor::Governor;
+use super::key_frames::KeyFrameTaker;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
 use super::stream::{Numbers, Packetiser, Plain, SessionError, StreamConfig};
@@ -133,6 +134,7 @@ pub struct Sender {
     /// Packets since the last pair.
     singles: u32,
     breakers: Breakers,
+    key_frames: KeyFrameTaker,
     /// When the first packet left under this controller.
     first_media: Option<Instant<SenderClock>>,
     /// What the number of the next packet was at the last two turns to ask for a report, the older first.
@@ -188,6 +190,7 @@ impl Sender {
             compound,
             singles: 0,
             breakers: Breakers::new(config.circuit_breakers, (config.report_interval, packet), config.start),
+            key_frames: KeyFrameTaker::default(),
             first_media: None,
             turns: [0; 2],
             shared: None,
@@ -442,6 +445,7 @@ impl Endpoint for Sender {
                 self.end(false);
             }
             Input::Unreachable { .. } => self.on_unreachable(),
+            Input::KeyFrame(_) => self.outbox.ignore(DropReason::Stray),
             Input::Timer | Input::Path { .. } => {}
         }
         if !self.ended {

@@ -8,6 +8,7 @@ mod delay_report;
 mod error;
 pub mod feedback;
 mod joint;
+pub mod key_frames;
 mod ntp;
 mod reader;
 mod receipt;

@@ -3,7 +3,7 @@
 mod watch;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use self::watch::{Given, Note, SessionResult, Watch};
 use super::args::Receive;
 use super::results::Together;
+use super::rtcp;
 use super::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
@@ -105,7 +106,9 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
         encrypted: key.is_some(),
         timestamps: socket.timestamps().name(),
     };
-    let rtp = options.rtp.map(|to| play_out(to).map(|socket| (socket, to))).transpose()?;
+    let rtp = options.rtp.map(|to| play_out(to, options.rtcp).map(|socket| (socket, to))).transpose()?;
+    let feedback = rtp.as_ref().map(|(socket, to)| socket.try_clone().map(|socket| (socket, *to)));
+    let feedback = feedback.transpose().map_err(|source| RealError::Input { what: "RTCP".to_owned(), source })?;
     let config = ServerConfig {
         reorder: ReorderConfig { hold: options.hold, ..ReorderConfig::default() },
         most_sessions: options.most_sessions,
@@ -116,6 +119,9 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     let (post, queue) = mpsc::channel();
     let poster = Poster { post, rtp, output: output.as_ref().map(|output| output.inlet().clone()) };
     let server = Server::start(socket, config, poster)?;
+    if let Some((socket, decoder)) = feedback {
+        rtcp::from_decoder(socket, decoder, server.key_frames().clone(), stop.clone());
+    }
     let secure = if start.encrypted { "encrypted sessions" } else { "sessions without encryption or authentication" };
     screen.say(&format!("receiving {secure} at {}\n", start.local));
     let mut watch = Watch::new(screen, json, options.ends.interval);
@@ -171,7 +177,14 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
     json.fulfil(&results)
 }
 
-fn play_out(to: SocketAddr) -> Result<UdpSocket, RealError> {
-    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
-    UdpSocket::bind((any, 0)).map_err(|source| RealError::Input { what: format!("a socket to {to}"), source })
+/// A socket for RTP to a program there, which RTCP may come to at `local`.
+fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, RealError> {
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let open = || {
+        let socket = UdpSocket::bind(local.unwrap_or((any, 0).into()))?;
+        socket.set_read_timeout(Some(TICK))?;
+        Ok(socket)
+    };
+    let what = || local.map_or_else(|| format!("a socket to {to}"), |local| format!("RTCP at {local}"));
+    open().map_err(|source| RealError::Input { what: what(), source })
 }

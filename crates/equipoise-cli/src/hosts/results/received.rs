@@ -57,6 +57,8 @@ pub(in crate::hosts) struct ReceiveEnd {
     /// Packets whose payload is missing in what was given out.
     pub(in crate::hosts) payload_missing: u64,
     pub(in crate::hosts) payload_bytes: u64,
+    /// How often the sender was asked for a key frame.
+    pub(in crate::hosts) key_frames_asked: u64,
     /// Packets whose payload was not written, as the file or its reader stood still.
     pub(in crate::hosts) payload_dropped: u64,
     pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
@@ -137,6 +139,7 @@ impl ReceiveTally {
                 let (first, last) = self.numbers.unwrap_or((*sequence, *sequence));
                 self.numbers = Some((first.min(*sequence), last.max(*sequence)));
             }
+            Event::KeyFrameAsked(_) => self.end.key_frames_asked += 1,
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             _ => {}
         }

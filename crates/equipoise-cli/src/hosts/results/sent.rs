@@ -83,6 +83,8 @@ pub(in crate::hosts) struct SendEnd {
     /// On how many paths ECN failed (RFC 6679, Sec. 7.4.1).
     pub(in crate::hosts) ecn_failed: u64,
     pub(in crate::hosts) pacing_resets: u64,
+    /// How often the receiver wanted a key frame.
+    pub(in crate::hosts) key_frames_wanted: u64,
     pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
     pub(in crate::hosts) datagrams_unsent: Option<u64>,
@@ -227,6 +229,7 @@ impl SendTally {
             Event::CircuitClosed => self.now.stopped_by = None,
             Event::EcnFailed { .. } => self.end.ecn_failed += 1,
             Event::PacingReset { .. } => self.end.pacing_resets += 1,
+            Event::KeyFrameWanted(_) => self.end.key_frames_wanted += 1,
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             Event::Ended { by_peer } => self.end.ended_by_peer = *by_peer,
             _ => {}

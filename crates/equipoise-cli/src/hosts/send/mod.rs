@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use equipoise::control::Controller as _;
-use equipoise::units::{Rate, Span};
+use equipoise::units::Span;
 use equipoise_net::{Clock, SendConfig, Via};
+use equipoise_session::Event;
 use equipoise_session::rtp::Payload;
 use serde::Serialize;
 
@@ -24,6 +25,7 @@ use super::args::Send;
 use super::input::Input;
 use super::rate_socket::RateSocket;
 use super::results::{Direction, End, Sums};
+use super::rtcp::ToEncoder;
 use super::writer::{MOST_LINES, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
@@ -116,23 +118,18 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     screen.say(&head(&start));
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
     let dropped = Arc::new(AtomicU64::new(0));
+    let encoder = input.encoder()?;
     if let Some(payloads) = payloads {
         input.feed(payloads, &stop, &dropped);
     }
-    let mut tell_rate = |rate: Rate| {
-        if let Some(offer) = &offer {
-            let is_multipath = !options.path.is_empty();
-            let rate = if is_multipath { config.multipath_payload_rate(rate) } else { config.payload_rate(rate) };
-            offer.tell(rate.as_bps());
-        }
-    };
+    let mut steer = steering(options, &config, offer.as_ref(), encoder);
     let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
     let lasts = lasts.filter(|time| *time > Span::ZERO);
     let json = json.map(|file| Writer::start(file, MOST_LINES));
     let mut watch = Watch::new(&directions, &start.paths, options.ends.interval, (screen, json));
     let mut end = Span::ZERO;
     while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
-        let open = watch.take_in(&queue, origin, &mut tell_rate);
+        let open = watch.take_in(&queue, origin, &mut steer);
         end = (clock.now() - origin).max(Span::ZERO);
         watch.tell(end);
         if !open || streams.iter().all(streams::Stream::is_finished) {
@@ -141,11 +138,38 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     }
     // What was measured is written even if a session failed.
     let stopped = streams::stop(streams);
-    while watch.take_in(&queue, origin, &mut tell_rate) {}
+    while watch.take_in(&queue, origin, &mut steer) {}
     watch.add(&stopped, clock.wall_clock_steps());
     watch.finish(start, (end, dropped.load(Ordering::Relaxed)), options.delay)?;
     stopped.into_iter().collect::<Result<Vec<_>, _>>().map_err(RealError::from)?;
     Ok(outcome(&stop))
+}
+
+/// Tells an encoder its rate, and when a key frame is wanted.
+fn steering<'a>(
+    options: &'a Send,
+    config: &'a SendConfig,
+    offer: Option<&'a RateSocket>,
+    mut encoder: Option<ToEncoder>,
+) -> impl FnMut(&Event) + use<'a> {
+    move |event| match event {
+        Event::RateDecided { rate, .. } => {
+            let is_multipath = !options.path.is_empty();
+            let rate = if is_multipath { config.multipath_payload_rate(*rate) } else { config.payload_rate(*rate) };
+            if let Some(offer) = offer {
+                offer.tell_rate(rate.as_bps());
+            }
+        }
+        Event::KeyFrameWanted(request) => {
+            if let Some(offer) = offer {
+                offer.ask_for_key_frame();
+            }
+            if let Some(encoder) = &mut encoder {
+                encoder.ask(*request);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What the sessions are made of, with a socket for each.

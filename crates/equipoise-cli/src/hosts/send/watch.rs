@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
-use equipoise::units::{Rate, Span};
+use equipoise::units::Span;
 use equipoise_net::{HostStats, NetError, Time};
 use equipoise_session::Event;
 use serde::Serialize;
@@ -76,14 +76,14 @@ impl Watch {
         &mut self,
         queue: &mpsc::Receiver<Note>,
         origin: Time,
-        decided: &mut dyn FnMut(Rate),
+        steer: &mut dyn FnMut(&Event),
     ) -> bool {
         thread::sleep(TICK);
         loop {
             match queue.try_recv() {
                 Ok(note) => {
                     self.tell(note.at - origin);
-                    self.take(&note, decided);
+                    self.take(&note, steer);
                 }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
@@ -91,13 +91,13 @@ impl Watch {
         }
     }
 
-    fn take(&mut self, note: &Note, decided: &mut dyn FnMut(Rate)) {
+    fn take(&mut self, note: &Note, steer: &mut dyn FnMut(&Event)) {
         let Some((_, tally)) = self.each.get_mut(note.stream) else { return };
         match &note.what {
             What::Event(path, event) => {
                 tally.on_event(*path, event);
-                if let (None, Event::RateDecided { rate, .. }) = (path, event) {
-                    decided(*rate);
+                if path.is_none() {
+                    steer(event);
                 }
             }
             What::Path(path, change) => {

@@ -73,14 +73,25 @@ impl Sender {
                 other => match ArrivalFeedback::of(&other) {
                     Some(Ok(feedback)) => self.on_feedback(now, feedback),
                     Some(Err(_)) => Err(DropReason::Malformed),
-                    // Descriptions and whatever else a compound may hold is none of the control loop's business.
-                    None => Ok(()),
+                    // Descriptions and whatever else a compound may hold is nobody's business here.
+                    None => self.on_key_frames(now, &other),
                 },
             };
             if let Err(reason) = taken {
                 self.outbox.ignore(reason);
             }
         }
+    }
+
+    /// A packet came that may ask for a key frame.
+    pub(in crate::rtp) fn on_key_frames(
+        &mut self,
+        now: Instant<SenderClock>,
+        packet: &RtcpPacket<'_>,
+    ) -> Result<(), DropReason> {
+        let receiver = self.exchange.receiver_ssrc();
+        let ends = (self.packetiser.config().ssrc, |ssrc| receiver.is_none_or(|receiver| receiver == ssrc));
+        self.key_frames.take(now, packet, ends, &mut self.outbox)
     }
 
     /// A report came, or the part of a sender report that is one.
