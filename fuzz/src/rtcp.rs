@@ -1,5 +1,6 @@
 use equipoise_session::wire::is_rtcp;
 use equipoise_session::wire::key_frames::{AskedOf, KeyFrameFeedback, encode_key_frame_request};
+use equipoise_session::wire::nack::{Nack, encode_nack};
 use equipoise_session::wire::rtcp::{
     RtcpPacket, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, parse_compound,
 };
@@ -75,6 +76,9 @@ fn check(packet: &RtcpPacket<'_>) {
         }
         RtcpPacket::Other { packet_type, count, .. } => {
             assert!(*count <= 31 && !matches!(packet_type, 200..=203 | 211));
+            if let Some(Ok(nack)) = Nack::of(packet) {
+                check_nack(&nack);
+            }
             if let Some(Ok(feedback)) = KeyFrameFeedback::of(packet) {
                 for asked in feedback.asked() {
                     check_asked(feedback.ssrc, asked);
@@ -83,6 +87,16 @@ fn check(packet: &RtcpPacket<'_>) {
         }
     }
     assert!(again.is_empty() || is_rtcp(&again));
+}
+
+/// Writes a request for packets anew, and reads that.
+fn check_nack(nack: &Nack<'_>) {
+    let numbers: Vec<_> = nack.numbers().collect();
+    let mut again = Vec::new();
+    let asked = encode_nack(nack.ssrc, nack.media_ssrc, numbers.iter().copied(), 16, &mut again);
+    let found = Nack::of(&only(&again)).expect("a request").expect("well formed");
+    assert_eq!((found.ssrc, found.media_ssrc), (nack.ssrc, nack.media_ssrc));
+    assert!(asked > 0 && found.numbers().count() <= asked && found.numbers().all(|number| numbers.contains(&number)));
 }
 
 /// Writes a request for a key frame anew, alone, and reads that.

@@ -176,6 +176,7 @@ fn rtcp() -> Seeds {
         ("goodbye_with_reason", vec![0x81, 203, 0, 3, 0, 0, 0, 1, 4, b'd', b'o', b'n', b'e', 0, 0, 0]),
         ("goodbye_padded", vec![0xA0, 203, 0, 1, 0, 0, 0, 4]),
         ("more_blocks_than_bytes", vec![0x9F, 201, 0, 1, 0, 0, 0, 1]),
+        ("missing_packets", vec![0x81, 205, 0, 4, 0, 0, 0, 1, 0, 0, 0, 2, 0xFF, 0xFE, 0x80, 1, 0x12, 0x34, 0, 0]),
         ("picture_loss", vec![0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
         ("full_intra", vec![0x84, 206, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 7, 0, 0, 0, 0, 0, 0, 3, 8, 0, 0, 0]),
         ("feedback", vec![0x82, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
@@ -325,11 +326,22 @@ fn session() -> Seeds {
     let damaged = [&[SENDER_TIMER, TO_RECEIVER][..], &DAMAGED_TO_SENDER].concat().repeat(30);
     let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
     let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
+    // Every other packet goes by the receiver, which carries another program's: the variant is 2, and 'R' gives a packet.
+    let packet = |number: u8| [&[0xFC, 20][..], &[0x80, 96, 0, number, 0, 0, 0, number, 0, 0, 0, 1], &[7; 8]].concat();
+    let lossy = |number: u8| match number % 2 {
+        0 => {
+            [&packet(number)[..], &[SENDER_TIMER, SENDER_TIMER, TO_RECEIVER, 16, TO_SENDER, SENDER_TIMER, TO_RECEIVER]]
+                .concat()
+        }
+        _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
+    };
+    let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
     let ended = [&exchange[..90], &[0xFF, 0xFF, TO_RECEIVER, SENDER_TIMER]].concat();
     let key_frames = [SENDER_TIMER, TO_RECEIVER, 126, 0, TO_SENDER, 126, 1, 16, TO_SENDER].repeat(20);
     vec![
         ("exchange", exchange),
         ("key_frames", key_frames),
+        ("repaired", repaired),
         ("unanswered", unanswered),
         ("damaged", damaged),
         ("doubled", doubled),

@@ -1,7 +1,9 @@
 use equipoise::control::find;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
-use equipoise_session::rtp::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise_session::rtp::{
+    Clocks, Delays, Payload, Receiver, ReceiverConfig, Repeating, Sender, SenderConfig, StreamConfig,
+};
 use equipoise_session::wire::key_frames::KeyFrameRequest;
 use equipoise_session::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId, Transmit};
 
@@ -46,9 +48,16 @@ impl Ends {
         let stream = StreamConfig::new(1, 96, packet_size, "s");
         let start = Instant::from_nanos(START_NS);
         let base = SenderConfig::new(stream, Span::from_millis(100), start, 1);
-        let config = SenderConfig { payload, delays, ecn: Ecn::from_bits(variant / 12), ..base };
+        let config = SenderConfig {
+            payload,
+            delays,
+            ecn: Ecn::from_bits(variant / 12),
+            repeating: Some(Repeating::default()),
+            ..base
+        };
         let controller = ap.build(&parameters, packet_size).expect("its own parameters");
-        let mut far = ReceiverConfig { payload, ..ReceiverConfig::new(2, "r", 1, ClockMap::SYNCHRONISED, 1) };
+        let mut far =
+            ReceiverConfig { payload, repairs: true, ..ReceiverConfig::new(2, "r", 1, ClockMap::SYNCHRONISED, 1) };
         if delays != Delays::Agreed {
             far.clocks = Clocks::Apart;
         }

@@ -7,7 +7,7 @@ use equipoise::control::{BoxedController, Needs};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::multipath;
-use equipoise_session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
+use equipoise_session::rtp::{Delays, Payload, Repeating, Sender, SenderConfig, StreamConfig};
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 use equipoise_session::{Ecn, Endpoint};
@@ -120,7 +120,9 @@ impl SendConfig {
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        (SenderConfig { payload, delays, ecn, reporting, ..base }, asked)
+        // Whether anything is, the receiver decides.
+        let repeating = Some(Repeating::default());
+        (SenderConfig { payload, delays, ecn, reporting, repeating, ..base }, asked)
     }
 }
 

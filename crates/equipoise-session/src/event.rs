@@ -108,6 +108,23 @@ pub enum Event {
         /// How many packets.
         packets: u64,
     },
+    /// A media packet that the receiver misses leaves again.
+    MediaRepeated {
+        /// The number that it has had before.
+        sequence: u64,
+        /// Size of the IP packet.
+        size: Size,
+    },
+    /// The sender was asked for packets that are missing.
+    RepetitionAsked {
+        /// How many.
+        packets: u64,
+    },
+    /// A media packet that was missing came at last, as it was sent again.
+    MediaRepaired {
+        /// Its sequence number.
+        sequence: u64,
+    },
     /// The receiver wants a key frame of the encoder.
     KeyFrameWanted(KeyFrameRequest),
     /// The sender was asked for a key frame.
@@ -206,6 +223,7 @@ impl Event {
             | Self::PacketsReported { .. }
             | Self::EcnFailed { .. }
             | Self::KeyFrameWanted(_)
+            | Self::MediaRepeated { .. }
             | Self::ReportsMissing
             | Self::RateDecided { .. }
             | Self::Believed(_)
@@ -223,6 +241,8 @@ impl Event {
             | Self::Discarded { .. }
             | Self::ReportSent { .. }
             | Self::KeyFrameAsked(_)
+            | Self::RepetitionAsked { .. }
+            | Self::MediaRepaired { .. }
             | Self::AduReceived { .. }
             | Self::Ignored(_) => Half::Receiving,
         }

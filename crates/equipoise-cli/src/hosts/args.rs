@@ -208,6 +208,9 @@ pub(crate) struct Receive {
     /// How long a missing packet is waited for before the next is given out
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,
+    /// Have the sender send again what is missing, if it can still come within --hold; not over several paths
+    #[arg(long)]
+    pub(crate) repair: bool,
     /// Seconds after which a silent session is given up
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) idle: Span,

@@ -40,6 +40,9 @@ pub struct ServerConfig {
     pub key: Option<Key>,
     /// How payload is given out.
     pub reorder: ReorderConfig,
+    /// Whether packets that are missing are asked for, if they can still come within [`ReorderConfig::hold`]; of sessions over one path,
+    /// and of no generated media.
+    pub repairs: bool,
     /// Sessions at once; a session takes up to 0.5 MB.
     pub most_sessions: usize,
     /// How long a session may be silent before it is given up.
@@ -55,7 +58,8 @@ impl ServerConfig {
     /// A server with this key, or without security, that receives and does not send.
     pub fn new(key: Option<Key>) -> Self {
         let (reorder, cname) = (ReorderConfig::default(), "receiver@equipoise".to_owned());
-        Self { key, reorder, most_sessions: 1000, idle: Span::from_secs(30), cname, reverse_limit: Rate::ZERO }
+        let (most_sessions, idle) = (1000, Span::from_secs(30));
+        Self { key, reorder, repairs: false, most_sessions, idle, cname, reverse_limit: Rate::ZERO }
     }
 
     /// The receiving end of a session of generated media: its own source, and the sender's.
@@ -64,6 +68,7 @@ impl ServerConfig {
         ReceiverConfig {
             clocks: Clocks::Apart,
             reorder: self.reorder,
+            repairs: self.repairs,
             overhead: Size::from_bytes(overhead),
             ..ReceiverConfig::new(ssrc, self.cname.clone(), sender_ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
         }

@@ -49,6 +49,7 @@ impl DuplexConfig {
             overhead,
             seed: stream_seed(self.sending.seed, RECEIVING_STREAM),
             reporting: None,
+            repairs: false,
         }
     }
 }

@@ -41,6 +41,7 @@ mod harm_tests;
 pub(super) mod key_frames;
 #[cfg(test)]
 mod key_frames_tests;
+mod missing;
 pub(super) mod outbox;
 pub(super) mod payload;
 #[cfg(test)]
@@ -54,6 +55,9 @@ pub(super) mod receipts;
 mod receiver;
 pub(super) mod reception;
 pub(super) mod reorder;
+mod repeats;
+#[cfg(test)]
+mod repeats_tests;
 mod sender;
 pub(super) mod stream;
 mod supply;
@@ -72,6 +76,7 @@ pub use playout::PlayoutBuffer;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use reception::Clocks;
 pub use reorder::ReorderConfig;
+pub use repeats::Repeating;
 pub use sender::{Sender, SenderConfig};
 pub use stream::{SessionError, StreamConfig};
 pub use supply::{Pause, Supply};

@@ -168,8 +168,8 @@ impl PayloadQueue {
         let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
         let number = u16::from_be_bytes([high, low]);
         self.scratch.clear();
-        // Under another number than its own it takes the most room.
-        let stamp = Stamp { number: !number, time: NtpTime::from_bits(0), subflow: self.subflow };
+        // When it is sent again it takes the most room.
+        let stamp = Stamp { number: !number, time: NtpTime::from_bits(0), subflow: self.subflow, is_repetition: true };
         relay::stamp(packet, stamp, &mut self.scratch).map_err(|_| DropReason::Malformed)?;
         if u32::from_be_bytes([s0, s1, s2, s3]) != ssrc {
             return Err(DropReason::Foreign);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::compound::CompoundTimer;
 use super::key_frames::KeyFrameAsker;
+use super::missing::MissingPackets;
 use super::outbox::Outbox;
 use super::payload::Payload;
 use super::playout::{PlayoutBuffer, PlayoutMeter};
@@ -15,7 +16,7 @@ use crate::feedback::{Reporter, Reporting};
 use crate::wire::key_frames::KeyFrameRequest;
 use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
-use crate::wire::{NtpTime, is_rtcp};
+use crate::wire::{NtpTime, is_rtcp, relay};
 use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Transmit, Wake, WakeReason};
 use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
@@ -41,6 +42,8 @@ pub struct ReceiverConfig {
     pub seed: u64,
     /// How it reports on single packets beside its answers; `None` if it does not.
     pub reporting: Option<Reporting>,
+    /// Whether it asks for packets that are missing and may still come within [`ReorderConfig::hold`]; of generated media it never does.
+    pub repairs: bool,
 }
 
 impl ReceiverConfig {
@@ -48,7 +51,8 @@ impl ReceiverConfig {
     pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
         let clocks = Clocks::Known(clocks);
         let (payload, reorder, overhead) = (Payload::Generated, ReorderConfig::default(), Size::ZERO);
-        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, reorder, overhead, seed, reporting: None }
+        let (cname, reporting, repairs) = (cname.into(), None, false);
+        Self { ssrc, cname, sender_ssrc, clocks, payload, reorder, overhead, seed, reporting, repairs }
     }
 }
 
@@ -66,6 +70,8 @@ pub struct Receiver {
     playout: Option<PlayoutMeter>,
     reporter: Option<Reporter>,
     key_frames: KeyFrameAsker<ReceiverClock>,
+    /// `None` where nothing is asked for.
+    missing: Option<MissingPackets>,
     /// Packets in the playout buffer that carry payload: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
     /// When the sender said goodbye: packets that it overtook are still waited for.
@@ -98,6 +104,8 @@ impl Receiver {
             playout: None,
             reporter: config.reporting.map(Reporter::new),
             key_frames: KeyFrameAsker::new(),
+            missing: (config.repairs && config.payload != Payload::Generated)
+                .then(|| MissingPackets::new(config.reorder.hold)),
             held: VecDeque::new(),
             goodbye: None,
             timeline: Timeline::new(config.clocks),
@@ -140,6 +148,9 @@ impl Receiver {
         if header.ssrc != self.config.sender_ssrc {
             return Err(DropReason::Foreign);
         }
+        if self.missing.is_some() && relay::is_repetition(datagram) {
+            return self.on_repetition(now, header.sequence, (payload, datagram));
+        }
         // Packets of this session carry their sending time; one that does not is not of this session.
         let ntp = header.send_time.ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
@@ -147,7 +158,9 @@ impl Receiver {
         if !follows {
             self.reorder.begin_anew();
             self.reporter.iter_mut().for_each(Reporter::begin_anew);
+            self.missing.iter_mut().for_each(MissingPackets::begin_anew);
         }
+        self.missing.iter_mut().for_each(|missing| missing.on_packet(now, sequence));
         if let Some(reporter) = &mut self.reporter {
             reporter.on_arrival(now, (sequence, header.transport_sequence), ecn);
         }
@@ -172,6 +185,20 @@ impl Receiver {
             return Ok(());
         }
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
+    }
+
+    /// A packet came that was sent before: it takes its place, and no measure knows of it.
+    fn on_repetition(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        number: u16,
+        (payload, datagram): (&[u8], &[u8]),
+    ) -> Result<(), DropReason> {
+        let sequence = self.missing.as_mut().and_then(|missing| missing.on_repetition(now, number));
+        let sequence = sequence.ok_or(DropReason::Late)?;
+        self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })?;
+        self.outbox.event(Event::MediaRepaired { sequence });
+        Ok(())
     }
 
     /// Sends the report on single packets that is due by `now`, if one is.
@@ -309,6 +336,9 @@ impl Receiver {
         if !self.ended {
             let sources = (self.config.ssrc, self.config.sender_ssrc);
             self.key_frames.ask(self.handled, sources, &mut self.outbox);
+            if let (Some(missing), None) = (&mut self.missing, self.goodbye) {
+                missing.ask(self.handled, sources, &mut self.outbox);
+            }
         }
     }
 
@@ -373,9 +403,9 @@ impl Endpoint for Receiver {
         let goodbye = self.goodbye.map(|said| said + self.linger());
         let served = self.held.front().map(|(at, ..)| *at);
         let report = self.reporter.as_ref().and_then(Reporter::due);
-        let key_frame = self.key_frames.due();
-        let at =
-            [self.compound.due(), report, self.reorder.due(), goodbye, served, key_frame].into_iter().flatten().min();
+        let missing = self.missing.as_ref().filter(|_| goodbye.is_none()).and_then(MissingPackets::due);
+        let wanted = [self.key_frames.due(), missing].into_iter().flatten().min();
+        let at = [self.compound.due(), report, self.reorder.due(), goodbye, served, wanted].into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

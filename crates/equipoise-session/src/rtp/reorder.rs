@@ -71,7 +71,7 @@ impl ReorderBuffer {
     /// A media packet came, in a session that carries payload of this kind.
     ///
     /// # Errors
-    /// [`DropReason::Late`] where what follows it was given out.
+    /// [`DropReason::Late`] where what follows it was given out, or it came before.
     pub(crate) fn play(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -89,7 +89,7 @@ impl ReorderBuffer {
         if in_time { Ok(()) } else { Err(DropReason::Late) }
     }
 
-    /// A packet came. False where it is too late: what follows it was given out.
+    /// A packet came. False where it is too late: it is there, or what follows it was given out.
     fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         if !self.config.in_order {
             let mut payload = self.spare.pop().unwrap_or_default();
@@ -98,7 +98,7 @@ impl ReorderBuffer {
             self.ready.push_back((0, payload));
             return true;
         }
-        if self.next.is_some_and(|next| sequence < next) {
+        if self.next.is_some_and(|next| sequence < next) || self.early.contains_key(&sequence) {
             return false;
         }
         let mut payload = self.spare.pop().unwrap_or_default();

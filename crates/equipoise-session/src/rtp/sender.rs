@@ -14,6 +14,7 @@ use super::governor::Governor;
 use super::key_frames::KeyFrameTaker;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
+use super::repeats::{RepeatQueue, Repeating};
 use super::stream::{Numbers, Packetiser, Plain, SessionError, StreamConfig};
 use super::supply::{Pause, Stock, Supply};
 use crate::feedback::Reporting;
@@ -59,6 +60,8 @@ pub struct SenderConfig {
     /// How the receiver reports on single packets; `None` if it does not. The controller goes by these reports then, and the answers to
     /// requests prove what arrives.
     pub reporting: Option<Reporting>,
+    /// How it answers requests for packets that are missing; `None` if it does not. Generated media is never sent again.
+    pub repeating: Option<Repeating>,
 }
 
 impl SenderConfig {
@@ -79,6 +82,7 @@ impl SenderConfig {
             ecn: Ecn::NotCapable,
             pauses: Vec::new(),
             reporting: None,
+            repeating: None,
         }
     }
 
@@ -116,6 +120,8 @@ pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
     queue: PayloadQueue,
+    /// `None` where nothing is sent again.
+    repeats: Option<RepeatQueue>,
     /// The packet that is being sent.
     plain: Vec<u8>,
     stock: Stock,
@@ -177,6 +183,7 @@ impl Sender {
             packetiser,
             payload: config.payload,
             queue: PayloadQueue::new(None, config.patience),
+            repeats: config.repeating.filter(|_| config.payload != Payload::Generated).map(RepeatQueue::new),
             plain: Vec::new(),
             application: Application::default(),
             pacer: Pacer::new(governor.rate()),
@@ -263,6 +270,7 @@ impl Sender {
         }
         self.queue.expire(now, self.payload);
         self.outbox.expired(self.queue.take_expired());
+        self.repeats.iter_mut().for_each(|repeats| repeats.expire(now));
         self.refill(now);
         if self.governor.on_timer(now) {
             self.decided();
@@ -297,8 +305,12 @@ impl Sender {
 
     /// Sends the next packet and returns its size; `None` where the application has none.
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
-        let Self { packetiser, queue, stock, plain, exchange, outbox, .. } = self;
+        let Self { packetiser, queue, stock, plain, exchange, outbox, repeats, .. } = self;
         outbox.media_says(exchange.ecn());
+        // What is missing is waited for, and so goes first. No measure knows of it: it has no number and no time of its own.
+        if let Some(sequence) = repeats.as_mut().and_then(|repeats| repeats.take(now, plain)) {
+            return Some(packetiser.repeat(now, sequence, plain, outbox));
+        }
         let sent = if self.payload == Payload::Generated {
             // What there is of media goes into a probe first.
             let padding = self.governor.probe().map(|_| packetiser.full(now));
@@ -308,6 +320,9 @@ impl Sender {
         } else {
             let waited = queue.waited(now);
             let sequence = packetiser.number(now, self.payload, queue, plain)?;
+            if let Some(repeats) = repeats {
+                repeats.keep(now, sequence, plain);
+            }
             packetiser.stamp(now, Plain { sequence, bytes: plain, waited }, None, outbox)
         };
         self.first_media.get_or_insert(now);
@@ -401,6 +416,7 @@ impl Sender {
             Payload::Generated => self.stock.has(self.handled) || self.governor.probe().is_some(),
             Payload::Stream | Payload::Rtp => self.queue.waiting() > 0,
         };
+        let there = there || self.repeats.as_ref().is_some_and(RepeatQueue::is_ready);
         !self.breakers.has_stopped() && there
     }
 

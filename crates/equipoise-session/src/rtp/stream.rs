@@ -340,14 +340,23 @@ impl Packetiser {
         let (Plain { sequence, bytes: plain, waited }, mut length) = (plain, 0);
         outbox.whole(|out| {
             // Another program's packet had room for it when it came in.
-            let stamp = Stamp { number: sequence as u16, time: NtpTime::from_instant(now), subflow };
-            if relay::stamp(plain, stamp, out).is_err() {
-                out.extend_from_slice(plain);
-            }
+            stamp_into(now, (sequence, plain), (subflow, false), out);
             length = out.len();
         });
         let octets = plain.len().saturating_sub(RtpHeader::default().encoded_len());
         self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited, fragment: None }, outbox)
+    }
+
+    /// Puts a packet that left before under its number into `outbox` again, and returns its size. No counts know of it.
+    pub(super) fn repeat(&self, now: Instant<SenderClock>, sequence: u64, plain: &[u8], outbox: &mut Outbox) -> Size {
+        let mut length = 0;
+        outbox.whole(|out| {
+            stamp_into(now, (sequence, plain), (None, true), out);
+            length = out.len();
+        });
+        let size = self.size_around(length);
+        outbox.event(Event::MediaRepeated { sequence, size });
+        size
     }
 
     fn on_sent(&mut self, sequence: u64, sent: Sent, outbox: &mut Outbox) -> Sent {
@@ -355,6 +364,20 @@ impl Packetiser {
         outbox.event(Event::MediaSent { sequence, size, waited, fragment });
         self.counts.add(sent);
         sent
+    }
+}
+
+/// Appends a packet that leaves at `now` under this number.
+fn stamp_into(
+    now: Instant<SenderClock>,
+    (sequence, plain): (u64, &[u8]),
+    (subflow, is_repetition): (Option<Subflow>, bool),
+    out: &mut Vec<u8>,
+) {
+    let stamp = Stamp { number: sequence as u16, time: NtpTime::from_instant(now), subflow, is_repetition };
+    // Another program's packet had room for it when it came in.
+    if relay::stamp(plain, stamp, out).is_err() {
+        out.extend_from_slice(plain);
     }
 }
 

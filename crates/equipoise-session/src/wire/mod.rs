@@ -9,6 +9,7 @@ mod error;
 pub mod feedback;
 mod joint;
 pub mod key_frames;
+pub mod nack;
 mod ntp;
 mod reader;
 mod receipt;

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::reader::Reader;
-use super::rtp::{Elements, OwnElements, RtpHeader, Subflow};
+use super::rtp::{Elements, OwnElements, Relayed, RtpHeader, Subflow};
 use super::{NtpTime, WireError};
 
 /// What all three elements take behind others at most: they, their heads, and padding to whole words.
@@ -41,6 +41,8 @@ pub struct Stamp {
     pub time: NtpTime,
     /// Its place in a sub-flow, where the session has several paths.
     pub subflow: Option<Subflow>,
+    /// It was sent before under this number.
+    pub is_repetition: bool,
 }
 
 /// Appends `packet` to `out` under the number of the stamp, with the rest of that, and with its own number if it is another one, as
@@ -50,9 +52,10 @@ pub struct Stamp {
 /// [`WireError`] where it is no RTP packet, or its header extension has no room for an element: another profile than
 /// RFC 8285's, elements that end before their extension does, our identifier in use, or a full one. Nothing is appended then.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
-    let Stamp { number, time, subflow } = stamp;
+    let Stamp { number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
-    let relayed = Some(parts.number()).filter(|own| *own != number);
+    let relayed = Relayed { number: parts.number(), is_repetition };
+    let relayed = Some(relayed).filter(|own| own.number != number || is_repetition);
     let (profile, data) = parts.extension.unwrap_or((ONE_BYTE_PROFILE, &[]));
     let elements = Elements::of(u16::from_be_bytes(profile), data)
         .filter(Elements::are_whole)
@@ -92,7 +95,7 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         let time = elements.clone().send_time()?;
         let (subflow, relayed) = (elements.clone().subflow(), elements.clone().relayed());
         // What ends as we would have ended it was ended by us: where one form ends so, no other does.
-        let before = |(subflow, relayed): (Option<Subflow>, Option<u16>)| {
+        let before = |(subflow, relayed): (Option<Subflow>, Option<Relayed>)| {
             let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
             let before = data.len().checked_sub(own.padded_len())?;
             let (before, end) = data.split_at_checked(before)?;
@@ -106,7 +109,7 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         out.extend_from_slice(packet);
         return Ok(());
     };
-    parts.append_fixed(was_there, relayed.unwrap_or(parts.number()), out);
+    parts.append_fixed(was_there, relayed.map_or(parts.number(), |relayed| relayed.number), out);
     if was_there {
         out.extend_from_slice(&profile);
         out.extend_from_slice(&((before.len() / 4) as u16).to_be_bytes());
@@ -114,6 +117,13 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     }
     out.extend_from_slice(parts.rest);
     Ok(())
+}
+
+/// Whether a packet says that it was sent before.
+pub fn is_repetition(packet: &[u8]) -> bool {
+    let extension = Parts::of(packet).ok().and_then(|parts| parts.extension);
+    let elements = extension.and_then(|(profile, data)| Elements::of(u16::from_be_bytes(profile), data));
+    elements.and_then(Elements::relayed).is_some_and(|relayed| relayed.is_repetition)
 }
 
 impl<'a> Parts<'a> {
@@ -168,7 +178,7 @@ mod tests {
     /// A stamp under the packet's own number.
     fn unmoved(packet: &[u8], subflow: Option<Subflow>) -> Stamp {
         let number = packet.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
-        Stamp { number, time: TIME, subflow }
+        Stamp { number, time: TIME, subflow, is_repetition: false }
     }
 
     fn stamped(packet: &[u8]) -> Vec<u8> {
@@ -256,7 +266,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, number: u16, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8))), place: Option<(u16, u16)>) {
+        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, number: u16, again: bool, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8))), place: Option<(u16, u16)>) {
             let subflow = place.map(|(id, sequence)| Subflow { id, sequence });
             let mut before = vec![0x80 | csrcs, 96];
             before.extend_from_slice(&[7; 10]);
@@ -269,10 +279,11 @@ mod tests {
             }
             before.extend_from_slice(&bytes);
             let (mut with, mut after) = (Vec::new(), Vec::new());
-            if stamp(&before, Stamp { number, time: TIME, subflow }, &mut with).is_ok() {
+            if stamp(&before, Stamp { number, time: TIME, subflow, is_repetition: again }, &mut with).is_ok() {
                 prop_assert!(with.len() <= before.len() + STAMP_MAX);
                 let header = RtpPacket::parse(&with).map(|packet| packet.header);
                 prop_assert!(header.is_err() || header.is_ok_and(|h| h.send_time == Some(TIME) && h.sequence == number && (subflow.is_none() || h.subflow == subflow)));
+                prop_assert!(is_repetition(&with) == again || RtpPacket::parse(&with).is_err());
                 unstamp(&with, &mut after).unwrap();
                 prop_assert_eq!(after, before);
             }
@@ -284,6 +295,7 @@ mod tests {
             let _ = stamp(&bytes, unmoved(&bytes, None), &mut out);
             let _ = stamp(&bytes, unmoved(&bytes, Some(Subflow::default())), &mut out);
             let _ = unstamp(&bytes, &mut out);
+            let _ = is_repetition(&bytes);
         }
     }
 }

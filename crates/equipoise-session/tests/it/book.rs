@@ -26,6 +26,7 @@ fn every_example_of_the_book_is_what_the_encoder_writes() {
     for (name, bytes) in [
         ("picture loss indication", loss),
         ("full intra request", intra),
+        ("request for packets", samples::nack()),
         ("header of a media packet", samples::media()),
         ("request", samples::request()),
         ("report", samples::answer()),

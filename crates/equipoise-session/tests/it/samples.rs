@@ -8,6 +8,7 @@ use equipoise_session::wire::feedback::{
     ArrivalTime, PacketArrival, PacketStatus, TransportHead, encode_congestion_feedback, encode_transport_feedback,
 };
 use equipoise_session::wire::key_frames::{KeyFrameRequest, encode_key_frame_request};
+use equipoise_session::wire::nack::encode_nack;
 use equipoise_session::wire::rtcp::{self, ReportBlock, SenderInfo};
 use equipoise_session::wire::rtp::RtpHeader;
 use equipoise_session::wire::{DelayReport, NtpTime, PlayoutReport, ReportRequest};
@@ -137,6 +138,13 @@ pub(crate) fn transport_feedback() -> Vec<u8> {
 pub(crate) fn key_frame_requests() -> [Vec<u8>; 2] {
     [KeyFrameRequest::PictureLoss, KeyFrameRequest::FullIntra]
         .map(|request| written(|out| encode_key_frame_request(RECEIVER, SENDER, (request, 7), out)))
+}
+
+/// A receiver's request for packets that it misses.
+pub(crate) fn nack() -> Vec<u8> {
+    written(|out| {
+        encode_nack(RECEIVER, SENDER, [0x1234, 0x1235, 0x1244, 0x1250], 16, out);
+    })
 }
 
 /// The last datagram of a sender.

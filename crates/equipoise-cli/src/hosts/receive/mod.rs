@@ -111,6 +111,7 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     let feedback = feedback.transpose().map_err(|source| RealError::Input { what: "RTCP".to_owned(), source })?;
     let config = ServerConfig {
         reorder: ReorderConfig { hold: options.hold, ..ReorderConfig::default() },
+        repairs: options.repair,
         most_sessions: options.most_sessions,
         idle: options.idle,
         reverse_limit: options.reverse_limit(),

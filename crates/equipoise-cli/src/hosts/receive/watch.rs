@@ -234,8 +234,10 @@ fn received(end: &ReceiveEnd) -> String {
         );
     }
     let marked = if end.packets_marked > 0 { format!(", {} marked", end.packets_marked) } else { String::new() };
+    let repaired =
+        if end.packets_repaired > 0 { format!(" ({} repaired)", end.packets_repaired) } else { String::new() };
     format!(
-        "{} packets received{marked}, {} lost, {:.3} Mbit/s",
+        "{} packets received{marked}, {} lost{repaired}, {:.3} Mbit/s",
         end.packets_received,
         end.packets_lost,
         end.rate_bps / 1e6

@@ -57,6 +57,9 @@ pub(in crate::hosts) struct ReceiveEnd {
     /// Packets whose payload is missing in what was given out.
     pub(in crate::hosts) payload_missing: u64,
     pub(in crate::hosts) payload_bytes: u64,
+    /// Packets that were asked for again, each as often as it was, and those that then came in time: lost ones, whose payload is not missing.
+    pub(in crate::hosts) repetitions_asked: u64,
+    pub(in crate::hosts) packets_repaired: u64,
     /// How often the sender was asked for a key frame.
     pub(in crate::hosts) key_frames_asked: u64,
     /// Packets whose payload was not written, as the file or its reader stood still.
@@ -139,6 +142,8 @@ impl ReceiveTally {
                 let (first, last) = self.numbers.unwrap_or((*sequence, *sequence));
                 self.numbers = Some((first.min(*sequence), last.max(*sequence)));
             }
+            Event::RepetitionAsked { packets } => self.end.repetitions_asked += packets,
+            Event::MediaRepaired { .. } => self.end.packets_repaired += 1,
             Event::KeyFrameAsked(_) => self.end.key_frames_asked += 1,
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             _ => {}
