@@ -10,7 +10,7 @@ use equipoise_session::wire::{NtpTime, relay};
 pub fn rtp(datagram: &[u8]) {
     for (subflow, is_repetition) in [(None, false), (None, true), (Some(Subflow { id: 1, sequence: 2 }), false)] {
         let (mut stamped, mut back) = (Vec::new(), Vec::new());
-        let stamp = Stamp { number: 7, time: NtpTime::from_bits(7), subflow, is_repetition };
+        let stamp = Stamp { ssrc: 7, number: 7, time: NtpTime::from_bits(7), subflow, is_repetition };
         if relay::stamp(datagram, stamp, &mut stamped).is_ok() {
             assert!(relay::is_repetition(&stamped) == is_repetition || RtpPacket::parse(datagram).is_err());
             relay::unstamp(&stamped, &mut back).expect("it was stamped");

@@ -53,6 +53,7 @@ impl Ends {
             delays,
             ecn: Ecn::from_bits(variant / 12),
             repeating: Some(Repeating::default()),
+            has_further_source: variant & 0x80 != 0,
             ..base
         };
         let controller = ap.build(&parameters, packet_size).expect("its own parameters");

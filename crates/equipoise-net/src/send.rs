@@ -42,6 +42,9 @@ pub struct SendConfig {
     pub ecn: Ecn,
     /// The source of its packets; `None` for one drawn by chance. Another program's packets have to have it.
     pub ssrc: Option<u32>,
+    /// Whether it carries the packets of one further source of another program, such as audio beside video, before all else
+    /// ([`SenderConfig::has_further_source`]); over one path.
+    pub has_further_source: bool,
     /// RTP payload type.
     pub payload_type: u8,
     /// How long the server's first answer is waited for.
@@ -64,6 +67,7 @@ impl SendConfig {
             reporting: None,
             ecn: Ecn::NotCapable,
             ssrc: None,
+            has_further_source: false,
             payload_type: PAYLOAD_TYPE,
             patience: Span::from_secs(5),
         }
@@ -116,13 +120,13 @@ impl SendConfig {
         };
         let start = clock.now().assume_clock();
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
-        let Self { payload, delays, ecn, .. } = *self;
+        let Self { payload, delays, ecn, has_further_source, .. } = *self;
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
         // Whether anything is, the receiver decides.
         let repeating = Some(Repeating::default());
-        (SenderConfig { payload, delays, ecn, reporting, repeating, ..base }, asked)
+        (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
 }
 

@@ -114,6 +114,9 @@ pub(crate) struct Send {
     /// Send the RTP packets that another program sends to this local address or port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
+    /// Send the RTP packets of an audio encoder at this local address or port as well, before those of --rtp
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp", conflicts_with = "path")]
+    pub(crate) audio: Option<SocketAddr>,
     /// Send the receiver's requests for key frames as RTCP to this address or local port [default: where the RTP comes from]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,
@@ -202,6 +205,9 @@ pub(crate) struct Receive {
     /// Send the RTP packets of sessions that carry them to this address or local port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
+    /// Send those of `send --audio` to this address or local port [default: that of --rtp]
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
+    pub(crate) audio: Option<SocketAddr>,
     /// Send them from this local address or port, and take RTCP there: requests for key frames go to the sender [default: any free port]
     #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
     pub(crate) rtcp: Option<SocketAddr>,

@@ -35,6 +35,9 @@ mod fault_tests;
 mod frames;
 #[cfg(test)]
 mod frames_tests;
+mod further;
+#[cfg(test)]
+mod further_tests;
 pub(super) mod governor;
 #[cfg(test)]
 mod harm_tests;

@@ -157,6 +157,7 @@ fn a_sender_that_repeats_nothing_says_so_and_a_repetition_that_nobody_asked_for_
     let mut bench = ends(Payload::Rtp, |_: &Passing| vec![MILLI]);
     second_of_packets(&mut bench);
     let stamp = crate::wire::relay::Stamp {
+        ssrc: 0x0102_0304,
         number: 3,
         time: crate::wire::NtpTime::from_instant(Instant::<equipoise::units::SenderClock>::from_nanos(bench.now)),
         subflow: None,

@@ -53,8 +53,15 @@ const TICK: Duration = Duration::from_millis(20);
 /// Posts what happens to the main thread, which never waits for a reader. What is written or played out takes no detour.
 struct Poster {
     post: mpsc::Sender<Note>,
-    rtp: Option<(UdpSocket, SocketAddr)>,
+    rtp: Option<PlayOut>,
     output: Option<Inlet>,
+}
+
+/// Where RTP goes.
+struct PlayOut {
+    socket: UdpSocket,
+    video: SocketAddr,
+    audio: SocketAddr,
 }
 
 impl SessionObserver for Poster {
@@ -71,13 +78,15 @@ impl SessionObserver for Poster {
     }
 
     fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
-        if let (Payload::Rtp, Some((socket, to))) = (session.payload, &self.rtp) {
+        let is_rtp = session.payload == Payload::Rtp;
+        let is_audio = is_rtp && payload.get(8..12).is_some_and(|source| source != session.ssrc.to_be_bytes());
+        if let (true, Some(PlayOut { socket, video, audio })) = (is_rtp, &self.rtp) {
             // A player that is not there yet is no reason to stop.
-            let _ = socket.send_to(payload, to);
+            let _ = socket.send_to(payload, if is_audio { audio } else { video });
         }
         let output = self.output.as_ref().filter(|_| session.number == 0);
         let is_dropped = output.is_some_and(|output| !output.offer(payload.to_vec()));
-        let given = Given { missing, bytes: payload.len() as u64, is_dropped };
+        let given = Given { missing, bytes: payload.len() as u64, is_audio, is_dropped };
         let _ = self.post.send(Note::Payload(session.number, given));
     }
 
@@ -106,8 +115,12 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
         encrypted: key.is_some(),
         timestamps: socket.timestamps().name(),
     };
-    let rtp = options.rtp.map(|to| play_out(to, options.rtcp).map(|socket| (socket, to))).transpose()?;
-    let feedback = rtp.as_ref().map(|(socket, to)| socket.try_clone().map(|socket| (socket, *to)));
+    let rtp = options.rtp.map(|video| {
+        let audio = options.audio.unwrap_or(video);
+        play_out(video, options.rtcp).map(|socket| PlayOut { socket, video, audio })
+    });
+    let rtp = rtp.transpose()?;
+    let feedback = rtp.as_ref().map(|out| out.socket.try_clone().map(|socket| (socket, out.video)));
     let feedback = feedback.transpose().map_err(|source| RealError::Input { what: "RTCP".to_owned(), source })?;
     let config = ServerConfig {
         reorder: ReorderConfig { hold: options.hold, ..ReorderConfig::default() },

@@ -62,6 +62,9 @@ pub(in crate::hosts) struct ReceiveEnd {
     pub(in crate::hosts) packets_repaired: u64,
     /// How often the sender was asked for a key frame.
     pub(in crate::hosts) key_frames_asked: u64,
+    /// Packets and bytes of audio in that.
+    pub(in crate::hosts) audio_packets: u64,
+    pub(in crate::hosts) audio_bytes: u64,
     /// Packets whose payload was not written, as the file or its reader stood still.
     pub(in crate::hosts) payload_dropped: u64,
     pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
@@ -151,7 +154,11 @@ impl ReceiveTally {
     }
 
     /// Payload was given out, behind so many packets that are missing, or dropped.
-    pub(in crate::hosts) fn on_payload(&mut self, missing: u64, bytes: u64, is_dropped: bool) {
+    pub(in crate::hosts) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
+        if is_audio {
+            self.end.audio_packets += 1;
+            self.end.audio_bytes += bytes;
+        }
         self.end.payload_missing += missing;
         self.end.payload_dropped += u64::from(is_dropped);
         self.end.payload_bytes += if is_dropped { 0 } else { bytes };

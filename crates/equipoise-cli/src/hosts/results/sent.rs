@@ -91,6 +91,9 @@ pub(in crate::hosts) struct SendEnd {
     pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
     pub(in crate::hosts) datagrams_unsent: Option<u64>,
+    /// Packets and bytes of audio that were taken from another program; they are in the other counts, too.
+    pub(in crate::hosts) audio_packets: u64,
+    pub(in crate::hosts) audio_bytes: u64,
     /// Packets of the other program that found no room.
     pub(in crate::hosts) payload_dropped: u64,
     /// Packets of the other program that had waited for too long, and were dropped.

@@ -1,5 +1,6 @@
 //! The main thread's side: what the sessions tell, added up, printed and written.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use equipoise_session::Event;
 use serde::Serialize;
 
 use super::super::args::DelayKind;
+use super::super::input::Given;
 use super::super::lines::{self, Heads};
 use super::super::results::{Direction, End, Interval, SendTally, Sums, Tally};
 use super::super::writer::{Screen, Writer};
@@ -170,15 +172,17 @@ impl Watch {
         }
     }
 
-    /// Prints and writes what came of it by `end`, where so many packets of another program found no room.
-    pub(super) fn finish(self, start: Start, (end, dropped): (Span, u64), delay: DelayKind) -> Result<(), CliError> {
+    /// Prints and writes what came of it by `end`, where other programs gave this.
+    pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
         let ends: Vec<_> = self.each.into_iter().map(|(direction, tally)| (direction, tally.finish(end))).collect();
         let sum = Sums::of(ends.iter().map(|(direction, end)| (*direction, end.sum())));
         let mut streams = Vec::new();
         for (stream, (direction, mut end)) in ends.into_iter().enumerate() {
             if let End::Sent(end) = &mut end {
-                end.payload_dropped = dropped;
+                end.payload_dropped = given.dropped.load(Ordering::Relaxed);
+                end.audio_packets = given.audio_packets.load(Ordering::Relaxed);
+                end.audio_bytes = given.audio_bytes.load(Ordering::Relaxed);
             }
             let text = match &end {
                 End::Sent(end) => foot(end, delay),
