@@ -173,6 +173,12 @@ impl Relay {
 /// Hands over the packets of any source but the video's.
 fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop: &AtomicBool, given: &Given) {
     let mut buffer = vec![0; 65_536];
+    // What came before the session was open is late by now.
+    let mut is_late = socket.set_nonblocking(true).is_ok();
+    while is_late {
+        is_late = socket.recv(&mut buffer).is_ok();
+    }
+    let _ = socket.set_nonblocking(false);
     while !stop.load(Ordering::Relaxed) {
         let Ok((length, _)) = socket.recv_from(&mut buffer) else { continue };
         if !is_rtp(&buffer[..length]) || buffer[8..12] == video.to_be_bytes() {
