@@ -193,12 +193,37 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
 
 /// A socket for RTP to a program there, which RTCP may come to at `local`.
 fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, RealError> {
-    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let from = local_for(to, local);
     let open = || {
-        let socket = UdpSocket::bind(local.unwrap_or((any, 0).into()))?;
+        let socket = UdpSocket::bind(from)?;
         socket.set_read_timeout(Some(TICK))?;
         Ok(socket)
     };
-    let what = || local.map_or_else(|| format!("a socket to {to}"), |local| format!("RTCP at {local}"));
+    let what = || local.map_or_else(|| format!("a socket to {to}"), |_| format!("RTCP at {from}"));
     open().map_err(|source| RealError::Input { what: what(), source })
+}
+
+/// Where to send from to a program there. A loopback address, which a bare port means, has no way to another host, nor to the other family.
+fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let leads_there =
+        |wanted: &SocketAddr| !wanted.ip().is_loopback() || to.ip().is_loopback() && wanted.is_ipv6() == to.is_ipv6();
+    wanted.filter(leads_there).unwrap_or((any, wanted.map_or(0, |wanted| wanted.port())).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, `--rtcp 5009` silences a player on another host.
+    #[test]
+    fn a_port_alone_leads_to_every_player() {
+        let address = |text: &str| -> SocketAddr { text.parse().expect("an address") };
+        let from = |to: &str, wanted: Option<&str>| local_for(address(to), wanted.map(address)).to_string();
+        assert_eq!(from("127.0.0.1:5008", Some("127.0.0.1:5009")), "127.0.0.1:5009");
+        assert_eq!(from("192.0.2.7:5008", Some("127.0.0.1:5009")), "0.0.0.0:5009");
+        assert_eq!(from("[::1]:5008", Some("127.0.0.1:5009")), "[::]:5009");
+        assert_eq!(from("192.0.2.7:5008", Some("192.0.2.1:5009")), "192.0.2.1:5009");
+        assert_eq!(from("192.0.2.7:5008", None), "0.0.0.0:0");
+    }
 }
