@@ -1,4 +1,6 @@
 use equipoise_session::wire::is_rtcp;
+use equipoise_session::wire::key_frames::{AskedOf, KeyFrameFeedback, encode_key_frame_request};
+use equipoise_session::wire::nack::{Nack, encode_nack};
 use equipoise_session::wire::rtcp::{
     RtcpPacket, SenderInfo, encode_cname, encode_goodbye, encode_receiver_report, parse_compound,
 };
@@ -74,9 +76,36 @@ fn check(packet: &RtcpPacket<'_>) {
         }
         RtcpPacket::Other { packet_type, count, .. } => {
             assert!(*count <= 31 && !matches!(packet_type, 200..=203 | 211));
+            if let Some(Ok(nack)) = Nack::of(packet) {
+                check_nack(&nack);
+            }
+            if let Some(Ok(feedback)) = KeyFrameFeedback::of(packet) {
+                for asked in feedback.asked() {
+                    check_asked(feedback.ssrc, asked);
+                }
+            }
         }
     }
     assert!(again.is_empty() || is_rtcp(&again));
+}
+
+/// Writes a request for packets anew, and reads that.
+fn check_nack(nack: &Nack<'_>) {
+    let numbers: Vec<_> = nack.numbers().collect();
+    let mut again = Vec::new();
+    let asked = encode_nack(nack.ssrc, nack.media_ssrc, numbers.iter().copied(), 16, &mut again);
+    let found = Nack::of(&only(&again)).expect("a request").expect("well formed");
+    assert_eq!((found.ssrc, found.media_ssrc), (nack.ssrc, nack.media_ssrc));
+    assert!(asked > 0 && found.numbers().count() <= asked && found.numbers().all(|number| numbers.contains(&number)));
+}
+
+/// Writes a request for a key frame anew, alone, and reads that.
+fn check_asked(ssrc: u32, asked: AskedOf) {
+    let mut again = Vec::new();
+    let number = asked.number.unwrap_or(0);
+    encode_key_frame_request(ssrc, asked.media_ssrc, (asked.request, number), &mut again);
+    let feedback = KeyFrameFeedback::of(&only(&again)).expect("a request").expect("well formed");
+    assert!(feedback.ssrc == ssrc && feedback.asked().eq([asked]));
 }
 
 /// The only packet of a datagram that we wrote.

@@ -8,10 +8,11 @@ use equipoise_session::wire::{NtpTime, relay};
 /// Where a packet that was stamped does not come back as it was, where the payload is not a part of the datagram behind the fixed header, or where header and payload, written anew,
 /// are not read as the same.
 pub fn rtp(datagram: &[u8]) {
-    for subflow in [None, Some(Subflow { id: 1, sequence: 2 })] {
+    for (subflow, is_repetition) in [(None, false), (None, true), (Some(Subflow { id: 1, sequence: 2 }), false)] {
         let (mut stamped, mut back) = (Vec::new(), Vec::new());
-        let stamp = Stamp { number: 7, time: NtpTime::from_bits(7), subflow };
+        let stamp = Stamp { ssrc: 7, number: 7, time: NtpTime::from_bits(7), subflow, is_repetition };
         if relay::stamp(datagram, stamp, &mut stamped).is_ok() {
+            assert!(relay::is_repetition(&stamped) == is_repetition || RtpPacket::parse(datagram).is_err());
             relay::unstamp(&stamped, &mut back).expect("it was stamped");
             assert_eq!(back, datagram);
         }

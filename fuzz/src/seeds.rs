@@ -176,7 +176,10 @@ fn rtcp() -> Seeds {
         ("goodbye_with_reason", vec![0x81, 203, 0, 3, 0, 0, 0, 1, 4, b'd', b'o', b'n', b'e', 0, 0, 0]),
         ("goodbye_padded", vec![0xA0, 203, 0, 1, 0, 0, 0, 4]),
         ("more_blocks_than_bytes", vec![0x9F, 201, 0, 1, 0, 0, 0, 1]),
-        ("feedback", vec![0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
+        ("missing_packets", vec![0x81, 205, 0, 4, 0, 0, 0, 1, 0, 0, 0, 2, 0xFF, 0xFE, 0x80, 1, 0x12, 0x34, 0, 0]),
+        ("picture_loss", vec![0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
+        ("full_intra", vec![0x84, 206, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 7, 0, 0, 0, 0, 0, 0, 3, 8, 0, 0, 0]),
+        ("feedback", vec![0x82, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]),
         ("length_beyond_the_end", vec![0x80, 200, 0xFF, 0xFF, 0, 0, 0, 1]),
     ]
 }
@@ -323,9 +326,30 @@ fn session() -> Seeds {
     let damaged = [&[SENDER_TIMER, TO_RECEIVER][..], &DAMAGED_TO_SENDER].concat().repeat(30);
     let doubled = [SENDER_TIMER, TO_RECEIVER, TO_RECEIVER, TO_SENDER, TO_SENDER].repeat(30);
     let clock_jumps = [&exchange[..], &[0xF7, 0x40, SENDER_TIMER, TO_RECEIVER, 15, 0xFF], &exchange[..30]].concat();
+    // Every other packet goes by the receiver, which carries another program's: the variant is 2, and 'R' gives a packet.
+    let of = |source: u8, number: u8| {
+        [&[0xFC, 20][..], &[0x80, 96, 0, number, 0, 0, 0, number, 0, 0, 0, source], &[7; 8]].concat()
+    };
+    let packet = |number| of(1, number);
+    let lossy = |number: u8| match number % 2 {
+        0 => {
+            [&packet(number)[..], &[SENDER_TIMER, SENDER_TIMER, TO_RECEIVER, 16, TO_SENDER, SENDER_TIMER, TO_RECEIVER]]
+                .concat()
+        }
+        _ => [&packet(number)[..], &[SENDER_TIMER]].concat(),
+    };
+    let repaired = [&[2][..], &(1..60).flat_map(lossy).collect::<Vec<u8>>()].concat();
+    // With the uppermost bit of the variant there may be a further source.
+    let two_sources =
+        |number: u8| [&of(1, number)[..], &of(2, number), &[SENDER_TIMER, TO_RECEIVER, SENDER_TIMER]].concat();
+    let two_sources = [&[0x80][..], &(1..60).flat_map(two_sources).collect::<Vec<u8>>()].concat();
     let ended = [&exchange[..90], &[0xFF, 0xFF, TO_RECEIVER, SENDER_TIMER]].concat();
+    let key_frames = [SENDER_TIMER, TO_RECEIVER, 126, 0, TO_SENDER, 126, 1, 16, TO_SENDER].repeat(20);
     vec![
         ("exchange", exchange),
+        ("key_frames", key_frames),
+        ("repaired", repaired),
+        ("two_sources", two_sources),
         ("unanswered", unanswered),
         ("damaged", damaged),
         ("doubled", doubled),

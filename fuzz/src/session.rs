@@ -1,7 +1,10 @@
 use equipoise::control::find;
 use equipoise::measure::ClockMap;
 use equipoise::units::{Instant, Rate, Size, Span};
-use equipoise_session::rtp::{Clocks, Delays, Payload, Receiver, ReceiverConfig, Sender, SenderConfig, StreamConfig};
+use equipoise_session::rtp::{
+    Clocks, Delays, Payload, Receiver, ReceiverConfig, Repeating, Sender, SenderConfig, StreamConfig,
+};
+use equipoise_session::wire::key_frames::KeyFrameRequest;
 use equipoise_session::{Ecn, Endpoint, Event, Input, Output, PathChange, PathId, Transmit};
 
 const START_NS: u64 = 1_795_000_000_000_000_000;
@@ -13,7 +16,7 @@ const MOST_OUTPUTS: usize = 16;
 /// Any order of calls, datagrams and times is safe for both ends of a session.
 ///
 /// The first byte chooses what the session carries, what its clocks are, and what its packets say of congestion; the rest is a list of operations: a timer, payload, noise, a datagram of the other end as it is, damaged or again, a jump
-/// of the clock either way, a told load, a stop. Whatever they are, the rate stays within its limits, a wake-up lies
+/// of the clock either way, a path's change, a request for a key frame, a stop. Whatever they are, the rate stays within its limits, a wake-up lies
 /// ahead, heads fit their bound, and no call makes an end talk without end.
 ///
 /// # Panics
@@ -45,9 +48,17 @@ impl Ends {
         let stream = StreamConfig::new(1, 96, packet_size, "s");
         let start = Instant::from_nanos(START_NS);
         let base = SenderConfig::new(stream, Span::from_millis(100), start, 1);
-        let config = SenderConfig { payload, delays, ecn: Ecn::from_bits(variant / 12), ..base };
+        let config = SenderConfig {
+            payload,
+            delays,
+            ecn: Ecn::from_bits(variant / 12),
+            repeating: Some(Repeating::default()),
+            has_further_source: variant & 0x80 != 0,
+            ..base
+        };
         let controller = ap.build(&parameters, packet_size).expect("its own parameters");
-        let mut far = ReceiverConfig { payload, ..ReceiverConfig::new(2, "r", 1, ClockMap::SYNCHRONISED, 1) };
+        let mut far =
+            ReceiverConfig { payload, repairs: true, ..ReceiverConfig::new(2, "r", 1, ClockMap::SYNCHRONISED, 1) };
         if delays != Delays::Agreed {
             far.clocks = Clocks::Apart;
         }
@@ -107,6 +118,10 @@ impl Ends {
                 let (payload, left) = after.split_at(usize::from(argument).min(after.len()));
                 self.handle(to_sender, Input::payload(payload));
                 return left;
+            }
+            126 => {
+                let request = [KeyFrameRequest::PictureLoss, KeyFrameRequest::FullIntra][usize::from(argument % 2)];
+                self.handle(to_sender, Input::KeyFrame(request));
             }
             _ if argument == 0xFF => self.handle(to_sender, Input::Stop),
             _ => {}

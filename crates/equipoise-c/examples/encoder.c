@@ -60,6 +60,7 @@ int main(int count, char **words) {
         events = eq_sender_events(sender);
         if (events & EQ_EVENT_RATE) set_rate(encoder, (int64_t)eq_sender_media_rate_bps(sender));
         if (av_frame_make_writable(frame) != 0) break;
+        if (events & EQ_EVENT_KEY_FRAME) frame->pict_type = AV_PICTURE_TYPE_I;
         paint(frame, number);
         frame->pts = number;
         if (avcodec_send_frame(encoder, frame) != 0) break;

@@ -83,6 +83,9 @@
 // The session is over.
 #define EQ_EVENT_END 8
 
+// The receiver wants a key frame.
+#define EQ_EVENT_KEY_FRAME 16
+
 // What a call came to: EQ_OK, or a negative number. eq_last_error_message says what exactly was wrong, and what would be right.
 enum eq_error
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -620,6 +623,13 @@ const char *eq_session_peer(const struct eq_session *session);
 // `session` is null or open; `status` is null, or begins with its size and points to as many writable bytes.
 eq_error eq_session_get_status(const struct eq_session *session,
                                struct eq_session_status *status);
+
+// Asks the session's sender for a key frame, as the decoder cannot go on without one: its eq_sender_events says EQ_EVENT_KEY_FRAME. At most
+// one request is sent in 0.3 s, from any thread.
+//
+// # Safety
+// `session` is null or open.
+eq_error eq_session_request_key_frame(const struct eq_session *session);
 
 // Ends each eq_session_read that waits, now and later, with EQ_END; from any thread.
 //

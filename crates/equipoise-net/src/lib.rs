@@ -68,7 +68,7 @@ pub use secure::{Key, KeyError, Refusal, Wanted, WantedError};
 pub use send::{Multipath, MultipathSession, SendConfig, send, send_multipath};
 #[cfg(feature = "fuzz")]
 pub use server::ServerBench;
-pub use server::{End, Server, ServerConfig, Session, SessionObserver};
+pub use server::{End, KeyFrames, Server, ServerConfig, Session, SessionObserver};
 pub use socket::{Sent, Socket, SocketStats, TimestampSource};
 pub use tcp::{RunningTcp, TcpEnds, TcpHosts, TcpPlan, TcpState, TcpSupply, WebEnds, WebFetched, WebLook, WebPlan};
 pub use testbed::{Place, TestBed, TestHost};

@@ -7,7 +7,7 @@ use equipoise::control::{BoxedController, Needs};
 use equipoise::units::{Rate, Size, Span};
 use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::multipath;
-use equipoise_session::rtp::{Delays, Payload, Sender, SenderConfig, StreamConfig};
+use equipoise_session::rtp::{Delays, Payload, Repeating, Sender, SenderConfig, StreamConfig};
 use equipoise_session::wire::NtpTime;
 use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 use equipoise_session::{Ecn, Endpoint};
@@ -42,6 +42,9 @@ pub struct SendConfig {
     pub ecn: Ecn,
     /// The source of its packets; `None` for one drawn by chance. Another program's packets have to have it.
     pub ssrc: Option<u32>,
+    /// Whether it carries the packets of one further source of another program, such as audio beside video, before all else
+    /// ([`SenderConfig::has_further_source`]); over one path.
+    pub has_further_source: bool,
     /// RTP payload type.
     pub payload_type: u8,
     /// How long the server's first answer is waited for.
@@ -64,6 +67,7 @@ impl SendConfig {
             reporting: None,
             ecn: Ecn::NotCapable,
             ssrc: None,
+            has_further_source: false,
             payload_type: PAYLOAD_TYPE,
             patience: Span::from_secs(5),
         }
@@ -116,11 +120,13 @@ impl SendConfig {
         };
         let start = clock.now().assume_clock();
         let base = SenderConfig::new(stream, self.report_interval, start, u64::from_be_bytes(random()));
-        let Self { payload, delays, ecn, .. } = *self;
+        let Self { payload, delays, ecn, has_further_source, .. } = *self;
         let reporting =
             self.reporting.or_else(|| needs.contains(Needs::PACKETS).then(|| usual_reporting(payload, ecn)));
         let asked = Asked { key: self.key.clone(), ssrc, payload, reporting, several, wanted: None };
-        (SenderConfig { payload, delays, ecn, reporting, ..base }, asked)
+        // Whether anything is, the receiver decides.
+        let repeating = Some(Repeating::default());
+        (SenderConfig { payload, delays, ecn, reporting, repeating, has_further_source, ..base }, asked)
     }
 }
 

@@ -1,5 +1,6 @@
 use crate::Ecn;
 use crate::rtp::Breaker;
+use crate::wire::key_frames::KeyFrameRequest;
 use equipoise::control::{Beliefs, Snapshot};
 use equipoise::measure::{DelaySummary, Drift, Offset};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
@@ -107,6 +108,27 @@ pub enum Event {
         /// How many packets.
         packets: u64,
     },
+    /// A media packet that the receiver misses leaves again.
+    MediaRepeated {
+        /// The number that it has had before.
+        sequence: u64,
+        /// Size of the IP packet.
+        size: Size,
+    },
+    /// The sender was asked for packets that are missing.
+    RepetitionAsked {
+        /// How many.
+        packets: u64,
+    },
+    /// A media packet that was missing came at last, as it was sent again.
+    MediaRepaired {
+        /// Its sequence number.
+        sequence: u64,
+    },
+    /// The receiver wants a key frame of the encoder.
+    KeyFrameWanted(KeyFrameRequest),
+    /// The sender was asked for a key frame.
+    KeyFrameAsked(KeyFrameRequest),
     /// None of the last three reports came: the controller was told, and a request skipped.
     ReportsMissing,
     /// The rate was decided anew, be it the same as before.
@@ -200,6 +222,8 @@ impl Event {
             | Self::ReportApplied { .. }
             | Self::PacketsReported { .. }
             | Self::EcnFailed { .. }
+            | Self::KeyFrameWanted(_)
+            | Self::MediaRepeated { .. }
             | Self::ReportsMissing
             | Self::RateDecided { .. }
             | Self::Believed(_)
@@ -216,6 +240,9 @@ impl Event {
             | Self::Buffered { .. }
             | Self::Discarded { .. }
             | Self::ReportSent { .. }
+            | Self::KeyFrameAsked(_)
+            | Self::RepetitionAsked { .. }
+            | Self::MediaRepaired { .. }
             | Self::AduReceived { .. }
             | Self::Ignored(_) => Half::Receiving,
         }

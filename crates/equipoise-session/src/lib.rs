@@ -23,6 +23,7 @@ pub mod rtp;
 pub mod wire;
 
 use equipoise::units::{Instant, Size};
+use wire::key_frames::KeyFrameRequest;
 
 pub use equipoise_path::link::Ecn;
 pub use event::{DropReason, Event, Fragment, Half, Medium, Transport};
@@ -93,6 +94,9 @@ pub enum Input<'a> {
         /// On which path.
         path: PathId,
     },
+    /// The application cannot show what it receives without a key frame, and wants one of the encoder. Requests that follow each other
+    /// closely are one.
+    KeyFrame(KeyFrameRequest),
     /// The application wants to end the session.
     Stop,
 }

@@ -201,6 +201,7 @@ pub(super) const RFCS: &[(u32, &str)] = &[
     (4737, "Packet Reordering Metrics"),
     (4861, "Neighbor Discovery for IP version 6 (IPv6)"),
     (4862, "IPv6 Stateless Address Autoconfiguration"),
+    (4961, "Symmetric RTP / RTP Control Protocol (RTCP)"),
     (5104, "Codec Control Messages in the RTP Audio-Visual Profile with Feedback (AVPF)"),
     (5246, "The Transport Layer Security (TLS) Protocol Version 1.2"),
     (5289, "TLS Elliptic Curve Cipher Suites with SHA-256/384 and AES Galois Counter Mode (GCM)"),

@@ -7,7 +7,7 @@ use equipoise::units::Rate;
 use equipoise_net::media::Measurement;
 use tokio::sync::{Notify, watch};
 
-use super::sender::{EQ_EVENT_END, EQ_EVENT_RATE, EQ_EVENT_REPORT};
+use super::sender::{EQ_EVENT_END, EQ_EVENT_KEY_FRAME, EQ_EVENT_RATE, EQ_EVENT_REPORT};
 use crate::error::Fault;
 use crate::signal::Signal;
 
@@ -70,14 +70,18 @@ impl Events {
 
 /// Notes what changes, until the session is over.
 pub(super) async fn watch(
-    mut rate: watch::Receiver<Rate>,
-    mut measurement: watch::Receiver<Measurement>,
+    (mut rate, mut measurement, mut key_frames_wanted): (
+        watch::Receiver<Rate>,
+        watch::Receiver<Measurement>,
+        watch::Receiver<u64>,
+    ),
     events: Arc<Events>,
 ) {
     loop {
         let (is_over, event) = tokio::select! {
             changed = rate.changed() => (changed.is_err(), EQ_EVENT_RATE),
             changed = measurement.changed() => (changed.is_err(), EQ_EVENT_REPORT),
+            changed = key_frames_wanted.changed() => (changed.is_err(), EQ_EVENT_KEY_FRAME),
         };
         if is_over {
             break;

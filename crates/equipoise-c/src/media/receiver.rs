@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use equipoise_net::media::{Incoming, MediaReceiver, Received, Reception};
-use equipoise_net::{End, ServerConfig};
+use equipoise_net::{End, KeyFrames, ServerConfig};
 use equipoise_session::rtp::{Payload, ReorderConfig};
+use equipoise_session::wire::key_frames::KeyFrameRequest;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -135,6 +136,8 @@ pub struct eq_receiver {
 /// A session at a receiver, which it may outlive. Threads may share it, but for its closing.
 pub struct eq_session {
     inbox: Inbox<Incoming>,
+    ssrc: u32,
+    key_frames: KeyFrames,
     measurements: watch::Receiver<Reception>,
     peer: CString,
     runtime: Arc<Runtime>,
@@ -157,10 +160,11 @@ impl Source for Incoming {
 }
 
 impl eq_session {
-    fn new(incoming: Incoming, runtime: Arc<Runtime>) -> Result<Self, Fault> {
+    fn new(incoming: Incoming, key_frames: KeyFrames, runtime: Arc<Runtime>) -> Result<Self, Fault> {
         let (measurements, peer) = (incoming.measurements(), incoming.session().peer.to_string());
+        let ssrc = incoming.session().ssrc;
         let peer = CString::new(peer).unwrap_or_default();
-        Ok(Self { inbox: Inbox::new(incoming)?, measurements, peer, runtime })
+        Ok(Self { inbox: Inbox::new(incoming)?, ssrc, key_frames, measurements, peer, runtime })
     }
 
     fn status(&self) -> eq_session_status {
@@ -275,7 +279,8 @@ pub unsafe extern "C" fn eq_receiver_accept(
         // SAFETY: the caller vouches for the pointer.
         let this = unsafe { receiver.as_ref() }.ok_or_else(Fault::no_handle)?;
         let incoming = this.inbox.take(Deadline::after_ms(timeout_ms), |_| Ok(()))?;
-        eq_session::new(incoming, this.runtime.clone())
+        let key_frames = this.inbox.source(|receiver| receiver.key_frames().clone());
+        eq_session::new(incoming, key_frames, this.runtime.clone())
     };
     // SAFETY: the caller vouches for the pointer.
     guarded(|| unsafe { hand_out(session, accept) })
@@ -391,6 +396,21 @@ pub unsafe extern "C" fn eq_session_get_status(session: *const eq_session, statu
     guarded(|| {
         // SAFETY: the caller vouches for the pointers.
         unsafe { fill(status, session.as_ref().ok_or_else(Fault::no_handle)?.status()) }
+    })
+}
+
+/// Asks the session's sender for a key frame, as the decoder cannot go on without one: its eq_sender_events says EQ_EVENT_KEY_FRAME. At most
+/// one request is sent in 0.3 s, from any thread.
+///
+/// # Safety
+/// `session` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eq_session_request_key_frame(session: *const eq_session) -> eq_error {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let this = unsafe { session.as_ref() }.ok_or_else(Fault::no_handle)?;
+        this.key_frames.request(this.ssrc, KeyFrameRequest::PictureLoss);
+        Ok(())
     })
 }
 

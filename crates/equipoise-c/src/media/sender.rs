@@ -30,6 +30,8 @@ pub const EQ_EVENT_REPORT: u32 = 2;
 pub const EQ_EVENT_ROOM: u32 = 4;
 /// The session is over.
 pub const EQ_EVENT_END: u32 = 8;
+/// The receiver wants a key frame.
+pub const EQ_EVENT_KEY_FRAME: u32 = 16;
 
 /// What a session is made of. Set struct_size and key, and leave at 0 what is to be as usual.
 #[repr(C)]
@@ -207,7 +209,7 @@ impl eq_sender {
         let (runtime, events) = (runtime::shared()?, Events::new()?);
         let media = runtime.block_on(MediaSender::open(config, controller))?;
         let (rate, measurement) = (media.target_rate(), media.measurements());
-        runtime.spawn(events::watch(rate.clone(), measurement.clone(), events.clone()));
+        runtime.spawn(events::watch((rate.clone(), measurement.clone(), media.key_frames_wanted()), events.clone()));
         Ok(Self { media, rate, measurement, events, runtime })
     }
 

@@ -102,6 +102,9 @@ static void rtp_packets_come_out_as_they_were(void) {
         CHECK_CODE(EQ_OK, eq_session_read(session, got, sizeof got, &length, NULL, 5000));
         CHECK(length == sizeof packet && memcmp(got, packet, length) == 0);
     }
+    /* A decoder that cannot go on is heard by the encoder. */
+    CHECK_CODE(EQ_OK, eq_session_request_key_frame(session));
+    wait_for(sender, EQ_EVENT_KEY_FRAME);
     /* The receiver ends first: the sender is told. */
     eq_session_close(session);
     CHECK_CODE(EQ_OK, eq_receiver_close(receiver));
@@ -218,6 +221,7 @@ static void null_is_never_followed(void) {
     CHECK(eq_receiver_fd(NULL) == -1 && eq_receiver_port(NULL) == 0);
     CHECK_CODE(EQ_E_HANDLE, eq_session_read(NULL, NULL, 0, &length, NULL, 0));
     CHECK_CODE(EQ_E_HANDLE, eq_session_get_status(NULL, NULL));
+    CHECK_CODE(EQ_E_HANDLE, eq_session_request_key_frame(NULL));
     CHECK_CODE(EQ_E_HANDLE, eq_session_stop(NULL));
     CHECK(eq_session_fd(NULL) == -1 && strcmp(eq_session_peer(NULL), "") == 0);
     eq_session_close(NULL);

@@ -114,7 +114,13 @@ pub(crate) struct Send {
     /// Send the RTP packets that another program sends to this local address or port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
-    /// Offer the rate to an encoder: a Unix socket that gives a line `rate BITS_PER_SECOND` whenever it changes
+    /// Send the RTP packets of an audio encoder at this local address or port as well, before those of --rtp
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp", conflicts_with = "path")]
+    pub(crate) audio: Option<SocketAddr>,
+    /// Send the receiver's requests for key frames as RTCP to this address or local port [default: where the RTP comes from]
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
+    pub(crate) rtcp: Option<SocketAddr>,
+    /// Steer an encoder: a Unix socket that gives a line `rate BITS_PER_SECOND` whenever it changes, and `keyframe` where one is wanted
     #[arg(long, value_name = "PATH")]
     pub(crate) rate_socket: Option<PathBuf>,
     /// Local address to send from
@@ -199,9 +205,18 @@ pub(crate) struct Receive {
     /// Send the RTP packets of sessions that carry them to this address or local port
     #[arg(long, value_name = "ADDRESS", value_parser = local)]
     pub(crate) rtp: Option<SocketAddr>,
+    /// Send those of `send --audio` to this address or local port [default: that of --rtp]
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
+    pub(crate) audio: Option<SocketAddr>,
+    /// Send them from this local address or port, and take RTCP there: requests for key frames go to the sender [default: any free port]
+    #[arg(long, value_name = "ADDRESS", value_parser = local, requires = "rtp")]
+    pub(crate) rtcp: Option<SocketAddr>,
     /// How long a missing packet is waited for before the next is given out
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) hold: Span,
+    /// Have the sender send again what is missing, if it can still come within --hold; not over several paths
+    #[arg(long)]
+    pub(crate) repair: bool,
     /// Seconds after which a silent session is given up
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) idle: Span,

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -13,10 +13,21 @@ use equipoise_net::PayloadSender;
 use equipoise_session::rtp::Payload;
 
 use super::args::Send;
+use super::rtcp::{Encoder, ToEncoder, is_rtp};
 use crate::error::{CliError, RealError};
 
 /// How often a thread that waits for packets looks whether it shall stop.
 const TICK: Duration = Duration::from_millis(20);
+
+/// What other programs gave so far.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    /// Packets that found no room.
+    pub(super) dropped: AtomicU64,
+    /// Of audio, what found room.
+    pub(super) audio_packets: AtomicU64,
+    pub(super) audio_bytes: AtomicU64,
+}
 
 /// What is sent.
 pub(super) enum Input {
@@ -29,7 +40,7 @@ impl Input {
     /// What was asked for; `None` where `stop` is set before it is there.
     pub(super) fn of(options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
         if let Some(local) = options.rtp {
-            return Ok(Relay::listen(local, stop)?.map(Self::Packets));
+            return Ok(Relay::listen(local, options, stop)?.map(Self::Packets));
         }
         Ok(Some(options.file.as_deref().map(open).transpose()?.map_or(Self::Zeros, Self::Bytes)))
     }
@@ -47,12 +58,20 @@ impl Input {
         if let Self::Packets(relay) = self { Some(relay.ssrc) } else { None }
     }
 
+    /// Where requests for key frames go, if its packets are an encoder's.
+    pub(super) fn encoder(&self) -> Result<Option<ToEncoder>, CliError> {
+        let Self::Packets(relay) = self else { return Ok(None) };
+        let to = ToEncoder::new(&relay.socket, relay.ssrc, relay.encoder.clone());
+        let failed = |source| RealError::Input { what: "the socket of the RTP".to_owned(), source };
+        Ok(Some(to.map_err(failed)?))
+    }
+
     /// Hands it over on a thread of its own.
-    pub(super) fn feed(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
+    pub(super) fn feed(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
         match self {
             Self::Zeros => drop(payloads),
             Self::Bytes(bytes) => feed(bytes, payloads),
-            Self::Packets(relay) => relay.forward(payloads, stop, dropped),
+            Self::Packets(relay) => relay.forward(payloads, stop, given),
         }
     }
 }
@@ -88,55 +107,100 @@ fn feed(mut input: Box<dyn Read + std::marker::Send>, payloads: PayloadSender) {
     });
 }
 
-/// A local port that another program sends RTP to.
+/// A local port that another program sends RTP to, and one for audio.
 pub(super) struct Relay {
     socket: UdpSocket,
+    audio: Option<UdpSocket>,
     /// The source of its first packet.
     ssrc: u32,
     first: Vec<u8>,
+    encoder: Encoder,
 }
 
 impl Relay {
     /// Waits for the first RTP packet; `None` where `stop` is set before.
-    fn listen(local: SocketAddr, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
-        let failed = |source| RealError::Input { what: format!("RTP at {local}"), source };
-        let socket = UdpSocket::bind(local).map_err(failed)?;
-        socket.set_read_timeout(Some(TICK)).map_err(failed)?;
+    fn listen(local: SocketAddr, options: &Send, stop: &AtomicBool) -> Result<Option<Self>, CliError> {
+        let socket = bind(local)?;
+        let audio = options.audio.map(bind).transpose()?;
         let mut buffer = vec![0; 65_536];
         while !stop.load(Ordering::Relaxed) {
-            match socket.recv(&mut buffer) {
-                // A packet of RTP version 2; RTCP of the same program is not relayed.
-                Ok(length)
-                    if length >= 12 && buffer[0] >> 6 == 2 && !equipoise_session::wire::is_rtcp(&buffer[..length]) =>
-                {
+            match socket.recv_from(&mut buffer) {
+                // RTCP of the same program is not relayed.
+                Ok((length, from)) if is_rtp(&buffer[..length]) => {
                     let ssrc = u32::from_be_bytes([buffer[8], buffer[9], buffer[10], buffer[11]]);
-                    return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec() }));
+                    let at_source = || Encoder::Source(Arc::new(Mutex::new(from)));
+                    let encoder = options.rtcp.map_or_else(at_source, Encoder::At);
+                    return Ok(Some(Self { socket, ssrc, first: buffer[..length].to_vec(), encoder, audio }));
                 }
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-                Err(error) => return Err(failed(error).into()),
+                Err(source) => return Err(RealError::Input { what: format!("RTP at {local}"), source }.into()),
             }
         }
         Ok(None)
     }
 
-    /// Hands over packets on a thread of its own; what finds no room is dropped and counted, as live media would be late.
-    fn forward(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, dropped: &Arc<AtomicU64>) {
-        let (stop, dropped) = (stop.clone(), dropped.clone());
+    /// Hands over packets on threads of their own; what finds no room is dropped and counted, as live media would be late.
+    fn forward(self, payloads: PayloadSender, stop: &Arc<AtomicBool>, given: &Arc<Given>) {
+        let Self { socket, audio, ssrc, first, encoder } = self;
+        let has_audio = audio.is_some();
+        if let Some(audio) = audio {
+            let (payloads, stop, given) = (payloads.clone(), stop.clone(), given.clone());
+            thread::spawn(move || forward_audio(&audio, ssrc, &payloads, &stop, &given));
+        }
+        let (stop, given) = (stop.clone(), given.clone());
         thread::spawn(move || {
             let mut buffer = vec![0; 65_536];
-            let mut next = payloads.try_push(&self.first);
+            let mut next = payloads.try_push(&first);
             while let (Ok(taken), false) = (next, stop.load(Ordering::Relaxed)) {
-                if !taken {
-                    dropped.fetch_add(1, Ordering::Relaxed);
-                }
-                next = match self.socket.recv(&mut buffer) {
-                    Ok(length) if !equipoise_session::wire::is_rtcp(&buffer[..length]) => {
-                        payloads.try_push(&buffer[..length])
+                given.dropped.fetch_add(u64::from(!taken), Ordering::Relaxed);
+                next = match socket.recv_from(&mut buffer) {
+                    Ok((length, from)) if is_rtp(&buffer[..length]) => {
+                        let is_own = buffer[8..12] == ssrc.to_be_bytes();
+                        if is_own {
+                            encoder.sends_from(from);
+                        }
+                        // Where there is audio, a stranger here would be taken for that.
+                        if is_own || !has_audio { payloads.try_push(&buffer[..length]) } else { Ok(true) }
                     }
                     _ => Ok(true),
                 };
             }
         });
     }
+}
+
+/// Hands over the packets of any source but the video's.
+fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop: &AtomicBool, given: &Given) {
+    let mut buffer = vec![0; 65_536];
+    // What came before the session was open is late by now.
+    let mut is_late = socket.set_nonblocking(true).is_ok();
+    while is_late {
+        is_late = socket.recv(&mut buffer).is_ok();
+    }
+    let _ = socket.set_nonblocking(false);
+    while !stop.load(Ordering::Relaxed) {
+        let Ok((length, _)) = socket.recv_from(&mut buffer) else { continue };
+        if !is_rtp(&buffer[..length]) || buffer[8..12] == video.to_be_bytes() {
+            continue;
+        }
+        match payloads.try_push(&buffer[..length]) {
+            Ok(true) => {
+                given.audio_packets.fetch_add(1, Ordering::Relaxed);
+                given.audio_bytes.fetch_add(length as u64, Ordering::Relaxed);
+            }
+            Ok(false) => _ = given.dropped.fetch_add(1, Ordering::Relaxed),
+            Err(_) => break,
+        }
+    }
+}
+
+/// A socket that another program sends to.
+fn bind(local: SocketAddr) -> Result<UdpSocket, RealError> {
+    let open = || {
+        let socket = UdpSocket::bind(local)?;
+        socket.set_read_timeout(Some(TICK))?;
+        Ok(socket)
+    };
+    open().map_err(|source| RealError::Input { what: format!("RTP at {local}"), source })
 }

@@ -6,6 +6,7 @@ mod lines;
 mod rate_socket;
 pub(crate) mod receive;
 mod results;
+mod rtcp;
 pub(crate) mod send;
 mod writer;
 

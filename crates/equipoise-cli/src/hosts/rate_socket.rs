@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::error::CliError;
 
-/// Tells encoders the rate of payload, a line `rate BITS_PER_SECOND` at a time.
+/// Steers encoders: a line `rate BITS_PER_SECOND` for each rate of payload, and `keyframe` for each key frame that is wanted.
 pub(super) struct RateSocket {
     path: PathBuf,
     state: Arc<Mutex<Listeners>>,
@@ -16,6 +16,12 @@ pub(super) struct RateSocket {
 struct Listeners {
     last: Option<u64>,
     streams: Vec<UnixStream>,
+}
+
+impl Listeners {
+    fn tell(&mut self, line: &str) {
+        self.streams.retain_mut(|stream| writeln!(stream, "{line}").is_ok());
+    }
 }
 
 impl RateSocket {
@@ -38,11 +44,15 @@ impl RateSocket {
         Ok(Self { path: path.to_path_buf(), state })
     }
 
-    pub(super) fn tell(&self, rate: u64) {
+    pub(super) fn tell_rate(&self, rate: u64) {
         let mut listeners = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if listeners.last.replace(rate) != Some(rate) {
-            listeners.streams.retain_mut(|stream| writeln!(stream, "rate {rate}").is_ok());
+            listeners.tell(&format!("rate {rate}"));
         }
+    }
+
+    pub(super) fn ask_for_key_frame(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).tell("keyframe");
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::machine::Machine;
-use crate::middle::{Hosts, Middle};
+use crate::middle::{Hosts, Kind, Middle, Passing};
 use crate::places::Places;
 use crate::support::{Capture, Folder, Running, equipoise, eventually, installed, keygen, port_of, results, said};
 
@@ -164,6 +164,36 @@ fn a_file_comes_from_host_to_host_as_it_was() {
     Running::start(&mut sender).finish();
     receiver.finish();
     assert!(fs::read(&received).expect("received") == bytes, "the bytes are those that were sent");
+}
+
+/// If it fails, who asks for repair gets none, or pays for it with the order of what comes.
+#[test]
+fn a_file_comes_whole_over_a_path_that_loses_if_it_is_repaired() {
+    let machine = Machine::shared();
+    let Some(hosts) = Hosts::new(&machine) else { return };
+    let lossy = |passing: &Passing| {
+        // Of the first and the last packets none: nothing comes before the first or behind the last that would show that they are missing.
+        let is_lost = passing.kind == Kind::Media && passing.number % 7 == 3 && (20..130).contains(&passing.number);
+        if is_lost { vec![] } else { vec![0] }
+    };
+    let middle = Middle::start(&hosts, lossy);
+    let folder = Folder::new();
+    let [key, file, received, told, sent] = ["key", "file", "received", "told", "sent"].map(|name| folder.file(name));
+    keygen(&key);
+    let bytes: Vec<u8> = (0..50_000u32).flat_map(u32::to_le_bytes).collect();
+    fs::write(&file, &bytes).expect("written");
+    let receive = ["receive", "--key", &key, "-1", "-o", &received, "-J", &told, "--repair", "--hold", "400 ms"];
+    let (mut receiver, _) = Running::ready(&mut hosts.equipoise(1, &receive));
+    let (port, address) = (middle.port(), hosts.middle(0));
+    let send = ["send", &address, "-p", &port, "--key", &key, "-F", &file, "-b", "3M", "-J", &sent];
+    Running::start(&mut hosts.equipoise(0, &send)).finish();
+    receiver.finish();
+    let [told, sent] = [told, sent].map(|file| results(&fs::read_to_string(file).expect("written")));
+    let end = &told["sessions"][0]["end"];
+    assert!(fs::read(&received).expect("received") == bytes, "the bytes are those that were sent: {end}");
+    let [lost, repaired] = ["packets_lost", "packets_repaired"].map(|count| end[count].as_u64().expect("a count"));
+    assert!(lost >= 8 && repaired == lost && end["payload_missing"] == 0, "{end}");
+    assert!(sent["end"]["packets_repeated"].as_u64() >= Some(repaired), "{sent}");
 }
 
 /// The fast one of an encrypted session as an outside tool sees it.

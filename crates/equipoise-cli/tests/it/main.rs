@@ -1,10 +1,12 @@
 //! The command as a person or a script meets it: exit codes, messages, files, packets on the wire.
 
 mod both_ways;
+mod camera;
 mod capture;
 mod clock_steps;
 mod clocks;
 mod compare;
+mod encoder;
 mod faults;
 mod files;
 mod hosts;

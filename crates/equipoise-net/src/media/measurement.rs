@@ -68,18 +68,28 @@ pub(super) struct Tally {
     pub(super) bytes: u64,
     pub(super) measurement: Measurement,
     pub(super) ended_by_peer: bool,
+    key_frames_wanted: u64,
     /// `None` once the session is over.
-    publishers: Option<(Publisher<Rate>, Publisher<Measurement>)>,
+    publishers: Option<Publishers>,
+}
+
+/// What it passes on.
+#[derive(Debug)]
+pub(super) struct Publishers {
+    pub(super) rate: Publisher<Rate>,
+    pub(super) measurement: Publisher<Measurement>,
+    pub(super) key_frames_wanted: Publisher<u64>,
 }
 
 impl Tally {
-    pub(super) fn new(rate: Publisher<Rate>, measurement: Publisher<Measurement>) -> Self {
+    pub(super) fn new(publishers: Publishers) -> Self {
         Self {
             packets: 0,
             bytes: 0,
             measurement: Measurement::default(),
             ended_by_peer: false,
-            publishers: Some((rate, measurement)),
+            key_frames_wanted: 0,
+            publishers: Some(publishers),
         }
     }
 }
@@ -93,11 +103,17 @@ impl Observer for Tally {
             }
             Event::RateDecided { rate, snapshot } => {
                 self.measurement.reason = snapshot.reason;
-                if let Some((rates, measurements)) = &self.publishers {
-                    rates.tell(*rate);
+                if let Some(publishers) = &self.publishers {
+                    publishers.rate.tell(*rate);
                     if self.measurement.reports > 0 {
-                        measurements.tell(self.measurement);
+                        publishers.measurement.tell(self.measurement);
                     }
+                }
+            }
+            Event::KeyFrameWanted(_) => {
+                self.key_frames_wanted += 1;
+                if let Some(publishers) = &self.publishers {
+                    publishers.key_frames_wanted.tell(self.key_frames_wanted);
                 }
             }
             Event::ClocksCompared { offset, .. } => self.measurement.offset = *offset,
@@ -112,8 +128,8 @@ impl Observer for Tally {
                     lost: Some(*lost),
                     ..self.measurement
                 };
-                if let Some((_, publisher)) = &self.publishers {
-                    publisher.tell(self.measurement);
+                if let Some(publishers) = &self.publishers {
+                    publishers.measurement.tell(self.measurement);
                 }
             }
             Event::Ended { by_peer } => {

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use super::measurement::{Reception, moments};
 use super::news::{Publisher, publisher};
 use crate::leaving::{Leaving, blocking};
-use crate::{Clock, End, HostStats, NetError, Server, ServerConfig, Session, SessionObserver, Socket, Time};
+use crate::{Clock, End, HostStats, KeyFrames, NetError, Server, ServerConfig, Session, SessionObserver, Socket, Time};
 
 /// Sessions that may wait to be accepted. Ours: as many as wait at a listening socket by long custom.
 const BACKLOG: usize = 128;
@@ -26,6 +26,7 @@ pub struct MediaReceiver {
     arriving: mpsc::Receiver<Incoming>,
     unaccepted: Arc<AtomicU64>,
     local: SocketAddr,
+    key_frames: KeyFrames,
 }
 
 impl MediaReceiver {
@@ -44,8 +45,9 @@ impl MediaReceiver {
         let (door, arriving) = mpsc::channel(BACKLOG);
         let unaccepted = Arc::new(AtomicU64::new(0));
         let porter = Porter { runtime, door, unaccepted: unaccepted.clone(), sessions: BTreeMap::new() };
-        let server = blocking(move || Server::start(socket, config, porter).map(Leaving::new)).await?;
-        Ok(Self { server, arriving, unaccepted, local })
+        let server = blocking(move || Server::start(socket, config, porter)).await?;
+        let key_frames = server.key_frames().clone();
+        Ok(Self { server: Leaving::new(server), arriving, unaccepted, local, key_frames })
     }
 
     /// Where it receives, with the port that was chosen.
@@ -67,6 +69,11 @@ impl MediaReceiver {
     /// Sessions that were opened while 128 others waited to be accepted: nobody sees what they send.
     pub fn unaccepted(&self) -> u64 {
         self.unaccepted.load(Ordering::Relaxed)
+    }
+
+    /// Asks senders for key frames, where a decoder cannot go on without one, from any thread or task.
+    pub const fn key_frames(&self) -> &KeyFrames {
+        &self.key_frames
     }
 
     /// Says goodbye to all sessions and gives the port back.

@@ -6,7 +6,7 @@ use equipoise_session::rtp::{Payload, Sender};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::measurement::{Measurement, Summary, Tally};
+use super::measurement::{Measurement, Publishers, Summary, Tally};
 use super::news::publisher;
 use crate::leaving::{Leaving, blocking};
 use crate::{Clock, Closed, NetError, PayloadSender, Running, SendConfig, Socket, send};
@@ -23,6 +23,7 @@ pub struct MediaSender {
     local: SocketAddr,
     rate: watch::Receiver<Rate>,
     measurement: watch::Receiver<Measurement>,
+    key_frames_wanted: watch::Receiver<u64>,
 }
 
 impl MediaSender {
@@ -54,14 +55,16 @@ impl MediaSender {
             return Err(NetError::NothingToCarry);
         }
         let (runtime, local) = (Handle::current(), socket.address());
-        let (rate_publisher, rate) = publisher(&runtime, controller.allowance().rate.unwrap_or(Rate::ZERO));
-        let (publisher, measurement) = publisher(&runtime, Measurement::default());
-        let tally = Tally::new(rate_publisher, publisher);
+        let (tell_rate, rate) = publisher(&runtime, controller.allowance().rate.unwrap_or(Rate::ZERO));
+        let (tell_measurement, measurement) = publisher(&runtime, Measurement::default());
+        let (tell_wanted, key_frames_wanted) = publisher(&runtime, 0);
+        let tally =
+            Tally::new(Publishers { rate: tell_rate, measurement: tell_measurement, key_frames_wanted: tell_wanted });
         // The handshake waits for an answer.
         blocking(move || {
             let (running, payloads) = send(socket, &config, controller, tally)?;
             let (running, payloads) = (Leaving::new(running), payloads.ok_or(NetError::NothingToCarry)?);
-            Ok(Self { running, payloads, config, local, rate, measurement })
+            Ok(Self { running, payloads, config, local, rate, measurement, key_frames_wanted })
         })
         .await
     }
@@ -112,6 +115,11 @@ impl MediaSender {
     /// What the receiver's reports tell, from one to the next. Closed when the session is over.
     pub fn measurements(&self) -> watch::Receiver<Measurement> {
         self.measurement.clone()
+    }
+
+    /// How often the receiver has wanted a key frame of the encoder, since the session began. Closed when the session is over.
+    pub fn key_frames_wanted(&self) -> watch::Receiver<u64> {
+        self.key_frames_wanted.clone()
     }
 
     /// Where it sends from; the port is the one that was chosen.

@@ -4,6 +4,7 @@
 mod bench;
 #[cfg(any(test, feature = "fuzz"))]
 mod caller;
+mod key_frames;
 mod live;
 mod reverse;
 
@@ -30,6 +31,7 @@ use crate::{HostStats, NetError, Received, Socket, Time};
 
 #[cfg(feature = "fuzz")]
 pub use bench::ServerBench;
+pub use key_frames::KeyFrames;
 
 /// What a server is made of.
 #[derive(Clone, Debug)]
@@ -38,6 +40,9 @@ pub struct ServerConfig {
     pub key: Option<Key>,
     /// How payload is given out.
     pub reorder: ReorderConfig,
+    /// Whether packets that are missing are asked for, if they can still come within [`ReorderConfig::hold`]; of sessions over one path,
+    /// and of no generated media.
+    pub repairs: bool,
     /// Sessions at once; a session takes up to 0.5 MB.
     pub most_sessions: usize,
     /// How long a session may be silent before it is given up.
@@ -53,7 +58,8 @@ impl ServerConfig {
     /// A server with this key, or without security, that receives and does not send.
     pub fn new(key: Option<Key>) -> Self {
         let (reorder, cname) = (ReorderConfig::default(), "receiver@equipoise".to_owned());
-        Self { key, reorder, most_sessions: 1000, idle: Span::from_secs(30), cname, reverse_limit: Rate::ZERO }
+        let (most_sessions, idle) = (1000, Span::from_secs(30));
+        Self { key, reorder, repairs: false, most_sessions, idle, cname, reverse_limit: Rate::ZERO }
     }
 
     /// The receiving end of a session of generated media: its own source, and the sender's.
@@ -62,6 +68,7 @@ impl ServerConfig {
         ReceiverConfig {
             clocks: Clocks::Apart,
             reorder: self.reorder,
+            repairs: self.repairs,
             overhead: Size::from_bytes(overhead),
             ..ReceiverConfig::new(ssrc, self.cname.clone(), sender_ssrc, ClockMap::SYNCHRONISED, u64::from(ssrc))
         }
@@ -120,19 +127,22 @@ pub trait SessionObserver {
 pub struct Server<V> {
     worker: Worker<Result<(V, HostStats), NetError>>,
     address: SocketAddr,
+    key_frames: KeyFrames,
 }
 
 impl<V: SessionObserver + Send + 'static> Server<V> {
     /// Starts to receive at `socket`.
     ///
     /// # Errors
-    /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] if there is no thread to be had.
+    /// [`NetError::Session`] if the canonical name is too long, [`NetError::Spawn`] and [`NetError::Wait`] if there is no thread or event
+    /// descriptor to be had.
     pub fn start(socket: Socket, config: ServerConfig, visitor: V) -> Result<Self, NetError> {
         let address = socket.address();
         // Found now rather than with the first session.
         receiving(config.receiver(0, 0), false)?;
-        let state = State::new(socket, config, visitor);
-        Ok(Self { worker: Worker::spawn("server", move |stop| state.run(stop))?, address })
+        let key_frames = KeyFrames::new()?;
+        let (state, wanted) = (State::new(socket, config, visitor), key_frames.clone());
+        Ok(Self { worker: Worker::spawn("server", move |stop| state.run(&wanted, stop))?, address, key_frames })
     }
 }
 
@@ -140,6 +150,11 @@ impl<V> Server<V> {
     /// Where it receives.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Asks senders for key frames, from any thread.
+    pub const fn key_frames(&self) -> &KeyFrames {
+        &self.key_frames
     }
 
     /// Whether it has ended, by itself or not.
@@ -200,7 +215,7 @@ impl<V: SessionObserver> State<V> {
         }
     }
 
-    fn run(mut self, stop: &AtomicBool) -> Result<(V, HostStats), NetError> {
+    fn run(mut self, key_frames: &KeyFrames, stop: &AtomicBool) -> Result<(V, HostStats), NetError> {
         let mut batch = Batch::new();
         while !stop.load(Ordering::Relaxed) {
             self.socket.recv_batch(&mut batch)?;
@@ -215,7 +230,10 @@ impl<V: SessionObserver> State<V> {
             let check = self.socket.clock().now() + STOP_CHECK;
             let until = self.timers.first().map_or(check, |(at, _)| check.min(*at));
             let until = self.door.wake().map_or(until, |at| until.min(at));
-            wait_any(std::iter::once(self.socket.as_fd()), self.socket.clock(), until)?;
+            let readers = [self.socket.as_fd(), key_frames.wakeup()];
+            if wait_any(readers.into_iter(), self.socket.clock(), until)? & 0b10 != 0 {
+                self.ask(key_frames);
+            }
         }
         let sources: Vec<u32> = self.live.keys().copied().collect();
         for ssrc in sources {
@@ -224,6 +242,14 @@ impl<V: SessionObserver> State<V> {
         }
         let (socket, timestamps) = (self.socket.stats(), self.socket.timestamps());
         Ok((self.visitor, HostStats { foreign: self.foreign + socket.unanswerable, socket, timestamps }))
+    }
+
+    /// Tells sessions what their applications want.
+    fn ask(&mut self, key_frames: &KeyFrames) {
+        let now = self.socket.clock().now();
+        for (ssrc, request) in key_frames.take() {
+            self.step(now, ssrc, Input::KeyFrame(request));
+        }
     }
 
     fn on_datagram(&mut self, received: Received, datagram: &[u8]) -> Result<(), NetError> {

@@ -10,6 +10,7 @@ use equipoise::control::{BoxedController, Cbr};
 use equipoise::units::{Rate, Span};
 use equipoise_net::media::{Incoming, MediaReceiver, MediaSender};
 use equipoise_net::{Closed, End, Key, NetError, PayloadSender, Refusal, SendConfig, ServerConfig};
+use equipoise_session::wire::key_frames::KeyFrameRequest;
 use tokio::time::{sleep, timeout};
 
 use crate::any_port;
@@ -254,4 +255,18 @@ async fn tasks_go_on_while_an_answer_is_waited_for() {
     let opened = opening.await.expect("no panic");
     assert!(matches!(opened, Err(NetError::NoAnswer { .. })), "{opened:?}");
     assert!(turns >= 5, "{turns} turns");
+}
+
+/// If it fails, an application's picture stays spoiled until its encoder's next key frame.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_wants_a_key_frame_is_heard_by_the_sender() {
+    let mut receiver = receiver().await;
+    let (sender, incoming) = open(&mut receiver, 1000).await;
+    let mut wanted = sender.key_frames_wanted();
+    receiver.key_frames().request(incoming.session().ssrc ^ 1, KeyFrameRequest::PictureLoss);
+    receiver.key_frames().request(incoming.session().ssrc, KeyFrameRequest::PictureLoss);
+    soon(wanted.changed()).await.expect("the session is open");
+    assert_eq!(*wanted.borrow(), 1);
+    soon(sender.close()).await.expect("no failure");
+    soon(receiver.close()).await.expect("no failure");
 }

@@ -2,6 +2,7 @@ use alloc::collections::BTreeMap;
 
 use super::MAX_PATHS;
 use crate::rtp::compound::CompoundTimer;
+use crate::rtp::key_frames::KeyFrameAsker;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::reception::{Cut, Reception, Timed, Timeline};
 use crate::rtp::reorder::{Came, ReorderBuffer};
@@ -36,6 +37,7 @@ pub struct Receiver {
     whole: Reception,
     compound: CompoundTimer<ReceiverClock>,
     reorder: ReorderBuffer,
+    key_frames: KeyFrameAsker<ReceiverClock>,
     /// The path on which the sender was last heard of: what is not an answer goes back there.
     heard_on: PathId,
     /// When the sender said goodbye: packets that it overtook are still waited for.
@@ -77,6 +79,7 @@ impl Receiver {
             whole: Reception::new(),
             compound: CompoundTimer::new(config.seed),
             reorder: ReorderBuffer::new(config.reorder),
+            key_frames: KeyFrameAsker::new(),
             heard_on: PathId::default(),
             goodbye: None,
             handled: Instant::ZERO,
@@ -293,12 +296,13 @@ impl Endpoint for Receiver {
         self.handled = self.handled.max(now);
         match input {
             Input::Datagram { path, datagram, ecn } => self.on_datagram(now, path, datagram, ecn),
+            Input::KeyFrame(request) if self.goodbye.is_none() => self.key_frames.want(request),
             Input::Stop => {
                 self.send_compound(now, true);
                 return self.end(false);
             }
             // What becomes of a path shows in what comes in.
-            Input::Timer | Input::Path { .. } | Input::Unreachable { .. } => {}
+            Input::Timer | Input::Path { .. } | Input::Unreachable { .. } | Input::KeyFrame(_) => {}
             Input::Payload { .. } => {
                 self.outbox.about(None);
                 self.outbox.ignore(DropReason::Stray);
@@ -306,6 +310,11 @@ impl Endpoint for Receiver {
         }
         self.reorder.release(self.handled);
         self.end_if_due(self.handled);
+        if !self.ended {
+            self.outbox.about(Some(self.heard_on));
+            let sources = (self.config.ssrc, self.config.sender_ssrc);
+            self.key_frames.ask(self.handled, sources, &mut self.outbox);
+        }
         if !self.ended && self.compound.fires(self.handled) {
             self.send_compound(self.handled, false);
         }
@@ -320,7 +329,7 @@ impl Endpoint for Receiver {
 
     fn wake(&self) -> Option<Wake<ReceiverClock>> {
         let goodbye = self.goodbye.map(|said| said + self.config.reorder.hold);
-        let at = [self.compound.due(), self.reorder.due(), goodbye].into_iter().flatten().min();
+        let at = [self.compound.due(), self.reorder.due(), goodbye, self.key_frames.due()].into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

@@ -7,6 +7,7 @@ use crate::rtp::breaker::{Breakers, Trip};
 use crate::rtp::compound::CompoundTimer;
 use crate::rtp::exchange::{Exchange, Told};
 use crate::rtp::governor::Governor;
+use crate::rtp::key_frames::KeyFrameTaker;
 use crate::rtp::outbox::Outbox;
 use crate::rtp::payload::PayloadQueue;
 use crate::rtp::proof::Proof;
@@ -52,6 +53,7 @@ pub struct Sender {
     halved: Option<Instant<SenderClock>>,
     compound: CompoundTimer<SenderClock>,
     breakers: Breakers,
+    key_frames: KeyFrameTaker,
     /// When the first packet left.
     first_media: Option<Instant<SenderClock>>,
     handled: Instant<SenderClock>,
@@ -103,6 +105,7 @@ impl Sender {
             closing: None,
             halved: None,
             compound,
+            key_frames: KeyFrameTaker::default(),
             breakers: Breakers::new(config.circuit_breakers, (period, config.stream.packet_size), config.start),
             first_media: None,
             handled: Instant::ZERO,
@@ -386,7 +389,18 @@ impl Sender {
                         return self.end(true);
                     }
                 }
-                _ => {}
+                other => {
+                    let Self { key_frames, paths, packetiser, outbox, .. } = self;
+                    let known = || paths.up().filter_map(|path| path.exchange.receiver_ssrc());
+                    let is_peer = |ssrc| known().next().is_none() || known().any(|known| known == ssrc);
+                    // What is asked is asked of the encoder, whichever path it came by.
+                    outbox.about(None);
+                    let taken = key_frames.take(now, &other, (packetiser.config().ssrc, is_peer), outbox);
+                    outbox.about(Some(id));
+                    if let Err(reason) = taken {
+                        outbox.ignore(reason);
+                    }
+                }
             }
         }
     }
@@ -504,6 +518,7 @@ impl Endpoint for Sender {
                 }
                 Ok(())
             }
+            Input::KeyFrame(_) => Err(DropReason::Stray),
             Input::Timer => Ok(()),
         };
         if let Err(reason) = taken {

@@ -49,6 +49,7 @@ impl DuplexConfig {
             overhead,
             seed: stream_seed(self.sending.seed, RECEIVING_STREAM),
             reporting: None,
+            repairs: false,
         }
     }
 }
@@ -169,6 +170,7 @@ impl<C> Duplex<C> {
                     }
                     Ok(())
                 }
+                other if self.phase == Phase::Open => self.sender.on_key_frames(now, &other),
                 _ => Ok(()),
             };
             if let Err(reason) = taken {
@@ -351,6 +353,7 @@ impl<C> Endpoint for Duplex<C> {
             Input::Payload { .. } => self.outbox.ignore(DropReason::Stray),
             Input::Stop if self.phase != Phase::Left => self.stop(now),
             Input::Unreachable { .. } => self.sender.on_unreachable(),
+            Input::KeyFrame(request) => self.receiver.want_key_frame(request),
             Input::Stop | Input::Timer | Input::Path { .. } => {}
         }
         self.run(now);

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use self::ends::{Ends, SSRCS, applied, cbr, config, sending};
 use super::*;
+use crate::wire::key_frames::KeyFrameRequest;
 use crate::wire::rtcp;
 use crate::wire::{DelayReport, ReportRequest, is_rtcp};
 use crate::{DropReason, Ecn, Endpoint, Event, Half, Input};
@@ -372,4 +373,20 @@ proptest! {
         ends.run(4500);
         prop_assert_eq!([applied(&ends, 0).len(), applied(&ends, 1).len()], [4, 4]);
     }
+}
+
+#[test]
+fn each_end_may_want_a_key_frame_of_the_other() {
+    let mut ends = Ends::plain();
+    ends.run(1500);
+    for end in 0..2 {
+        ends.tell(end, Some(Input::KeyFrame(KeyFrameRequest::PictureLoss)));
+    }
+    ends.run(2000);
+    let wanted = |event: &Event| matches!(event, Event::KeyFrameWanted(KeyFrameRequest::PictureLoss));
+    let asked = |event: &Event| matches!(event, Event::KeyFrameAsked(KeyFrameRequest::PictureLoss));
+    for end in 0..2 {
+        assert_eq!((ends.count(end, asked), ends.count(end, wanted)), (1, 1));
+    }
+    assert_eq!(ends.ignored(), []);
 }

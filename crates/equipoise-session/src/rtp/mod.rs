@@ -35,9 +35,16 @@ mod fault_tests;
 mod frames;
 #[cfg(test)]
 mod frames_tests;
+mod further;
+#[cfg(test)]
+mod further_tests;
 pub(super) mod governor;
 #[cfg(test)]
 mod harm_tests;
+pub(super) mod key_frames;
+#[cfg(test)]
+mod key_frames_tests;
+mod missing;
 pub(super) mod outbox;
 pub(super) mod payload;
 #[cfg(test)]
@@ -51,6 +58,9 @@ pub(super) mod receipts;
 mod receiver;
 pub(super) mod reception;
 pub(super) mod reorder;
+mod repeats;
+#[cfg(test)]
+mod repeats_tests;
 mod sender;
 pub(super) mod stream;
 mod supply;
@@ -69,6 +79,7 @@ pub use playout::PlayoutBuffer;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use reception::Clocks;
 pub use reorder::ReorderConfig;
+pub use repeats::Repeating;
 pub use sender::{Sender, SenderConfig};
 pub use stream::{SessionError, StreamConfig};
 pub use supply::{Pause, Supply};

@@ -163,13 +163,24 @@ impl PayloadQueue {
         Ok(())
     }
 
+    /// What comes is another program's, whose numbers say nothing of those before.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.numbers = ReplayWindow::default();
+    }
+
     /// The number of another program's packet, which has not come before.
     fn number_of(&mut self, packet: &[u8], ssrc: u32) -> Result<u16, DropReason> {
         let &[_, _, high, low, _, _, _, _, s0, s1, s2, s3, ..] = packet else { return Err(DropReason::Malformed) };
         let number = u16::from_be_bytes([high, low]);
         self.scratch.clear();
-        // Under another number than its own it takes the most room.
-        let stamp = Stamp { number: !number, time: NtpTime::from_bits(0), subflow: self.subflow };
+        // When it is sent again, of another source than the session's, it takes the most room.
+        let stamp = Stamp {
+            ssrc: !ssrc,
+            number: !number,
+            time: NtpTime::from_bits(0),
+            subflow: self.subflow,
+            is_repetition: true,
+        };
         relay::stamp(packet, stamp, &mut self.scratch).map_err(|_| DropReason::Malformed)?;
         if u32::from_be_bytes([s0, s1, s2, s3]) != ssrc {
             return Err(DropReason::Foreign);

@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::compound::CompoundTimer;
+use super::key_frames::KeyFrameAsker;
+use super::missing::MissingPackets;
 use super::outbox::Outbox;
 use super::payload::Payload;
 use super::playout::{PlayoutBuffer, PlayoutMeter};
@@ -11,9 +13,10 @@ use super::reception::{Answer, Clocks, Cut, Reception, Timed, Timeline};
 use super::reorder::{Came, ReorderBuffer, ReorderConfig};
 use super::stream::{SessionError, check_cname, check_reporting};
 use crate::feedback::{Reporter, Reporting};
+use crate::wire::key_frames::KeyFrameRequest;
 use crate::wire::rtcp::{self, ReportBlock, RtcpPacket, SenderReport};
 use crate::wire::rtp::RtpPacket;
-use crate::wire::{NtpTime, is_rtcp};
+use crate::wire::{NtpTime, is_rtcp, relay};
 use crate::{DropReason, Ecn, Endpoint, Event, Input, Output, Transmit, Wake, WakeReason};
 use equipoise::measure::{ClockMap, DelaySummary};
 use equipoise::units::{Instant, ReceiverClock, Size, Span};
@@ -39,6 +42,8 @@ pub struct ReceiverConfig {
     pub seed: u64,
     /// How it reports on single packets beside its answers; `None` if it does not.
     pub reporting: Option<Reporting>,
+    /// Whether it asks for packets that are missing and may still come within [`ReorderConfig::hold`]; of generated media it never does.
+    pub repairs: bool,
 }
 
 impl ReceiverConfig {
@@ -46,7 +51,8 @@ impl ReceiverConfig {
     pub fn new(ssrc: u32, cname: impl Into<String>, sender_ssrc: u32, clocks: ClockMap, seed: u64) -> Self {
         let clocks = Clocks::Known(clocks);
         let (payload, reorder, overhead) = (Payload::Generated, ReorderConfig::default(), Size::ZERO);
-        Self { ssrc, cname: cname.into(), sender_ssrc, clocks, payload, reorder, overhead, seed, reporting: None }
+        let (cname, reporting, repairs) = (cname.into(), None, false);
+        Self { ssrc, cname, sender_ssrc, clocks, payload, reorder, overhead, seed, reporting, repairs }
     }
 }
 
@@ -63,6 +69,9 @@ pub struct Receiver {
     reorder: ReorderBuffer,
     playout: Option<PlayoutMeter>,
     reporter: Option<Reporter>,
+    key_frames: KeyFrameAsker<ReceiverClock>,
+    /// `None` where nothing is asked for.
+    missing: Option<MissingPackets>,
     /// Packets in the playout buffer that carry payload: when each will have been served, its number, its bytes.
     held: VecDeque<(Instant<ReceiverClock>, u64, Vec<u8>)>,
     /// When the sender said goodbye: packets that it overtook are still waited for.
@@ -94,6 +103,9 @@ impl Receiver {
             reorder: ReorderBuffer::new(config.reorder),
             playout: None,
             reporter: config.reporting.map(Reporter::new),
+            key_frames: KeyFrameAsker::new(),
+            missing: (config.repairs && config.payload != Payload::Generated)
+                .then(|| MissingPackets::new(config.reorder.hold)),
             held: VecDeque::new(),
             goodbye: None,
             timeline: Timeline::new(config.clocks),
@@ -136,6 +148,9 @@ impl Receiver {
         if header.ssrc != self.config.sender_ssrc {
             return Err(DropReason::Foreign);
         }
+        if self.missing.is_some() && relay::is_repetition(datagram) {
+            return self.on_repetition(now, header.sequence, (payload, datagram));
+        }
         // Packets of this session carry their sending time; one that does not is not of this session.
         let ntp = header.send_time.ok_or(DropReason::Foreign)?;
         let Timed { sent, delay, .. } = self.timed(now, ntp)?;
@@ -143,7 +158,9 @@ impl Receiver {
         if !follows {
             self.reorder.begin_anew();
             self.reporter.iter_mut().for_each(Reporter::begin_anew);
+            self.missing.iter_mut().for_each(MissingPackets::begin_anew);
         }
+        self.missing.iter_mut().for_each(|missing| missing.on_packet(now, sequence));
         if let Some(reporter) = &mut self.reporter {
             reporter.on_arrival(now, (sequence, header.transport_sequence), ecn);
         }
@@ -168,6 +185,20 @@ impl Receiver {
             return Ok(());
         }
         self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })
+    }
+
+    /// A packet came that was sent before: it takes its place, and no measure knows of it.
+    fn on_repetition(
+        &mut self,
+        now: Instant<ReceiverClock>,
+        number: u16,
+        (payload, datagram): (&[u8], &[u8]),
+    ) -> Result<(), DropReason> {
+        let sequence = self.missing.as_mut().and_then(|missing| missing.on_repetition(now, number));
+        let sequence = sequence.ok_or(DropReason::Late)?;
+        self.reorder.play(now, self.config.payload, Came { sequence, payload, datagram })?;
+        self.outbox.event(Event::MediaRepaired { sequence });
+        Ok(())
     }
 
     /// Sends the report on single packets that is due by `now`, if one is.
@@ -302,6 +333,20 @@ impl Receiver {
         self.release_held(self.handled);
         self.reorder.release(self.handled);
         self.end_if_due(self.handled);
+        if !self.ended {
+            let sources = (self.config.ssrc, self.config.sender_ssrc);
+            self.key_frames.ask(self.handled, sources, &mut self.outbox);
+            if let (Some(missing), None) = (&mut self.missing, self.goodbye) {
+                missing.ask(self.handled, sources, &mut self.outbox);
+            }
+        }
+    }
+
+    /// The application wants a key frame; a sender that has left gives none.
+    pub(super) fn want_key_frame(&mut self, request: KeyFrameRequest) {
+        if self.goodbye.is_none() {
+            self.key_frames.want(request);
+        }
     }
 
     /// A compound that any RTP tool understands: RR, SDES with CNAME, and BYE at the end.
@@ -334,6 +379,7 @@ impl Endpoint for Receiver {
                 self.ended = true;
                 self.outbox.event(Event::Ended { by_peer: false });
             }
+            Input::KeyFrame(request) => self.want_key_frame(request),
             Input::Timer | Input::Path { .. } | Input::Unreachable { .. } => {}
             Input::Payload { payload: _, .. } => self.outbox.ignore(DropReason::Stray),
         }
@@ -357,7 +403,9 @@ impl Endpoint for Receiver {
         let goodbye = self.goodbye.map(|said| said + self.linger());
         let served = self.held.front().map(|(at, ..)| *at);
         let report = self.reporter.as_ref().and_then(Reporter::due);
-        let at = [self.compound.due(), report, self.reorder.due(), goodbye, served].into_iter().flatten().min();
+        let missing = self.missing.as_ref().filter(|_| goodbye.is_none()).and_then(MissingPackets::due);
+        let wanted = [self.key_frames.due(), missing].into_iter().flatten().min();
+        let at = [self.compound.due(), report, self.reorder.due(), goodbye, served, wanted].into_iter().flatten().min();
         // Once `poll` has given all, it lies ahead.
         let at = at.filter(|_| !self.ended)?.max(self.handled + Span::from_nanos(1));
         Some(Wake { at, reason: WakeReason::Report })

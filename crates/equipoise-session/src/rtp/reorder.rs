@@ -35,15 +35,28 @@ pub(crate) struct Came<'a> {
     pub(crate) datagram: &'a [u8],
 }
 
+/// When payload is given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    InOrder,
+    AtOnce,
+}
+
+/// What a place counts for that is kept without payload, in bytes: they, too, are bounded.
+const KEPT_PLACE: usize = 64;
+
 /// Puts payloads into the order of their sequence numbers.
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
     config: ReorderConfig,
     /// The number to be given out next; `None` at the beginning, when a packet before the first one may still come.
     next: Option<u64>,
-    /// What came too early: when, and the payload.
-    early: BTreeMap<u64, (Instant<ReceiverClock>, Vec<u8>)>,
+    /// What came too early: when, and the payload; `None` of what was given out at once and only keeps its place.
+    early: BTreeMap<u64, (Instant<ReceiverClock>, Option<Vec<u8>>)>,
+    /// Bytes of that.
     held: usize,
+    /// What is missing before the next payload.
+    missing: u64,
     /// Buffers to use again.
     spare: Vec<Vec<u8>>,
     /// What may be given out, in order, and what is missing before it.
@@ -62,16 +75,18 @@ impl ReorderBuffer {
             next: None,
             early: BTreeMap::new(),
             held: 0,
+            missing: 0,
             spare: Vec::new(),
             ready: VecDeque::new(),
             given: Vec::new(),
         }
     }
 
-    /// A media packet came, in a session that carries payload of this kind.
+    /// A media packet came, in a session that carries payload of this kind. One of a further source is given out at once: it has an order
+    /// of its own, and what is missing of the session's source is none of its.
     ///
     /// # Errors
-    /// [`DropReason::Late`] where what follows it was given out.
+    /// [`DropReason::Late`] where what follows it was given out, or it came before.
     pub(crate) fn play(
         &mut self,
         now: Instant<ReceiverClock>,
@@ -80,17 +95,21 @@ impl ReorderBuffer {
     ) -> Result<(), DropReason> {
         let in_time = match kind {
             Payload::Generated => true,
-            Payload::Stream => self.push(now, sequence, |out| out.extend_from_slice(payload)),
+            Payload::Stream => self.push(now, sequence, |out| {
+                out.extend_from_slice(payload);
+                Place::InOrder
+            }),
             Payload::Rtp => self.push(now, sequence, |out| {
                 // It parsed as RTP, so it can be taken apart.
                 let _ = relay::unstamp(datagram, out);
+                if out.get(8..12) == datagram.get(8..12) { Place::InOrder } else { Place::AtOnce }
             }),
         };
         if in_time { Ok(()) } else { Err(DropReason::Late) }
     }
 
-    /// A packet came. False where it is too late: what follows it was given out.
-    fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+    /// A packet came. False where it is too late: it is there, or what follows it was given out.
+    fn push(&mut self, now: Instant<ReceiverClock>, sequence: u64, write: impl FnOnce(&mut Vec<u8>) -> Place) -> bool {
         if !self.config.in_order {
             let mut payload = self.spare.pop().unwrap_or_default();
             payload.clear();
@@ -98,14 +117,22 @@ impl ReorderBuffer {
             self.ready.push_back((0, payload));
             return true;
         }
-        if self.next.is_some_and(|next| sequence < next) {
+        if self.next.is_some_and(|next| sequence < next) || self.early.contains_key(&sequence) {
             return false;
         }
         let mut payload = self.spare.pop().unwrap_or_default();
         payload.clear();
-        write(&mut payload);
-        self.held += payload.len();
-        self.early.insert(sequence, (now, payload));
+        match write(&mut payload) {
+            Place::InOrder => {
+                self.held += payload.len();
+                self.early.insert(sequence, (now, Some(payload)));
+            }
+            Place::AtOnce => {
+                self.held += KEPT_PLACE;
+                self.ready.push_back((0, payload));
+                self.early.insert(sequence, (now, None));
+            }
+        }
         self.release(now);
         true
     }
@@ -162,9 +189,12 @@ impl ReorderBuffer {
     fn pop_first(&mut self) {
         if let Some((sequence, (_, payload))) = self.early.pop_first() {
             let next = self.next.unwrap_or(sequence);
-            self.held -= payload.len();
-            self.ready.push_back((sequence.saturating_sub(next), payload));
+            self.missing = self.missing.saturating_add(sequence.saturating_sub(next));
             self.next = Some(sequence.saturating_add(1));
+            self.held -= payload.as_ref().map_or(KEPT_PLACE, Vec::len);
+            if let Some(payload) = payload {
+                self.ready.push_back((core::mem::take(&mut self.missing), payload));
+            }
         }
     }
 }
@@ -187,7 +217,10 @@ mod tests {
     }
 
     fn push(reorder: &mut ReorderBuffer, millis: i64, sequence: u64) -> bool {
-        reorder.push(at(millis), sequence, |out| out.push(sequence as u8))
+        reorder.push(at(millis), sequence, |out| {
+            out.push(sequence as u8);
+            Place::InOrder
+        })
     }
 
     /// What is given out: number (as the payload has it) and how many are missing before it.
@@ -229,6 +262,24 @@ mod tests {
         assert_eq!(drain(&mut reorder), [(13, 2)]);
         assert!(!push(&mut reorder, 56, 11), "13 was given out");
         assert!(push(&mut reorder, 56, 14));
+    }
+
+    #[test]
+    fn what_has_an_order_of_its_own_is_given_out_at_once_and_keeps_its_place() {
+        let mut reorder = reorder();
+        let apart = |reorder: &mut ReorderBuffer, millis, sequence: u64| {
+            reorder.push(at(millis), sequence, |out| {
+                out.push(sequence as u8);
+                Place::AtOnce
+            })
+        };
+        push(&mut reorder, 0, 10);
+        assert!(apart(&mut reorder, 5, 12));
+        assert_eq!(drain(&mut reorder), [(10, 0), (12, 0)], "11 is missing, and none of its");
+        assert!(push(&mut reorder, 7, 13) && !apart(&mut reorder, 8, 12), "it came before");
+        assert_eq!(drain(&mut reorder), []);
+        reorder.release(at(55));
+        assert_eq!((drain(&mut reorder), reorder.held), ([(13, 1)].into(), 0));
     }
 
     #[test]

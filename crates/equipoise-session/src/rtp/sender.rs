@@ -10,9 +10,12 @@ use super::compound::CompoundTimer;
 use super::delays::Delays;
 use super::exchange::Exchange;
 use super::frames::Room;
+use super::further::{FurtherSource, source_of};
 use super::governor::Governor;
+use super::key_frames::KeyFrameTaker;
 use super::outbox::Outbox;
 use super::payload::{Payload, PayloadQueue};
+use super::repeats::{RepeatQueue, Repeating};
 use super::stream::{Numbers, Packetiser, Plain, SessionError, StreamConfig};
 use super::supply::{Pause, Stock, Supply};
 use crate::feedback::Reporting;
@@ -58,6 +61,11 @@ pub struct SenderConfig {
     /// How the receiver reports on single packets; `None` if it does not. The controller goes by these reports then, and the answers to
     /// requests prove what arrives.
     pub reporting: Option<Reporting>,
+    /// How it answers requests for packets that are missing; `None` if it does not. Generated media is never sent again.
+    pub repeating: Option<Repeating>,
+    /// Whether it carries another program's packets of one further source, such as audio beside video: they leave before all else, and the
+    /// receiver gives them out as they come. The source is the first that is heard of, or another one when that was silent for 2 s.
+    pub has_further_source: bool,
 }
 
 impl SenderConfig {
@@ -78,6 +86,8 @@ impl SenderConfig {
             ecn: Ecn::NotCapable,
             pauses: Vec::new(),
             reporting: None,
+            repeating: None,
+            has_further_source: false,
         }
     }
 
@@ -115,6 +125,10 @@ pub struct Sender {
     packetiser: Packetiser,
     payload: Payload,
     queue: PayloadQueue,
+    /// `None` where there is none beside its own.
+    further: Option<FurtherSource>,
+    /// `None` where nothing is sent again.
+    repeats: Option<RepeatQueue>,
     /// The packet that is being sent.
     plain: Vec<u8>,
     stock: Stock,
@@ -133,6 +147,7 @@ pub struct Sender {
     /// Packets since the last pair.
     singles: u32,
     breakers: Breakers,
+    key_frames: KeyFrameTaker,
     /// When the first packet left under this controller.
     first_media: Option<Instant<SenderClock>>,
     /// What the number of the next packet was at the last two turns to ask for a report, the older first.
@@ -175,6 +190,9 @@ impl Sender {
             packetiser,
             payload: config.payload,
             queue: PayloadQueue::new(None, config.patience),
+            further: (config.has_further_source && config.payload == Payload::Rtp)
+                .then(|| FurtherSource::new(config.patience)),
+            repeats: config.repeating.filter(|_| config.payload != Payload::Generated).map(RepeatQueue::new),
             plain: Vec::new(),
             application: Application::default(),
             pacer: Pacer::new(governor.rate()),
@@ -188,6 +206,7 @@ impl Sender {
             compound,
             singles: 0,
             breakers: Breakers::new(config.circuit_breakers, (config.report_interval, packet), config.start),
+            key_frames: KeyFrameTaker::default(),
             first_media: None,
             turns: [0; 2],
             shared: None,
@@ -258,8 +277,12 @@ impl Sender {
         if self.governor.on_unproved(since_first, self.report_interval) {
             self.decided();
         }
-        self.queue.expire(now, self.payload);
-        self.outbox.expired(self.queue.take_expired());
+        let Self { queue, further, .. } = self;
+        for queue in further.iter_mut().map(|further| &mut further.queue).chain([queue]) {
+            queue.expire(now, self.payload);
+            self.outbox.expired(queue.take_expired());
+        }
+        self.repeats.iter_mut().for_each(|repeats| repeats.expire(now));
         self.refill(now);
         if self.governor.on_timer(now) {
             self.decided();
@@ -294,8 +317,15 @@ impl Sender {
 
     /// Sends the next packet and returns its size; `None` where the application has none.
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
-        let Self { packetiser, queue, stock, plain, exchange, outbox, .. } = self;
+        let Self { packetiser, queue, stock, plain, exchange, outbox, repeats, further, .. } = self;
+        let further = further.as_mut().map(|further| &mut further.queue).filter(|queue| queue.waiting() > 0);
         outbox.media_says(exchange.ecn());
+        // What is missing is waited for, and so goes first. No measure knows of it: it has no number and no time of its own.
+        if further.is_none()
+            && let Some(sequence) = repeats.as_mut().and_then(|repeats| repeats.take(now, plain))
+        {
+            return Some(packetiser.repeat(now, sequence, plain, outbox));
+        }
         let sent = if self.payload == Payload::Generated {
             // What there is of media goes into a probe first.
             let padding = self.governor.probe().map(|_| packetiser.full(now));
@@ -303,8 +333,12 @@ impl Sender {
             let transport = self.by_packet.as_mut().and_then(ByPacket::number);
             packetiser.send(now, content, Numbers { subflow: None, transport }, outbox)
         } else {
+            let queue = further.unwrap_or(queue);
             let waited = queue.waited(now);
             let sequence = packetiser.number(now, self.payload, queue, plain)?;
+            if let Some(repeats) = repeats {
+                repeats.keep(now, sequence, plain);
+            }
             packetiser.stamp(now, Plain { sequence, bytes: plain, waited }, None, outbox)
         };
         self.first_media.get_or_insert(now);
@@ -367,8 +401,11 @@ impl Sender {
     }
 
     pub(super) fn on_payload(&mut self, now: Instant<SenderClock>, payload: &[u8]) -> Result<(), DropReason> {
-        let origin = (self.packetiser.config().ssrc, self.governor.rate());
-        self.queue.offer(now, (payload, false), self.payload, origin)?;
+        let (own, rate) = (self.packetiser.config().ssrc, self.governor.rate());
+        match (&mut self.further, source_of(payload).filter(|source| *source != own)) {
+            (Some(further), Some(source)) => further.offer(now, payload, (source, rate))?,
+            _ => self.queue.offer(now, (payload, false), self.payload, (own, rate))?,
+        }
         self.on_supply(now);
         Ok(())
     }
@@ -393,11 +430,17 @@ impl Sender {
         }
     }
 
+    /// Bytes of payload that wait, of all sources.
+    fn unsent(&self) -> usize {
+        self.queue.waiting() + self.further.as_ref().map_or(0, |further| further.queue.waiting())
+    }
+
     fn has_payload(&self) -> bool {
         let there = match self.payload {
             Payload::Generated => self.stock.has(self.handled) || self.governor.probe().is_some(),
-            Payload::Stream | Payload::Rtp => self.queue.waiting() > 0,
+            Payload::Stream | Payload::Rtp => self.unsent() > 0,
         };
+        let there = there || self.repeats.as_ref().is_some_and(RepeatQueue::is_ready);
         !self.breakers.has_stopped() && there
     }
 
@@ -442,6 +485,7 @@ impl Endpoint for Sender {
                 self.end(false);
             }
             Input::Unreachable { .. } => self.on_unreachable(),
+            Input::KeyFrame(_) => self.outbox.ignore(DropReason::Stray),
             Input::Timer | Input::Path { .. } => {}
         }
         if !self.ended {
@@ -458,7 +502,7 @@ impl Endpoint for Sender {
     }
 
     fn waiting(&self) -> usize {
-        self.queue.waiting()
+        self.unsent()
     }
 
     fn wake(&self) -> Option<Wake<SenderClock>> {

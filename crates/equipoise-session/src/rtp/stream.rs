@@ -319,8 +319,11 @@ impl Packetiser {
         plain.clear();
         let timestamp = queue.next_timestamp()?;
         if payload == Payload::Rtp {
-            self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
             queue.take_packet(plain);
+            // A packet of a further source has another clock.
+            if plain.get(8..12) == Some(&self.config.ssrc.to_be_bytes()) {
+                self.timestamp_offset = timestamp.wrapping_sub(Self::ticks(now));
+            }
         } else {
             self.header(now).encode(plain);
             queue.take(self.media, plain);
@@ -339,15 +342,38 @@ impl Packetiser {
     ) -> Sent {
         let (Plain { sequence, bytes: plain, waited }, mut length) = (plain, 0);
         outbox.whole(|out| {
-            // Another program's packet had room for it when it came in.
-            let stamp = Stamp { number: sequence as u16, time: NtpTime::from_instant(now), subflow };
-            if relay::stamp(plain, stamp, out).is_err() {
-                out.extend_from_slice(plain);
-            }
+            self.stamp_into(now, (sequence, plain), (subflow, false), out);
             length = out.len();
         });
         let octets = plain.len().saturating_sub(RtpHeader::default().encoded_len());
         self.on_sent(sequence, Sent { size: self.size_around(length), octets, waited, fragment: None }, outbox)
+    }
+
+    /// Puts a packet that left before under its number into `outbox` again, and returns its size. No counts know of it.
+    pub(super) fn repeat(&self, now: Instant<SenderClock>, sequence: u64, plain: &[u8], outbox: &mut Outbox) -> Size {
+        let mut length = 0;
+        outbox.whole(|out| {
+            self.stamp_into(now, (sequence, plain), (None, true), out);
+            length = out.len();
+        });
+        let size = self.size_around(length);
+        outbox.event(Event::MediaRepeated { sequence, size });
+        size
+    }
+
+    /// Appends a packet that leaves at `now` under this number.
+    fn stamp_into(
+        &self,
+        now: Instant<SenderClock>,
+        (sequence, plain): (u64, &[u8]),
+        (subflow, is_repetition): (Option<Subflow>, bool),
+        out: &mut Vec<u8>,
+    ) {
+        let (ssrc, number, time) = (self.config.ssrc, sequence as u16, NtpTime::from_instant(now));
+        // Another program's packet had room for it when it came in.
+        if relay::stamp(plain, Stamp { ssrc, number, time, subflow, is_repetition }, out).is_err() {
+            out.extend_from_slice(plain);
+        }
     }
 
     fn on_sent(&mut self, sequence: u64, sent: Sent, outbox: &mut Outbox) -> Sent {

@@ -8,6 +8,8 @@ mod delay_report;
 mod error;
 pub mod feedback;
 mod joint;
+pub mod key_frames;
+pub mod nack;
 mod ntp;
 mod reader;
 mod receipt;

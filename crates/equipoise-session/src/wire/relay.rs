@@ -1,4 +1,4 @@
-//! A number of the session's own, the sending time, and the place in a sub-flow, put into another program's RTP packet and taken out
+//! A number and source of the session's own, the sending time, and the place in a sub-flow, put into another program's RTP packet and taken out
 //! again without a trace.
 //!
 //! Everything else of the packet stays: payload type, timestamp, SSRC, contributors, other extension elements, padding
@@ -7,11 +7,11 @@
 use alloc::vec::Vec;
 
 use super::reader::Reader;
-use super::rtp::{Elements, OwnElements, RtpHeader, Subflow};
+use super::rtp::{Elements, OwnElements, Relayed, RtpHeader, Subflow};
 use super::{NtpTime, WireError};
 
 /// What all three elements take behind others at most: they, their heads, and padding to whole words.
-const ELEMENTS_MAX: usize = 24;
+const ELEMENTS_MAX: usize = 28;
 /// The extension's own head: profile and length (RFC 3550, Sec. 5.3.1).
 const EXTENSION_HEAD: usize = 4;
 /// The profile that an extension of ours has.
@@ -35,24 +35,30 @@ struct Parts<'a> {
 /// What a packet is stamped with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
+    /// Synchronisation source of the session.
+    pub ssrc: u32,
     /// The lower half of its number in the session.
     pub number: u16,
     /// When it leaves.
     pub time: NtpTime,
     /// Its place in a sub-flow, where the session has several paths.
     pub subflow: Option<Subflow>,
+    /// It was sent before under this number.
+    pub is_repetition: bool,
 }
 
-/// Appends `packet` to `out` under the number of the stamp, with the rest of that, and with its own number if it is another one, as
-/// further extension elements.
+/// Appends `packet` to `out` under source and number of the stamp, with the rest of that, and with its own number and source if they are
+/// others, as further extension elements.
 ///
 /// # Errors
 /// [`WireError`] where it is no RTP packet, or its header extension has no room for an element: another profile than
 /// RFC 8285's, elements that end before their extension does, our identifier in use, or a full one. Nothing is appended then.
 pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireError> {
-    let Stamp { number, time, subflow } = stamp;
+    let Stamp { ssrc, number, time, subflow, is_repetition } = stamp;
     let parts = Parts::of(packet)?;
-    let relayed = Some(parts.number()).filter(|own| *own != number);
+    let source = Some(parts.source()).filter(|own| *own != ssrc);
+    let relayed = Relayed { number: parts.number(), is_repetition, source };
+    let relayed = Some(relayed).filter(|own| own.number != number || is_repetition || source.is_some());
     let (profile, data) = parts.extension.unwrap_or((ONE_BYTE_PROFILE, &[]));
     let elements = Elements::of(u16::from_be_bytes(profile), data)
         .filter(Elements::are_whole)
@@ -68,7 +74,7 @@ pub fn stamp(packet: &[u8], stamp: Stamp, out: &mut Vec<u8>) -> Result<(), WireE
     let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
     let words = data.len().saturating_add(own.padded_len()) / 4;
     let words = u16::try_from(words).map_err(|_| WireError::Profile { found: u16::from_be_bytes(profile) })?;
-    parts.append_fixed(true, number, out);
+    parts.append_fixed(true, (number, ssrc), out);
     out.extend_from_slice(&profile);
     out.extend_from_slice(&words.to_be_bytes());
     out.extend_from_slice(data);
@@ -92,7 +98,7 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         let time = elements.clone().send_time()?;
         let (subflow, relayed) = (elements.clone().subflow(), elements.clone().relayed());
         // What ends as we would have ended it was ended by us: where one form ends so, no other does.
-        let before = |(subflow, relayed): (Option<Subflow>, Option<u16>)| {
+        let before = |(subflow, relayed): (Option<Subflow>, Option<Relayed>)| {
             let own = OwnElements::new(elements.form(), Some(time), subflow, relayed);
             let before = data.len().checked_sub(own.padded_len())?;
             let (before, end) = data.split_at_checked(before)?;
@@ -106,7 +112,8 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         out.extend_from_slice(packet);
         return Ok(());
     };
-    parts.append_fixed(was_there, relayed.unwrap_or(parts.number()), out);
+    let own = relayed.map_or((parts.number(), None), |relayed| (relayed.number, relayed.source));
+    parts.append_fixed(was_there, (own.0, own.1.unwrap_or(parts.source())), out);
     if was_there {
         out.extend_from_slice(&profile);
         out.extend_from_slice(&((before.len() / 4) as u16).to_be_bytes());
@@ -114,6 +121,13 @@ pub fn unstamp(packet: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
     }
     out.extend_from_slice(parts.rest);
     Ok(())
+}
+
+/// Whether a packet says that it was sent before.
+pub fn is_repetition(packet: &[u8]) -> bool {
+    let extension = Parts::of(packet).ok().and_then(|parts| parts.extension);
+    let elements = extension.and_then(|(profile, data)| Elements::of(u16::from_be_bytes(profile), data));
+    elements.and_then(Elements::relayed).is_some_and(|relayed| relayed.is_repetition)
 }
 
 impl<'a> Parts<'a> {
@@ -144,12 +158,24 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The fixed part under this number, with or without the sign of an extension.
-    fn append_fixed(&self, extended: bool, number: u16, out: &mut Vec<u8>) {
-        if let [first, second, _, _, others @ ..] = self.fixed {
+    /// Its synchronisation source.
+    fn source(&self) -> u32 {
+        match self.fixed {
+            [_, _, _, _, _, _, _, _, source @ ..] => {
+                source.first_chunk().map_or(0, |source| u32::from_be_bytes(*source))
+            }
+            _ => 0,
+        }
+    }
+
+    /// The fixed part under this number and source, with or without the sign of an extension.
+    fn append_fixed(&self, extended: bool, (number, source): (u16, u32), out: &mut Vec<u8>) {
+        if let [first, second, _, _, t0, t1, t2, t3, _, _, _, _, contributors @ ..] = self.fixed {
             out.extend_from_slice(&[if extended { first | EXTENSION } else { first & !EXTENSION }, *second]);
             out.extend_from_slice(&number.to_be_bytes());
-            out.extend_from_slice(others);
+            out.extend_from_slice(&[*t0, *t1, *t2, *t3]);
+            out.extend_from_slice(&source.to_be_bytes());
+            out.extend_from_slice(contributors);
         }
     }
 }
@@ -168,7 +194,8 @@ mod tests {
     /// A stamp under the packet's own number.
     fn unmoved(packet: &[u8], subflow: Option<Subflow>) -> Stamp {
         let number = packet.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
-        Stamp { number, time: TIME, subflow }
+        let ssrc = packet.get(8..12).map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
+        Stamp { ssrc, number, time: TIME, subflow, is_repetition: false }
     }
 
     fn stamped(packet: &[u8]) -> Vec<u8> {
@@ -256,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, number: u16, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8))), place: Option<(u16, u16)>) {
+        fn any_packet_comes_back_or_is_refused(bytes: Vec<u8>, number: u16, ssrc in prop_oneof![Just(0x0707_0707u32), any::<u32>()], again: bool, csrcs in 0u8..4, extension in proptest::option::of((any::<bool>(), proptest::collection::vec(any::<[u8; 4]>(), 0..8))), place: Option<(u16, u16)>) {
             let subflow = place.map(|(id, sequence)| Subflow { id, sequence });
             let mut before = vec![0x80 | csrcs, 96];
             before.extend_from_slice(&[7; 10]);
@@ -269,10 +296,11 @@ mod tests {
             }
             before.extend_from_slice(&bytes);
             let (mut with, mut after) = (Vec::new(), Vec::new());
-            if stamp(&before, Stamp { number, time: TIME, subflow }, &mut with).is_ok() {
+            if stamp(&before, Stamp { ssrc, number, time: TIME, subflow, is_repetition: again }, &mut with).is_ok() {
                 prop_assert!(with.len() <= before.len() + STAMP_MAX);
                 let header = RtpPacket::parse(&with).map(|packet| packet.header);
-                prop_assert!(header.is_err() || header.is_ok_and(|h| h.send_time == Some(TIME) && h.sequence == number && (subflow.is_none() || h.subflow == subflow)));
+                prop_assert!(header.is_err() || header.is_ok_and(|h| h.send_time == Some(TIME) && h.sequence == number && h.ssrc == ssrc && (subflow.is_none() || h.subflow == subflow)));
+                prop_assert!(is_repetition(&with) == again || RtpPacket::parse(&with).is_err());
                 unstamp(&with, &mut after).unwrap();
                 prop_assert_eq!(after, before);
             }
@@ -284,6 +312,7 @@ mod tests {
             let _ = stamp(&bytes, unmoved(&bytes, None), &mut out);
             let _ = stamp(&bytes, unmoved(&bytes, Some(Subflow::default())), &mut out);
             let _ = unstamp(&bytes, &mut out);
+            let _ = is_repetition(&bytes);
         }
     }
 }

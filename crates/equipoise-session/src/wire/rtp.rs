@@ -69,7 +69,8 @@ impl RtpHeader {
     /// Identifier of the packet's place in its sub-flow among the extension's elements.
     pub const SUBFLOW_EXTENSION_ID: u8 = 13;
 
-    /// Identifier of the number that another program gave a packet, where a session carries it under one of its own.
+    /// Identifier of the number that another program gave a packet, where a session carries it under one of its own; with a third
+    /// byte, 1, where the session carries the packet again, and with the source of its own, where that is not the session's.
     pub const RELAYED_EXTENSION_ID: u8 = 12;
 
     /// Identifier of the transport-wide sequence number among the extension's elements. Other programs agree on theirs by SDP.
@@ -164,6 +165,16 @@ pub(super) struct Elements<'a> {
     data: &'a [u8],
 }
 
+/// The number that a packet has of its own beside that of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Relayed {
+    pub(super) number: u16,
+    /// It was sent before.
+    pub(super) is_repetition: bool,
+    /// Its own source, if that is not the session's.
+    pub(super) source: Option<u32>,
+}
+
 /// How an element begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -208,9 +219,18 @@ impl<'a> Elements<'a> {
         Some(Subflow { id: u16::from_be_bytes(id), sequence: u16::from_be_bytes([high, low]) })
     }
 
-    /// The number that another program gave the packet, where one of them is that.
-    pub(super) fn relayed(self) -> Option<u16> {
-        self.number(RtpHeader::RELAYED_EXTENSION_ID)
+    /// The packet's own number, where one of them is that.
+    pub(super) fn relayed(mut self) -> Option<Relayed> {
+        let (_, element) = self.find(|(id, _)| *id == RtpHeader::RELAYED_EXTENSION_ID)?;
+        let (is_repetition, source) = match *element {
+            [_, _] => (false, None),
+            [_, _, 1] => (true, None),
+            [_, _, a, b, c, d] => (false, Some([a, b, c, d])),
+            [_, _, 1, a, b, c, d] => (true, Some([a, b, c, d])),
+            _ => return None,
+        };
+        let number = element.first_chunk().map(|number| u16::from_be_bytes(*number))?;
+        Some(Relayed { number, is_repetition, source: source.map(u32::from_be_bytes) })
     }
 
     /// The number of 16 bits under this identifier.
@@ -259,10 +279,11 @@ pub(super) struct OwnElements {
 }
 
 impl OwnElements {
-    /// The longest: sub-flow, sending time and relayed number with two-byte heads; a transport-wide number is never beside the last.
-    const MOST: usize = 21;
+    /// The longest: sub-flow, sending time, and relayed number and source of a repetition with two-byte heads; a transport-wide number is
+    /// never beside the last.
+    const MOST: usize = 26;
 
-    pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<u16>) -> Self {
+    pub(super) fn new(form: Form, time: Option<NtpTime>, subflow: Option<Subflow>, relayed: Option<Relayed>) -> Self {
         let mut own = Self { bytes: [0; Self::MOST], length: 0 };
         if let Some(Subflow { id, sequence }) = subflow {
             own.push_head(form, RtpHeader::SUBFLOW_EXTENSION_ID, 5);
@@ -274,9 +295,17 @@ impl OwnElements {
             own.push_head(form, RtpHeader::NTP_EXTENSION_ID, 8);
             own.push(&time.as_bits().to_be_bytes());
         }
-        if let Some(number) = relayed {
-            own.push_head(form, RtpHeader::RELAYED_EXTENSION_ID, 2);
+        if let Some(Relayed { number, is_repetition, source }) = relayed {
+            let source = source.map(u32::to_be_bytes);
+            let (mark, source) = (if is_repetition { &[1][..] } else { &[] }, source.as_ref().map_or(&[][..], |it| it));
+            own.push_head(
+                form,
+                RtpHeader::RELAYED_EXTENSION_ID,
+                mark.len().saturating_add(source.len()).saturating_add(2) as u8,
+            );
             own.push(&number.to_be_bytes());
+            own.push(mark);
+            own.push(source);
         }
         own
     }

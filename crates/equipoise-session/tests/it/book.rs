@@ -22,7 +22,11 @@ fn example(name: &str) -> Vec<u8> {
 
 #[test]
 fn every_example_of_the_book_is_what_the_encoder_writes() {
+    let [loss, intra] = samples::key_frame_requests();
     for (name, bytes) in [
+        ("picture loss indication", loss),
+        ("full intra request", intra),
+        ("request for packets", samples::nack()),
         ("header of a media packet", samples::media()),
         ("request", samples::request()),
         ("report", samples::answer()),

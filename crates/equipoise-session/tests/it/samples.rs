@@ -7,6 +7,8 @@ use equipoise_session::Ecn;
 use equipoise_session::wire::feedback::{
     ArrivalTime, PacketArrival, PacketStatus, TransportHead, encode_congestion_feedback, encode_transport_feedback,
 };
+use equipoise_session::wire::key_frames::{KeyFrameRequest, encode_key_frame_request};
+use equipoise_session::wire::nack::encode_nack;
 use equipoise_session::wire::rtcp::{self, ReportBlock, SenderInfo};
 use equipoise_session::wire::rtp::RtpHeader;
 use equipoise_session::wire::{DelayReport, NtpTime, PlayoutReport, ReportRequest};
@@ -129,6 +131,19 @@ pub(crate) fn transport_feedback() -> Vec<u8> {
     let mut packets = arrivals([at(0), at(1), None, at(71)]);
     written(|out| {
         encode_transport_feedback(&head, &mut packets, 1200, out).expect("a short report");
+    })
+}
+
+/// A receiver's two requests for a key frame, the second with the number 7.
+pub(crate) fn key_frame_requests() -> [Vec<u8>; 2] {
+    [KeyFrameRequest::PictureLoss, KeyFrameRequest::FullIntra]
+        .map(|request| written(|out| encode_key_frame_request(RECEIVER, SENDER, (request, 7), out)))
+}
+
+/// A receiver's request for packets that it misses.
+pub(crate) fn nack() -> Vec<u8> {
+    written(|out| {
+        encode_nack(RECEIVER, SENDER, [0x1234, 0x1235, 0x1244, 0x1250], 16, out);
     })
 }
 

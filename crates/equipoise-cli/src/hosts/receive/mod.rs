@@ -3,7 +3,7 @@
 mod watch;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use self::watch::{Given, Note, SessionResult, Watch};
 use super::args::Receive;
 use super::results::Together;
+use super::rtcp;
 use super::writer::{Inlet, MOST_LINES, MOST_PAYLOAD, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
@@ -52,8 +53,15 @@ const TICK: Duration = Duration::from_millis(20);
 /// Posts what happens to the main thread, which never waits for a reader. What is written or played out takes no detour.
 struct Poster {
     post: mpsc::Sender<Note>,
-    rtp: Option<(UdpSocket, SocketAddr)>,
+    rtp: Option<PlayOut>,
     output: Option<Inlet>,
+}
+
+/// Where RTP goes.
+struct PlayOut {
+    socket: UdpSocket,
+    video: SocketAddr,
+    audio: SocketAddr,
 }
 
 impl SessionObserver for Poster {
@@ -70,13 +78,15 @@ impl SessionObserver for Poster {
     }
 
     fn on_payload(&mut self, _now: Time, session: &Session, missing: u64, payload: &[u8]) {
-        if let (Payload::Rtp, Some((socket, to))) = (session.payload, &self.rtp) {
+        let is_rtp = session.payload == Payload::Rtp;
+        let is_audio = is_rtp && payload.get(8..12).is_some_and(|source| source != session.ssrc.to_be_bytes());
+        if let (true, Some(PlayOut { socket, video, audio })) = (is_rtp, &self.rtp) {
             // A player that is not there yet is no reason to stop.
-            let _ = socket.send_to(payload, to);
+            let _ = socket.send_to(payload, if is_audio { audio } else { video });
         }
         let output = self.output.as_ref().filter(|_| session.number == 0);
         let is_dropped = output.is_some_and(|output| !output.offer(payload.to_vec()));
-        let given = Given { missing, bytes: payload.len() as u64, is_dropped };
+        let given = Given { missing, bytes: payload.len() as u64, is_audio, is_dropped };
         let _ = self.post.send(Note::Payload(session.number, given));
     }
 
@@ -105,9 +115,16 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
         encrypted: key.is_some(),
         timestamps: socket.timestamps().name(),
     };
-    let rtp = options.rtp.map(|to| play_out(to).map(|socket| (socket, to))).transpose()?;
+    let rtp = options.rtp.map(|video| {
+        let audio = options.audio.unwrap_or(video);
+        play_out(video, options.rtcp).map(|socket| PlayOut { socket, video, audio })
+    });
+    let rtp = rtp.transpose()?;
+    let feedback = rtp.as_ref().map(|out| out.socket.try_clone().map(|socket| (socket, out.video)));
+    let feedback = feedback.transpose().map_err(|source| RealError::Input { what: "RTCP".to_owned(), source })?;
     let config = ServerConfig {
         reorder: ReorderConfig { hold: options.hold, ..ReorderConfig::default() },
+        repairs: options.repair,
         most_sessions: options.most_sessions,
         idle: options.idle,
         reverse_limit: options.reverse_limit(),
@@ -116,6 +133,9 @@ pub(crate) fn run(options: &Receive) -> Result<Outcome, CliError> {
     let (post, queue) = mpsc::channel();
     let poster = Poster { post, rtp, output: output.as_ref().map(|output| output.inlet().clone()) };
     let server = Server::start(socket, config, poster)?;
+    if let Some((socket, decoder)) = feedback {
+        rtcp::from_decoder(socket, decoder, server.key_frames().clone(), stop.clone());
+    }
     let secure = if start.encrypted { "encrypted sessions" } else { "sessions without encryption or authentication" };
     screen.say(&format!("receiving {secure} at {}\n", start.local));
     let mut watch = Watch::new(screen, json, options.ends.interval);
@@ -171,7 +191,39 @@ fn finish(mut watch: Watch, start: Start, socket: Option<SocketStats>, clock: &C
     json.fulfil(&results)
 }
 
-fn play_out(to: SocketAddr) -> Result<UdpSocket, RealError> {
-    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { std::net::Ipv4Addr::UNSPECIFIED.into() };
-    UdpSocket::bind((any, 0)).map_err(|source| RealError::Input { what: format!("a socket to {to}"), source })
+/// A socket for RTP to a program there, which RTCP may come to at `local`.
+fn play_out(to: SocketAddr, local: Option<SocketAddr>) -> Result<UdpSocket, RealError> {
+    let from = local_for(to, local);
+    let open = || {
+        let socket = UdpSocket::bind(from)?;
+        socket.set_read_timeout(Some(TICK))?;
+        Ok(socket)
+    };
+    let what = || local.map_or_else(|| format!("a socket to {to}"), |_| format!("RTCP at {from}"));
+    open().map_err(|source| RealError::Input { what: what(), source })
+}
+
+/// Where to send from to a program there. A loopback address, which a bare port means, has no way to another host, nor to the other family.
+fn local_for(to: SocketAddr, wanted: Option<SocketAddr>) -> SocketAddr {
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let leads_there =
+        |wanted: &SocketAddr| !wanted.ip().is_loopback() || to.ip().is_loopback() && wanted.is_ipv6() == to.is_ipv6();
+    wanted.filter(leads_there).unwrap_or((any, wanted.map_or(0, |wanted| wanted.port())).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If it fails, `--rtcp 5009` silences a player on another host.
+    #[test]
+    fn a_port_alone_leads_to_every_player() {
+        let address = |text: &str| -> SocketAddr { text.parse().expect("an address") };
+        let from = |to: &str, wanted: Option<&str>| local_for(address(to), wanted.map(address)).to_string();
+        assert_eq!(from("127.0.0.1:5008", Some("127.0.0.1:5009")), "127.0.0.1:5009");
+        assert_eq!(from("192.0.2.7:5008", Some("127.0.0.1:5009")), "0.0.0.0:5009");
+        assert_eq!(from("[::1]:5008", Some("127.0.0.1:5009")), "[::]:5009");
+        assert_eq!(from("192.0.2.7:5008", Some("192.0.2.1:5009")), "192.0.2.1:5009");
+        assert_eq!(from("192.0.2.7:5008", None), "0.0.0.0:0");
+    }
 }

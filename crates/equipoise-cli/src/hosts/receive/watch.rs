@@ -56,6 +56,8 @@ pub(super) enum Note {
 pub(super) struct Given {
     pub(super) missing: u64,
     pub(super) bytes: u64,
+    /// It is of another source than the session's.
+    pub(super) is_audio: bool,
     /// It found no room.
     pub(super) is_dropped: bool,
 }
@@ -121,7 +123,7 @@ impl Watch {
             }
             Note::Payload(number, given) => {
                 if let Some(Live { tally: Tally::Received(tally), .. }) = self.live.get_mut(&number) {
-                    tally.on_payload(given.missing, given.bytes, given.is_dropped);
+                    tally.on_payload(given.missing, (given.bytes, given.is_audio), given.is_dropped);
                 }
             }
             Note::Ended(at, number, why) => self.end(at, number, why),
@@ -234,8 +236,11 @@ fn received(end: &ReceiveEnd) -> String {
         );
     }
     let marked = if end.packets_marked > 0 { format!(", {} marked", end.packets_marked) } else { String::new() };
+    let audio = if end.audio_packets > 0 { format!(", {} of them audio", end.audio_packets) } else { String::new() };
+    let repaired =
+        if end.packets_repaired > 0 { format!(" ({} repaired)", end.packets_repaired) } else { String::new() };
     format!(
-        "{} packets received{marked}, {} lost, {:.3} Mbit/s",
+        "{} packets received{audio}{marked}, {} lost{repaired}, {:.3} Mbit/s",
         end.packets_received,
         end.packets_lost,
         end.rate_bps / 1e6
@@ -271,7 +276,7 @@ mod tests {
             let session =
                 Session { number, peer, ssrc: 1, payload: Payload::Stream, is_multipath: false, is_sent_to: false };
             watch.take(Note::Opened(Time::ZERO, session));
-            watch.take(Note::Payload(number, Given { missing: 2, bytes: 100, is_dropped: false }));
+            watch.take(Note::Payload(number, Given { missing: 2, bytes: 100, is_audio: false, is_dropped: false }));
             watch.take(Note::Ended(Time::ZERO + Span::from_secs(100), number, End::Goodbye));
         }
         assert_eq!((watch.done.len(), watch.ended), (DETAILED, DETAILED as u64 + more));

@@ -57,6 +57,14 @@ pub(in crate::hosts) struct ReceiveEnd {
     /// Packets whose payload is missing in what was given out.
     pub(in crate::hosts) payload_missing: u64,
     pub(in crate::hosts) payload_bytes: u64,
+    /// Packets that were asked for again, each as often as it was, and those that then came in time: lost ones, whose payload is not missing.
+    pub(in crate::hosts) repetitions_asked: u64,
+    pub(in crate::hosts) packets_repaired: u64,
+    /// How often the sender was asked for a key frame.
+    pub(in crate::hosts) key_frames_asked: u64,
+    /// Packets and bytes of audio in that.
+    pub(in crate::hosts) audio_packets: u64,
+    pub(in crate::hosts) audio_bytes: u64,
     /// Packets whose payload was not written, as the file or its reader stood still.
     pub(in crate::hosts) payload_dropped: u64,
     pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
@@ -137,13 +145,20 @@ impl ReceiveTally {
                 let (first, last) = self.numbers.unwrap_or((*sequence, *sequence));
                 self.numbers = Some((first.min(*sequence), last.max(*sequence)));
             }
+            Event::RepetitionAsked { packets } => self.end.repetitions_asked += packets,
+            Event::MediaRepaired { .. } => self.end.packets_repaired += 1,
+            Event::KeyFrameAsked(_) => self.end.key_frames_asked += 1,
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             _ => {}
         }
     }
 
     /// Payload was given out, behind so many packets that are missing, or dropped.
-    pub(in crate::hosts) fn on_payload(&mut self, missing: u64, bytes: u64, is_dropped: bool) {
+    pub(in crate::hosts) fn on_payload(&mut self, missing: u64, (bytes, is_audio): (u64, bool), is_dropped: bool) {
+        if is_audio {
+            self.end.audio_packets += 1;
+            self.end.audio_bytes += bytes;
+        }
         self.end.payload_missing += missing;
         self.end.payload_dropped += u64::from(is_dropped);
         self.end.payload_bytes += if is_dropped { 0 } else { bytes };

@@ -83,9 +83,17 @@ pub(in crate::hosts) struct SendEnd {
     /// On how many paths ECN failed (RFC 6679, Sec. 7.4.1).
     pub(in crate::hosts) ecn_failed: u64,
     pub(in crate::hosts) pacing_resets: u64,
+    /// Packets that were sent again, as the receiver missed them; in none of the other counts and rates.
+    pub(in crate::hosts) packets_repeated: u64,
+    pub(in crate::hosts) bytes_repeated: u64,
+    /// How often the receiver wanted a key frame.
+    pub(in crate::hosts) key_frames_wanted: u64,
     pub(in crate::hosts) ignored: BTreeMap<&'static str, u64>,
     /// Datagrams that this host's kernel refused to send; `null` if the session failed.
     pub(in crate::hosts) datagrams_unsent: Option<u64>,
+    /// Packets and bytes of audio that were taken from another program; they are in the other counts, too.
+    pub(in crate::hosts) audio_packets: u64,
+    pub(in crate::hosts) audio_bytes: u64,
     /// Packets of the other program that found no room.
     pub(in crate::hosts) payload_dropped: u64,
     /// Packets of the other program that had waited for too long, and were dropped.
@@ -227,6 +235,11 @@ impl SendTally {
             Event::CircuitClosed => self.now.stopped_by = None,
             Event::EcnFailed { .. } => self.end.ecn_failed += 1,
             Event::PacingReset { .. } => self.end.pacing_resets += 1,
+            Event::MediaRepeated { size, .. } => {
+                self.end.packets_repeated += 1;
+                self.end.bytes_repeated += size.as_bytes();
+            }
+            Event::KeyFrameWanted(_) => self.end.key_frames_wanted += 1,
             Event::Ignored(reason) => *self.end.ignored.entry(reason.name()).or_default() += 1,
             Event::Ended { by_peer } => self.end.ended_by_peer = *by_peer,
             _ => {}

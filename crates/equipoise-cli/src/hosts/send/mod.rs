@@ -7,12 +7,14 @@ mod words;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
+use std::time::Instant;
 
 use equipoise::control::Controller as _;
-use equipoise::units::{Rate, Span};
+use equipoise::units::{Rate, Size, Span};
 use equipoise_net::{Clock, SendConfig, Via};
+use equipoise_session::Event;
 use equipoise_session::rtp::Payload;
 use serde::Serialize;
 
@@ -21,9 +23,10 @@ use self::streams::{Planned, Source, socket};
 use self::watch::Watch;
 use self::words::{head, words};
 use super::args::Send;
-use super::input::Input;
+use super::input::{Given, Input};
 use super::rate_socket::RateSocket;
 use super::results::{Direction, End, Sums};
+use super::rtcp::ToEncoder;
 use super::writer::{MOST_LINES, Screen, Writer};
 use crate::error::{CliError, RealError};
 use crate::outcome::{Outcome, catch_interrupt, outcome};
@@ -106,6 +109,7 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     // Interrupted before anything came, there is nothing to send.
     let Some(input) = Input::of(options, &stop)? else { return Ok(Outcome::Interrupted) };
     (config.payload, config.ssrc) = (input.payload(), input.ssrc());
+    config.has_further_source = options.audio.is_some();
     let planned = plan(options, &config, &directions, &clock)?;
     let start = start(options, &config, &planned);
     let screen = Screen::new(options.ends.quiet || matches!(json, Some(Output::Stdout)));
@@ -115,24 +119,20 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     let origin = clock.now();
     screen.say(&head(&start));
     let offer = options.rate_socket.as_deref().map(RateSocket::open).transpose()?;
-    let dropped = Arc::new(AtomicU64::new(0));
+    let given = Arc::new(Given::default());
+    let encoder = input.encoder()?;
     if let Some(payloads) = payloads {
-        input.feed(payloads, &stop, &dropped);
+        input.feed(payloads, &stop, &given);
     }
-    let mut tell_rate = |rate: Rate| {
-        if let Some(offer) = &offer {
-            let is_multipath = !options.path.is_empty();
-            let rate = if is_multipath { config.multipath_payload_rate(rate) } else { config.payload_rate(rate) };
-            offer.tell(rate.as_bps());
-        }
-    };
+    let audio = AudioRate::new(&config, given.clone());
+    let mut steer = steering(options, &config, (offer.as_ref(), encoder), audio);
     let lasts = options.time.or((config.payload == Payload::Generated).then_some(DEFAULT_TIME));
     let lasts = lasts.filter(|time| *time > Span::ZERO);
     let json = json.map(|file| Writer::start(file, MOST_LINES));
     let mut watch = Watch::new(&directions, &start.paths, options.ends.interval, (screen, json));
     let mut end = Span::ZERO;
     while !stop.load(Ordering::Relaxed) && lasts.is_none_or(|lasts| end < lasts) {
-        let open = watch.take_in(&queue, origin, &mut tell_rate);
+        let open = watch.take_in(&queue, origin, &mut steer);
         end = (clock.now() - origin).max(Span::ZERO);
         watch.tell(end);
         if !open || streams.iter().all(streams::Stream::is_finished) {
@@ -141,11 +141,71 @@ pub(crate) fn run(options: &Send) -> Result<Outcome, CliError> {
     }
     // What was measured is written even if a session failed.
     let stopped = streams::stop(streams);
-    while watch.take_in(&queue, origin, &mut tell_rate) {}
+    while watch.take_in(&queue, origin, &mut steer) {}
     watch.add(&stopped, clock.wall_clock_steps());
-    watch.finish(start, (end, dropped.load(Ordering::Relaxed)), options.delay)?;
+    watch.finish(start, (end, &given), options.delay)?;
     stopped.into_iter().collect::<Result<Vec<_>, _>>().map_err(RealError::from)?;
     Ok(outcome(&stop))
+}
+
+/// What audio takes of the rate: video has what is left.
+struct AudioRate {
+    given: Arc<Given>,
+    /// Bytes that each packet has beside those of the program.
+    headers: u64,
+    rate: Rate,
+    /// When the rate was measured, and what had been sent then.
+    measured: Option<(Instant, u64)>,
+}
+
+impl AudioRate {
+    fn new(config: &SendConfig, given: Arc<Given>) -> Self {
+        // Sending time, own number and own source take six words.
+        let headers = Size::IPV4_UDP + config.overhead() + Size::from_bytes(24);
+        Self { given, headers: headers.as_bytes(), rate: Rate::ZERO, measured: None }
+    }
+
+    /// Measured anew each second.
+    fn now(&mut self) -> Rate {
+        let [packets, bytes] =
+            [&self.given.audio_packets, &self.given.audio_bytes].map(|count| count.load(Ordering::Relaxed));
+        let sent = bytes.saturating_add(packets.saturating_mul(self.headers));
+        let (since, before) = *self.measured.get_or_insert_with(|| (Instant::now(), sent));
+        let lasted = since.elapsed().as_secs_f64();
+        if lasted >= 1.0 {
+            self.rate = Rate::from_bps((sent.saturating_sub(before) as f64 * 8.0 / lasted) as u64);
+            self.measured = Some((Instant::now(), sent));
+        }
+        self.rate
+    }
+}
+
+/// Tells an encoder its rate, and when a key frame is wanted.
+fn steering<'a>(
+    options: &'a Send,
+    config: &'a SendConfig,
+    (offer, mut encoder): (Option<&'a RateSocket>, Option<ToEncoder>),
+    mut audio: AudioRate,
+) -> impl FnMut(&Event) + use<'a> {
+    move |event| match event {
+        Event::RateDecided { rate, .. } => {
+            let is_multipath = !options.path.is_empty();
+            let rate = Rate::from_bps(rate.as_bps().saturating_sub(audio.now().as_bps()));
+            let rate = if is_multipath { config.multipath_payload_rate(rate) } else { config.payload_rate(rate) };
+            if let Some(offer) = offer {
+                offer.tell_rate(rate.as_bps());
+            }
+        }
+        Event::KeyFrameWanted(request) => {
+            if let Some(offer) = offer {
+                offer.ask_for_key_frame();
+            }
+            if let Some(encoder) = &mut encoder {
+                encoder.ask(*request);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What the sessions are made of, with a socket for each.

@@ -1,15 +1,17 @@
 //! The main thread's side: what the sessions tell, added up, printed and written.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
-use equipoise::units::{Rate, Span};
+use equipoise::units::Span;
 use equipoise_net::{HostStats, NetError, Time};
 use equipoise_session::Event;
 use serde::Serialize;
 
 use super::super::args::DelayKind;
+use super::super::input::Given;
 use super::super::lines::{self, Heads};
 use super::super::results::{Direction, End, Interval, SendTally, Sums, Tally};
 use super::super::writer::{Screen, Writer};
@@ -76,14 +78,14 @@ impl Watch {
         &mut self,
         queue: &mpsc::Receiver<Note>,
         origin: Time,
-        decided: &mut dyn FnMut(Rate),
+        steer: &mut dyn FnMut(&Event),
     ) -> bool {
         thread::sleep(TICK);
         loop {
             match queue.try_recv() {
                 Ok(note) => {
                     self.tell(note.at - origin);
-                    self.take(&note, decided);
+                    self.take(&note, steer);
                 }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
@@ -91,13 +93,13 @@ impl Watch {
         }
     }
 
-    fn take(&mut self, note: &Note, decided: &mut dyn FnMut(Rate)) {
+    fn take(&mut self, note: &Note, steer: &mut dyn FnMut(&Event)) {
         let Some((_, tally)) = self.each.get_mut(note.stream) else { return };
         match &note.what {
             What::Event(path, event) => {
                 tally.on_event(*path, event);
-                if let (None, Event::RateDecided { rate, .. }) = (path, event) {
-                    decided(*rate);
+                if path.is_none() {
+                    steer(event);
                 }
             }
             What::Path(path, change) => {
@@ -170,15 +172,17 @@ impl Watch {
         }
     }
 
-    /// Prints and writes what came of it by `end`, where so many packets of another program found no room.
-    pub(super) fn finish(self, start: Start, (end, dropped): (Span, u64), delay: DelayKind) -> Result<(), CliError> {
+    /// Prints and writes what came of it by `end`, where other programs gave this.
+    pub(super) fn finish(self, start: Start, (end, given): (Span, &Given), delay: DelayKind) -> Result<(), CliError> {
         let is_one = self.is_one();
         let ends: Vec<_> = self.each.into_iter().map(|(direction, tally)| (direction, tally.finish(end))).collect();
         let sum = Sums::of(ends.iter().map(|(direction, end)| (*direction, end.sum())));
         let mut streams = Vec::new();
         for (stream, (direction, mut end)) in ends.into_iter().enumerate() {
             if let End::Sent(end) = &mut end {
-                end.payload_dropped = dropped;
+                end.payload_dropped = given.dropped.load(Ordering::Relaxed);
+                end.audio_packets = given.audio_packets.load(Ordering::Relaxed);
+                end.audio_bytes = given.audio_bytes.load(Ordering::Relaxed);
             }
             let text = match &end {
                 End::Sent(end) => foot(end, delay),

@@ -53,6 +53,9 @@ pub(super) fn foot(end: &SendEnd, delay: DelayKind) -> String {
         ),
         (end.ecn_failed, "paths on which ECN was given up: no packet came that still said it may be marked"),
         (end.pacing_resets, "times the sender was late by a packet or more"),
+        (end.packets_repeated, "packets were sent again, as the receiver missed them"),
+        (end.key_frames_wanted, "times the receiver wanted a key frame"),
+        (end.audio_packets, "packets of audio went before the others"),
         (end.payload_dropped, "packets of the other program found no room"),
         (end.payload_expired, "packets of the other program had waited too long and were dropped"),
     ];

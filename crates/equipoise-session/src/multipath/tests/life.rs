@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use super::super::MAX_PATHS;
 use super::bench::{Bench, Network, scheduler};
 use crate::rtp::Payload;
+use crate::wire::key_frames::KeyFrameRequest;
 use crate::{DropReason, Endpoint, Event, Input, PathChange};
 use equipoise::units::Rate;
 
@@ -128,4 +129,18 @@ fn either_end_may_say_goodbye_and_the_other_ends_too() {
         assert_eq!((ended(true), ended(false)), (1, 1), "{by_sender}");
         assert!(bench.sender.wake().is_none() && bench.receiver.wake().is_none());
     }
+}
+
+#[test]
+fn a_wish_for_a_key_frame_goes_back_by_the_path_that_the_sender_was_heard_on() {
+    let mut bench = Bench::new(Payload::Generated, 2, scheduler("equal", &[]), Box::new(|_| vec![10]));
+    bench.run_until(1000);
+    bench.tell(false, Input::KeyFrame(KeyFrameRequest::FullIntra));
+    bench.tell(true, Input::KeyFrame(KeyFrameRequest::FullIntra));
+    bench.run_until(1100);
+    let wanted = |path: Option<u16>, event: &Event| {
+        path.is_none() && *event == Event::KeyFrameWanted(KeyFrameRequest::FullIntra)
+    };
+    assert_eq!(bench.count(wanted), 1, "it is asked of the session and of no path");
+    assert_eq!(bench.count(|_, event| *event == Event::Ignored(DropReason::Stray)), 1, "a sender wants none");
 }

@@ -4,8 +4,10 @@ use super::Sender;
 use super::by_packet::ByPacket;
 use crate::rtp::exchange::{Exchange, Told};
 use crate::rtp::proof::Proof;
+use crate::rtp::repeats::RepeatQueue;
 use crate::wire::feedback::ArrivalFeedback;
 use crate::wire::is_rtcp;
+use crate::wire::nack::Nack;
 use crate::wire::rtcp::{self, ReceiverReport, RtcpPacket};
 use crate::{DropReason, Event};
 use equipoise::control::IntervalSummary;
@@ -73,14 +75,41 @@ impl Sender {
                 other => match ArrivalFeedback::of(&other) {
                     Some(Ok(feedback)) => self.on_feedback(now, feedback),
                     Some(Err(_)) => Err(DropReason::Malformed),
-                    // Descriptions and whatever else a compound may hold is none of the control loop's business.
-                    None => Ok(()),
+                    // Descriptions and whatever else a compound may hold is nobody's business here.
+                    None => self.on_request(now, &other),
                 },
             };
             if let Err(reason) = taken {
                 self.outbox.ignore(reason);
             }
         }
+    }
+
+    /// A packet came that may ask for something of the media.
+    fn on_request(&mut self, now: Instant<SenderClock>, packet: &RtcpPacket<'_>) -> Result<(), DropReason> {
+        let Some(nack) = Nack::of(packet) else { return self.on_key_frames(now, packet) };
+        let nack = nack.map_err(|_| DropReason::Malformed)?;
+        let receiver = self.exchange.receiver_ssrc();
+        if nack.media_ssrc != self.packetiser.config().ssrc || receiver.is_some_and(|receiver| receiver != nack.ssrc) {
+            return Err(DropReason::Foreign);
+        }
+        let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
+        nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
+        if repeats.is_ready() {
+            self.on_supply(now);
+        }
+        Ok(())
+    }
+
+    /// A packet came that may ask for a key frame.
+    pub(in crate::rtp) fn on_key_frames(
+        &mut self,
+        now: Instant<SenderClock>,
+        packet: &RtcpPacket<'_>,
+    ) -> Result<(), DropReason> {
+        let receiver = self.exchange.receiver_ssrc();
+        let ends = (self.packetiser.config().ssrc, |ssrc| receiver.is_none_or(|receiver| receiver == ssrc));
+        self.key_frames.take(now, packet, ends, &mut self.outbox)
     }
 
     /// A report came, or the part of a sender report that is one.

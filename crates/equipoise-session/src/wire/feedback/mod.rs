@@ -84,7 +84,7 @@ pub enum ArrivalFeedback<'a> {
 }
 
 /// RTPFB, transport layer feedback (RFC 4585, Sec. 6.1).
-const TRANSPORT_LAYER_FEEDBACK: u8 = 205;
+pub(super) const TRANSPORT_LAYER_FEEDBACK: u8 = 205;
 /// FMT of congestion control feedback (RFC 8888, Sec. 3.1).
 const CONGESTION_FORMAT: u8 = 11;
 /// FMT of transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, Sec. 3.1).

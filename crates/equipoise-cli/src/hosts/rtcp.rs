@@ -1,0 +1,96 @@
+//! RTCP of the programs at both ends, the decoder's and the encoder's: what they ask of each other goes through the session.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use equipoise_net::KeyFrames;
+use equipoise_session::wire::is_rtcp;
+use equipoise_session::wire::key_frames::{KeyFrameFeedback, KeyFrameRequest, encode_key_frame_request};
+use equipoise_session::wire::rtcp::{encode_cname, encode_receiver_report, parse_compound};
+
+/// Passes the decoder's requests for key frames, as they come in at `socket`, to the senders of the sources that they name, until `stop`
+/// is set. The socket is the one that RTP leaves from (RFC 5761), and has a timeout; who is not on the decoder's host asks in vain.
+pub(super) fn from_decoder(socket: UdpSocket, decoder: SocketAddr, key_frames: KeyFrames, stop: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while !stop.load(Ordering::Relaxed) {
+            match socket.recv_from(&mut buffer) {
+                Ok((length, from)) if from.ip().to_canonical() == decoder.ip().to_canonical() => {
+                    ask(buffer.get(..length).unwrap_or_default(), &key_frames);
+                }
+                // A decoder that is not there yet is told of by ICMP, and is no reason to stop.
+                Ok(_) | Err(_) => {}
+            }
+        }
+    });
+}
+
+fn ask(datagram: &[u8], key_frames: &KeyFrames) {
+    let packets = parse_compound(datagram).into_iter().flatten();
+    let feedback = packets.filter_map(|packet| KeyFrameFeedback::of(&packet)).flatten();
+    for asked in feedback.flat_map(|feedback| feedback.asked()) {
+        key_frames.request(asked.media_ssrc, asked.request);
+    }
+}
+
+/// Where RTCP for an encoder goes.
+pub(super) struct ToEncoder {
+    /// The one that its RTP comes to.
+    socket: UdpSocket,
+    ssrc: u32,
+    to: Encoder,
+    /// Of the next full intra request.
+    number: u8,
+}
+
+/// Where an encoder takes RTCP.
+#[derive(Clone, Debug)]
+pub(super) enum Encoder {
+    /// At an address of its own.
+    At(SocketAddr),
+    /// Where its last RTP packet came from (RFC 4961).
+    Source(Arc<Mutex<SocketAddr>>),
+}
+
+impl Encoder {
+    /// A packet of RTP came from there.
+    pub(super) fn sends_from(&self, from: SocketAddr) {
+        if let Self::Source(source) = self {
+            *source.lock().unwrap_or_else(PoisonError::into_inner) = from;
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        match self {
+            Self::At(address) => *address,
+            Self::Source(source) => *source.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+impl ToEncoder {
+    /// To the encoder of the source `ssrc`, whose RTP comes to `socket`.
+    pub(super) fn new(socket: &UdpSocket, ssrc: u32, to: Encoder) -> io::Result<Self> {
+        Ok(Self { socket: socket.try_clone()?, ssrc, to, number: 0 })
+    }
+
+    /// Asks for a key frame, in a compound that any RTP tool takes (RFC 3550, Sec. 6.1).
+    pub(super) fn ask(&mut self, request: KeyFrameRequest) {
+        // Any source but the encoder's own.
+        let (own, mut datagram) = (self.ssrc.wrapping_add(1), Vec::new());
+        encode_receiver_report(own, &[], &[], &mut datagram);
+        encode_cname(own, "receiver@equipoise", &mut datagram);
+        encode_key_frame_request(own, self.ssrc, (request, self.number), &mut datagram);
+        self.number = self.number.wrapping_add(u8::from(request == KeyFrameRequest::FullIntra));
+        // An encoder that takes no RTCP is no reason to stop.
+        let _ = self.socket.send_to(&datagram, self.to.address());
+    }
+}
+
+/// Whether a datagram is an RTP packet of version 2.
+pub(super) fn is_rtp(datagram: &[u8]) -> bool {
+    datagram.len() >= 12 && datagram[0] >> 6 == 2 && !is_rtcp(datagram)
+}

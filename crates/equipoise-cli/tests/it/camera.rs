@@ -1,0 +1,158 @@
+//! The book's page of a camera over two hosts: its commands, word by word, between two network namespaces.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::machine::Machine;
+use crate::places::Places;
+use crate::support::{Folder, eventually, installed, keygen, results, skip};
+
+const RECEIVER: &str = "10.77.1.1";
+/// A host at each end, and a router between them.
+const ROUTED: [&str; 9] = [
+    "ip -n NEAR link set lo up",
+    "ip -n FAR link set lo up",
+    "ip -n NEAR addr add 10.77.0.1/24 dev eth0",
+    "ip -n MIDDLE addr add 10.77.0.254/24 dev near",
+    "ip -n MIDDLE addr add 10.77.1.254/24 dev far",
+    "ip -n FAR addr add 10.77.1.1/24 dev eth0",
+    "ip -n NEAR route add default via 10.77.0.254",
+    "ip -n FAR route add default via 10.77.1.254",
+    "ip netns exec MIDDLE sysctl --quiet --write net.ipv4.ip_forward=1",
+];
+
+/// What the page's blocks of this kind say, one after the other.
+fn commands(kind: &str) -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/camera.md");
+    let page = fs::read_to_string(page).expect("the book has the page");
+    let opening = format!("```sh,{kind}\n");
+    let blocks = page.split(&opening).skip(1).filter_map(|rest| rest.split_once("```"));
+    let all: String = blocks.map(|(block, _)| block).collect();
+    assert!(!all.is_empty(), "the page has no block of {kind}");
+    all
+}
+
+/// A terminal on a host: a shell in which commands run, with all that they start.
+struct Terminal {
+    shell: Child,
+}
+
+impl Terminal {
+    /// One on a host, in the folder, for the blocks of this kind; what is printed goes to a file there.
+    fn open(host: &str, folder: &Folder, kind: &str) -> Self {
+        let said = File::create(folder.file(kind)).expect("writable");
+        let program = Path::new(env!("CARGO_BIN_EXE_equipoise")).parent().expect("a folder").display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut shell = Places::command(host, "bash");
+        shell.args(["-e", "-c", &commands(kind)]).current_dir(folder.file("")).stdin(Stdio::null());
+        shell.env("PATH", format!("{program}:{path}")).env("RECEIVER", RECEIVER);
+        shell.stdout(said.try_clone().expect("a file")).stderr(said).process_group(0);
+        Self { shell: shell.spawn().expect("ip is there") }
+    }
+
+    /// Ctrl-C, and `kill -INT` of what runs in the background.
+    fn signal(&self, name: &str) -> bool {
+        let group = format!("-{}", self.shell.id());
+        Command::new("kill")
+            .args([&format!("-{name}"), "--", &group])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|it| it.success())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Whatever is left of it; it is a group of its own.
+        self.signal("KILL");
+        let _ = self.shell.wait();
+    }
+}
+
+/// What the decoder has counted so far.
+fn decoded(folder: &Folder) -> u64 {
+    let said = fs::read_to_string(folder.file("receiver")).unwrap_or_default();
+    let counts = said.lines().filter_map(|line| line.strip_prefix("decoded (")?.split_once("): ")?.1.split(' ').next());
+    counts.filter_map(|count| count.parse().ok()).next_back().unwrap_or(0)
+}
+
+/// Whether a module of Python is there.
+fn has_gi() -> bool {
+    let found = Command::new("/usr/bin/python3")
+        .args(["-c", "import gi; gi.require_version('Gst', '1.0')"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !found {
+        skip("python3-gi and gir1.2-gstreamer-1.0: they are not installed");
+    }
+    found
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// If it fails, who follows the page sees no picture, or one that the path cannot carry.
+#[test]
+#[ignore = "real time: 24 s"]
+fn the_commands_of_the_page_carry_a_picture_whose_bitrate_follows_the_path() {
+    const WIDE: Duration = Duration::from_secs(11);
+    const NARROW: Duration = Duration::from_secs(9);
+    if !installed("gst-launch-1.0") || !has_gi() {
+        return;
+    }
+    let machine = Machine::shared();
+    let Some(places) = Places::new(&machine, &ROUTED) else { return };
+    let folder = Folder::new();
+    keygen(&folder.file("key"));
+    let receiver = Terminal::open(&places.far, &folder, "receiver");
+    let is_ready = || fs::read_to_string(folder.file("receiver")).ok().filter(|said| said.contains("receiving"));
+    eventually("the receiver is there", is_ready);
+    let sender = Terminal::open(&places.near, &folder, "sender");
+    let begin = Instant::now();
+    eventually("the first pictures", || (decoded(&folder) > 0).then_some(()));
+    thread::sleep(WIDE.saturating_sub(begin.elapsed()));
+    let narrowed = Terminal::open(&places.near, &folder, "narrow");
+    thread::sleep(NARROW);
+    let (lasted, pictures) = (begin.elapsed().as_secs_f64(), decoded(&folder));
+    drop(narrowed);
+    assert!(sender.signal("INT"));
+    let sent = eventually("the sender's results", || fs::read_to_string(folder.file("sent.json")).ok());
+    let received = eventually("the receiver's results", || fs::read_to_string(folder.file("received.json")).ok());
+    drop((sender, receiver));
+    let [sent, received] = [sent, received].map(|lines| results(&lines));
+    // 30 pictures a second, of which the encoder leaves some out, and more on a busy machine; a second until the first, and one until they
+    // are counted.
+    assert!(pictures as f64 > 0.5 * 30.0 * (lasted - 2.0), "{pictures} pictures in {lasted} s");
+    let rates = |from: f64, to: f64| -> Vec<f64> {
+        let all = sent["intervals"].as_array().expect("intervals").iter();
+        let within = all.filter(|it| number(&it["start_s"]) >= from && number(&it["end_s"]) <= to);
+        within.map(|it| number(&it["rate_bps"])).collect()
+    };
+    // The session is younger than the terminal, by a second at the most.
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let (wide, narrow) = (mean(&rates(6.0, 9.0)), mean(&rates(14.0, 18.0)));
+    assert!(wide > 1.1e6, "{wide} bit/s over a path that takes 3 Mbit/s");
+    assert!((0.3e6..1.0e6).contains(&narrow), "{narrow} bit/s over a path of 1 Mbit/s");
+    let end = &received["sessions"][0]["end"];
+    let share = number(&end["packets_lost"]) / number(&end["packets_received"]);
+    assert!(share < 0.05, "{share} of the packets were lost");
+}
+
+#[test]
+fn what_the_page_has_installed_is_what_ci_installs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let ci = fs::read_to_string(root.join(".ci/run")).expect("the script of CI");
+    let installed = commands("install");
+    let packages = installed.split_whitespace().filter(|word| word.contains("gst") || word.contains("python"));
+    for package in packages {
+        assert!(ci.contains(package), "{package} is not in .ci/run");
+    }
+}

@@ -1,0 +1,147 @@
+//! Packets that a receiver misses, and when it asks for them.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use equipoise::units::{Instant, ReceiverClock, Span};
+
+use super::outbox::Outbox;
+use crate::Event;
+use crate::wire::nack::encode_nack;
+
+/// A packet that another one overtook is waited for so long before it is asked for. Ours: what is reordered by less costs nothing.
+const SETTLES: Span = Span::from_millis(5);
+/// Time from one request for a packet to the next, while no answer has shown how long one takes.
+const FIRST_RETRY: Span = Span::from_millis(50);
+/// Two requests lie so far apart.
+const SPACING: Span = Span::from_millis(5);
+/// A packet is asked for so often.
+const TIMES: u8 = 3;
+/// Packets that may be missing at a time. Ours: more is an outage, which repetitions do not mend.
+const MOST: usize = 256;
+/// Entries of a request, each for up to seventeen packets: 76 bytes of RTCP.
+const ENTRIES: usize = 16;
+
+/// What is not waited for any more is remembered for so long: by an answer that comes late the receiver learns that it asks in vain.
+const LINGERS: Span = Span::from_secs(1);
+/// How long an answer takes is believed for so long; then it is tried anew. Ours: paths change.
+const BELIEVED: Span = Span::from_secs(10);
+
+/// The packets that are missing and may still come in time.
+#[derive(Debug)]
+pub(crate) struct MissingPackets {
+    /// How long a packet is waited for.
+    hold: Span,
+    highest: Option<u64>,
+    missing: BTreeMap<u64, Missing>,
+    /// From a request to what it asked for, smoothed, and when that was learned.
+    round_trip: Option<(Span, Instant<ReceiverClock>)>,
+    asked: Option<Instant<ReceiverClock>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    since: Instant<ReceiverClock>,
+    /// When it was asked for, at first and at last.
+    asked: Option<(Instant<ReceiverClock>, Instant<ReceiverClock>)>,
+    times: u8,
+}
+
+impl MissingPackets {
+    /// Of a receiver that waits for so long.
+    pub(crate) const fn new(hold: Span) -> Self {
+        Self { hold, highest: None, missing: BTreeMap::new(), round_trip: None, asked: None }
+    }
+
+    /// A packet came for the first time.
+    pub(crate) fn on_packet(&mut self, now: Instant<ReceiverClock>, sequence: u64) {
+        let Some(highest) = self.highest else {
+            self.highest = Some(sequence);
+            return;
+        };
+        if sequence <= highest {
+            self.missing.remove(&sequence);
+            return;
+        }
+        self.highest = Some(sequence);
+        let between = highest + 1..sequence;
+        // A gap that is too long for all is asked for by none.
+        if sequence - highest <= MOST as u64 && self.missing.len() + (sequence - highest) as usize <= MOST {
+            self.missing.extend(between.map(|sequence| (sequence, Missing { since: now, asked: None, times: 0 })));
+        }
+    }
+
+    /// The sender's numbers begin anew.
+    pub(crate) fn begin_anew(&mut self) {
+        self.missing.clear();
+        self.highest = None;
+    }
+
+    /// A packet came again whose number ends so. Returns the number; `None` if it was not asked for.
+    pub(crate) fn on_repetition(&mut self, now: Instant<ReceiverClock>, number: u16) -> Option<u64> {
+        let highest = self.highest?;
+        let sequence = highest.checked_sub(u64::from((highest as u16).wrapping_sub(number)))?;
+        let (first, _) = self.missing.get(&sequence)?.asked?;
+        let missing = self.missing.remove(&sequence)?;
+        // Of several requests nobody knows which one was answered: at first it may have been the first.
+        if missing.times == 1 || self.round_trip(now).is_none() {
+            let took = (now - first).max(Span::ZERO);
+            let smoothed = |before: Span| before + Span::from_nanos((took - before).as_nanos() / 4);
+            self.round_trip = Some((self.round_trip(now).map_or(took, smoothed), now));
+        }
+        Some(sequence)
+    }
+
+    /// How long an answer takes, as far as that is known at `at`.
+    fn round_trip(&self, at: Instant<ReceiverClock>) -> Option<Span> {
+        self.round_trip.filter(|(_, learned)| at - *learned < BELIEVED).map(|(round_trip, _)| round_trip)
+    }
+
+    /// When to ask for one that is missing.
+    fn due_of(&self, missing: &Missing) -> Instant<ReceiverClock> {
+        let Some((_, asked)) = missing.asked else { return missing.since + SETTLES };
+        let longer = |round_trip: Span| Span::from_nanos(round_trip.as_nanos() / 2 * 3) + SPACING;
+        asked + self.round_trip(asked).map_or(FIRST_RETRY, longer)
+    }
+
+    /// Whether one that is asked for at `at` can still come in time.
+    fn is_in_time(&self, missing: &Missing, at: Instant<ReceiverClock>) -> bool {
+        missing.times < TIMES && at + self.round_trip(at).unwrap_or(Span::ZERO) < missing.since + self.hold
+    }
+
+    /// When there is something to ask for; `None` for nothing.
+    pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
+        let due = self.missing.values().map(|missing| (missing, self.due_of(missing)));
+        let due = due.filter(|(missing, at)| self.is_in_time(missing, *at)).map(|(_, at)| at).min()?;
+        Some(self.asked.map_or(due, |asked| due.max(asked + SPACING)))
+    }
+
+    /// Has `ssrc` ask the source `media_ssrc` for what is due at `now`.
+    pub(crate) fn ask(&mut self, now: Instant<ReceiverClock>, (ssrc, media_ssrc): (u32, u32), outbox: &mut Outbox) {
+        if self.missing.is_empty() {
+            return;
+        }
+        let forgotten = self.hold + LINGERS;
+        self.missing.retain(|_, missing| now < missing.since + forgotten);
+        if self.due().is_none_or(|due| now < due) {
+            return;
+        }
+        let is_due = |missing: &Missing| self.due_of(missing) <= now && self.is_in_time(missing, now);
+        let due: Vec<u64> = self.missing.iter().filter(|(_, it)| is_due(it)).map(|(sequence, _)| *sequence).collect();
+        // By now it may be too late for what was due when there was no time to ask.
+        if due.is_empty() {
+            return;
+        }
+        let mut asked = 0;
+        let numbers = due.iter().map(|sequence| *sequence as u16);
+        outbox.whole(|out| asked = encode_nack(ssrc, media_ssrc, numbers, ENTRIES, out));
+        for sequence in due.into_iter().take(asked) {
+            if let Some(missing) = self.missing.get_mut(&sequence) {
+                let first = missing.asked.map_or(now, |(first, _)| first);
+                (missing.asked, missing.times) = (Some((first, now)), missing.times + 1);
+            }
+        }
+        self.asked = Some(now);
+        outbox.event(Event::RepetitionAsked { packets: asked as u64 });
+    }
+}

@@ -1,0 +1,197 @@
+//! What a sender keeps of its packets, to send again what the receiver misses.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use equipoise::units::{Instant, SenderClock, Span};
+
+/// How a sender answers requests for packets that are missing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeating {
+    /// Bytes of packets that are kept.
+    pub most: usize,
+    /// How long a packet is kept.
+    pub age: Span,
+    /// How much is sent again, at the most, as a share of what was sent for the first time: 0 to 1.
+    pub share: f64,
+}
+
+impl Default for Repeating {
+    /// 256 kB, 500 ms (ours: 4 Mbit/s, and longer than a receiver waits) and an eighth: losses above that are congestion, which
+    /// repetitions would only feed.
+    fn default() -> Self {
+        Self { most: 256 << 10, age: Span::from_millis(500), share: 0.125 }
+    }
+}
+
+/// A packet may be sent again so often.
+const TIMES: u8 = 3;
+/// A packet is not sent again sooner behind the last time. Ours: a request may come twice.
+const APART: Span = Span::from_millis(10);
+/// What may be sent again at once after a time without losses, in bytes. Ours: a burst of losses of some packets is answered whole.
+const SAVED: f64 = 20_000.0;
+/// The packets of the last moments, and which of them are wanted again.
+#[derive(Debug)]
+pub(crate) struct RepeatQueue {
+    config: Repeating,
+    /// By rising numbers.
+    kept: VecDeque<Kept>,
+    bytes: usize,
+    wanted: VecDeque<u64>,
+    /// Bytes that may be sent again.
+    credit: f64,
+    /// Buffers to use again.
+    spare: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    sequence: u64,
+    /// When it left for the first and for the last time.
+    sent: Instant<SenderClock>,
+    last: Instant<SenderClock>,
+    times: u8,
+    is_wanted: bool,
+    bytes: Vec<u8>,
+}
+
+impl RepeatQueue {
+    /// Packets that may be kept, however short they are.
+    pub(crate) const MOST_PACKETS: usize = 4096;
+    /// Buffers that are kept for use again.
+    const SPARE: usize = 64;
+
+    pub(crate) fn new(config: Repeating) -> Self {
+        Self { config, kept: VecDeque::new(), bytes: 0, wanted: VecDeque::new(), credit: SAVED, spare: Vec::new() }
+    }
+
+    /// A packet left for the first time, which was this before it was stamped.
+    pub(crate) fn keep(&mut self, now: Instant<SenderClock>, sequence: u64, plain: &[u8]) {
+        self.credit = (self.credit + plain.len() as f64 * self.config.share).min(SAVED);
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(plain);
+        self.bytes += bytes.len();
+        self.kept.push_back(Kept { sequence, sent: now, last: now, times: 0, is_wanted: false, bytes });
+        let is_over = |queue: &Self| queue.bytes > queue.config.most || queue.kept.len() > Self::MOST_PACKETS;
+        while is_over(self) || self.kept.front().is_some_and(|oldest| now - oldest.sent > self.config.age) {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.bytes -= oldest.bytes.len();
+            if self.spare.len() < Self::SPARE {
+                self.spare.push(oldest.bytes);
+            }
+        }
+    }
+
+    /// The receiver misses the packet whose number ends so.
+    pub(crate) fn want(&mut self, now: Instant<SenderClock>, number: u16) {
+        let Some(last) = self.kept.back() else { return };
+        let back = (last.sequence as u16).wrapping_sub(number);
+        let Some(sequence) = last.sequence.checked_sub(u64::from(back)) else { return };
+        let Some(kept) = self.find(sequence) else { return };
+        if !kept.is_wanted && kept.times < TIMES && now - kept.last >= APART {
+            kept.is_wanted = true;
+            self.wanted.push_back(sequence);
+        }
+    }
+
+    /// Forgets what is wanted and is not there any more at `now`.
+    pub(crate) fn expire(&mut self, now: Instant<SenderClock>) {
+        while let Some(sequence) = self.wanted.front().copied() {
+            let age = self.config.age;
+            if self.find(sequence).is_some_and(|kept| now - kept.sent <= age) {
+                break;
+            }
+            self.wanted.pop_front();
+        }
+    }
+
+    /// Whether there is something to send again, and the right to.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.wanted.is_empty() && self.credit > 0.0
+    }
+
+    /// The next packet to send again, written to `plain`, and its number.
+    pub(crate) fn take(&mut self, now: Instant<SenderClock>, plain: &mut Vec<u8>) -> Option<u64> {
+        if !self.is_ready() {
+            return None;
+        }
+        let sequence = self.wanted.pop_front()?;
+        let kept = self.find(sequence)?;
+        (kept.last, kept.times, kept.is_wanted) = (now, kept.times + 1, false);
+        plain.clear();
+        plain.extend_from_slice(&kept.bytes);
+        self.credit -= plain.len() as f64;
+        Some(sequence)
+    }
+
+    fn find(&mut self, sequence: u64) -> Option<&mut Kept> {
+        let at = self.kept.partition_point(|kept| kept.sequence < sequence);
+        self.kept.get_mut(at).filter(|kept| kept.sequence == sequence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Instant<SenderClock> {
+        Instant::ZERO + Span::from_millis(millis)
+    }
+
+    fn queue(packets: u64) -> RepeatQueue {
+        let mut queue = RepeatQueue::new(Repeating { most: 10_000, ..Repeating::default() });
+        (0..packets).for_each(|sequence| queue.keep(at(sequence as i64), 65_530 + sequence, &[sequence as u8; 1000]));
+        queue
+    }
+
+    fn taken(queue: &mut RepeatQueue, millis: i64) -> Option<(u64, u8)> {
+        let mut plain = Vec::new();
+        queue.take(at(millis), &mut plain).map(|sequence| (sequence, plain[0]))
+    }
+
+    #[test]
+    fn what_is_wanted_is_sent_again_whole_over_the_wrap_of_the_numbers() {
+        let mut queue = queue(10);
+        queue.want(at(20), 65_531u64 as u16);
+        queue.want(at(20), 65_537u64 as u16);
+        queue.want(at(20), 65_537u64 as u16);
+        assert_eq!([taken(&mut queue, 20), taken(&mut queue, 20)], [Some((65_531, 1)), Some((65_537, 7))]);
+        assert_eq!(taken(&mut queue, 20), None, "it was asked for twice and is wanted once");
+    }
+
+    #[test]
+    fn what_is_unknown_too_old_or_was_sent_often_enough_is_not_sent_again() {
+        let mut queue = queue(20);
+        queue.want(at(20), 65_530u64 as u16);
+        queue.want(at(20), 30_000);
+        assert_eq!(taken(&mut queue, 20), None, "10 kB hold ten packets");
+        for millis in [30, 35, 40, 50, 60] {
+            queue.want(at(millis), 65_545u64 as u16);
+            taken(&mut queue, millis);
+        }
+        assert_eq!(queue.find(65_545).map(|kept| (kept.times, kept.is_wanted)), Some((3, false)));
+        queue.want(at(700), 65_544u64 as u16);
+        queue.expire(at(700));
+        assert!(!queue.is_ready());
+    }
+
+    /// If it fails, a path that drops half of what is sent gets half as much again.
+    #[test]
+    fn no_more_than_its_share_is_sent_again() {
+        let mut queue = RepeatQueue::new(Repeating::default());
+        let (mut first, mut again) = (0, 0);
+        for sequence in 0..4000u64 {
+            let now = sequence as i64;
+            queue.keep(at(now), sequence, &[0; 1000]);
+            first += 1;
+            if sequence > 10 {
+                queue.want(at(now), (sequence - 10) as u16);
+            }
+            queue.expire(at(now));
+            again += usize::from(taken(&mut queue, now).is_some());
+        }
+        let saved = (SAVED / 1000.0) as usize;
+        assert!((first / 8 - 1..=first / 8 + saved + 1).contains(&again), "{again} of {first}");
+    }
+}

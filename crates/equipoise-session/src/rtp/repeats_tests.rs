@@ -1,0 +1,171 @@
+//! Packets that the path loses, asked for and sent again.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use equipoise::control::Cbr;
+use equipoise::measure::ClockMap;
+use equipoise::units::{Instant, Rate, Size, Span};
+
+use super::two_ends::{EPOCH, MILLI, Passing, TwoEnds};
+use super::{Payload, Receiver, ReceiverConfig, Repeating, Sender, SenderConfig, StreamConfig};
+use crate::wire::nack::encode_nack;
+use crate::{DropReason, Event, Input};
+
+/// Ends of which the one sends again what the other asks for, over this path; at 1 Mbit/s.
+fn ends<F: FnMut(&Passing) -> Vec<u64>>(payload: Payload, path: F) -> TwoEnds<F> {
+    let stream = StreamConfig::new(0x0102_0304, 96, Size::from_bytes(1000), "sender@test");
+    let config = SenderConfig {
+        payload,
+        repeating: Some(Repeating::default()),
+        ..SenderConfig::new(stream, Span::from_millis(500), Instant::from_nanos(EPOCH), 1)
+    };
+    let controller = Box::new(Cbr::new(Rate::from_bps(1_000_000)));
+    let receiver = ReceiverConfig {
+        payload,
+        repairs: true,
+        ..ReceiverConfig::new(9, "receiver@test", 0x0102_0304, ClockMap::SYNCHRONISED, 2)
+    };
+    TwoEnds {
+        sender: Sender::new(config, controller).expect("valid"),
+        receiver: Receiver::new(receiver).expect("valid"),
+        ..TwoEnds::cbr(payload, path)
+    }
+}
+
+/// A path that takes so many ms and loses a packet of media in ten.
+fn lossy(millis: u64) -> impl FnMut(&Passing) -> Vec<u64> {
+    move |passing| {
+        let is_lost = !passing.is_rtcp && passing.number % 10 == 3;
+        if is_lost { vec![] } else { vec![millis * MILLI] }
+    }
+}
+
+/// A second of another program's packets, 80 in all, and half a second more.
+fn second_of_packets<F: FnMut(&Passing) -> Vec<u64>>(bench: &mut TwoEnds<F>) -> Vec<Vec<u8>> {
+    let packets: Vec<Vec<u8>> = (0..80u8)
+        .map(|number| {
+            let head = [0x80, 96, 7, number, 0, 0, 0, number, 1, 2, 3, 4];
+            [&head[..], &[number; 900]].concat()
+        })
+        .collect();
+    for (packet, at) in packets.iter().zip(0..) {
+        bench.run_until(at * 12);
+        bench.tell(true, Input::payload(packet));
+    }
+    bench.run_until(1500);
+    packets
+}
+
+#[test]
+fn what_is_lost_takes_its_place_byte_by_byte_in_time_and_no_measure_knows_of_it() {
+    let mut bench = ends(Payload::Rtp, lossy(20));
+    let packets = second_of_packets(&mut bench);
+    let repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
+    let repaired = bench.count(|event| matches!(event, Event::MediaRepaired { .. }));
+    assert!(bench.missing == 0 && bench.packets == packets, "{} came, {} missing", bench.packets.len(), bench.missing);
+    // Of the repetitions some are lost, too.
+    assert!((6..=12).contains(&repaired) && repeated >= repaired, "{repaired} of {repeated}");
+    assert_eq!(bench.count(|event| matches!(event, Event::MediaSent { .. })), packets.len());
+    let received = bench.count(|event| matches!(event, Event::MediaReceived { .. }));
+    assert_eq!(received + repaired, packets.len(), "each came once, for the first time or again");
+    let lost = bench.events.iter().rev().find_map(|(_, event)| match event {
+        Event::ReportApplied { lost, .. } => Some(*lost),
+        _ => None,
+    });
+    assert!(lost >= Some(6), "the controller learns what the path loses: {lost:?}");
+    let latest = bench.events.iter().filter_map(|(at, event)| match event {
+        Event::MediaReceived { delay, .. } => Some((*at, delay.as_nanos())),
+        _ => None,
+    });
+    assert!(latest.clone().all(|(_, delay)| delay <= 21 * MILLI as i64), "no delay is that of a repetition");
+}
+
+#[test]
+fn a_stream_is_repaired_like_packets() {
+    let mut bench = ends(Payload::Stream, lossy(20));
+    let stream: Vec<u8> = (0..100_000).map(|at| (at % 251) as u8).collect();
+    let (mut fed, mut millis) = (0, 0);
+    while fed < stream.len() {
+        fed += bench.feed(&stream[fed..]);
+        millis += 100;
+        bench.run_until(millis);
+    }
+    bench.run_until(millis + 1000);
+    assert!(bench.given == stream && bench.missing == 0, "{} bytes, {} missing", bench.given.len(), bench.missing);
+}
+
+/// If it fails, the way back carries requests for what is late anyway, and the way there what nobody takes.
+#[test]
+fn over_a_path_too_long_for_it_the_asking_ends() {
+    let mut bench = ends(Payload::Rtp, lossy(80));
+    second_of_packets(&mut bench);
+    assert_eq!(bench.count(|event| matches!(event, Event::MediaRepaired { .. })), 0);
+    assert!(bench.missing >= 6);
+    let asked: Vec<u64> = bench
+        .events
+        .iter()
+        .filter_map(|(at, event)| matches!(event, Event::RepetitionAsked { .. }).then_some(at / MILLI))
+        .collect();
+    // At first nobody knows how long an answer takes.
+    assert!(!asked.is_empty() && asked.iter().all(|at| *at < 500), "asked at {asked:?} ms");
+}
+
+#[test]
+fn what_is_only_reordered_is_not_asked_for() {
+    let path = |passing: &Passing| vec![if passing.number.is_multiple_of(7) { 23 } else { 20 } * MILLI];
+    let mut bench = ends(Payload::Rtp, path);
+    let packets = second_of_packets(&mut bench);
+    assert_eq!(bench.count(|event| matches!(event, Event::RepetitionAsked { .. })), 0);
+    assert!(bench.packets == packets);
+}
+
+#[test]
+fn a_flood_of_requests_gets_no_more_than_an_eighth_and_strangers_get_nothing() {
+    let mut bench = ends(Payload::Rtp, |passing: &Passing| if passing.is_rtcp { vec![] } else { vec![MILLI] });
+    let written = |ssrc, media| {
+        let mut out = Vec::new();
+        encode_nack(ssrc, media, (0..16).map(|entry| 0x0102 + entry * 30), 16, &mut out);
+        out
+    };
+    bench.tell(true, Input::datagram(&written(9, 7)));
+    for number in 0..200u16 {
+        let [high, low] = number.to_be_bytes();
+        let packet = [&[0x80, 96, high, low, 0, 0, 0, 0, 1, 2, 3, 4][..], &[7; 900]].concat();
+        bench.tell(true, Input::payload(&packet));
+        bench.run_until(u64::from(number + 1) * 10);
+        for first in (0..0x8000u32).step_by(17 * 16) {
+            let mut all = Vec::new();
+            encode_nack(9, 0x0102_0304, (first..first + 17 * 16).map(|number| number as u16), 16, &mut all);
+            bench.tell(true, Input::datagram(&all));
+        }
+    }
+    let repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
+    // An eighth of 200 packets, and what was saved at the start: 22 packets.
+    assert!((10..=48).contains(&repeated), "{repeated} packets were sent again");
+    assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Foreign)), 1);
+}
+
+#[test]
+fn a_sender_that_repeats_nothing_says_so_and_a_repetition_that_nobody_asked_for_is_dropped() {
+    let mut bench = TwoEnds::cbr(Payload::Rtp, |_: &Passing| vec![MILLI]);
+    let mut nack = Vec::new();
+    encode_nack(9, 0x0102_0304, [1], 16, &mut nack);
+    bench.tell(true, Input::datagram(&nack));
+    assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Stray)), 1);
+    let mut bench = ends(Payload::Rtp, |_: &Passing| vec![MILLI]);
+    second_of_packets(&mut bench);
+    let stamp = crate::wire::relay::Stamp {
+        ssrc: 0x0102_0304,
+        number: 3,
+        time: crate::wire::NtpTime::from_instant(Instant::<equipoise::units::SenderClock>::from_nanos(bench.now)),
+        subflow: None,
+        is_repetition: true,
+    };
+    let mut again = Vec::new();
+    crate::wire::relay::stamp(&[0x80, 96, 0, 3, 0, 0, 0, 0, 1, 2, 3, 4, 5], stamp, &mut again).expect("room");
+    let before = bench.packets.len();
+    bench.tell(false, Input::datagram(&again));
+    assert_eq!((bench.packets.len(), bench.count(|event| *event == Event::Ignored(DropReason::Late))), (before, 1));
+}
