@@ -19,6 +19,7 @@ mod results;
 mod scenarios;
 mod smoke;
 mod test;
+mod web;
 mod workspace;
 
 use std::path::Path;
@@ -70,6 +71,8 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["smoke"] => smoke::run(&workspace),
         ["library"] => library::check(&workspace),
         ["library", prefix] => library::install(&workspace, Build::Release, Path::new(prefix)),
+        ["web"] => web::build(&workspace).map(drop),
+        ["web", "--check"] => web::check(&workspace),
         ["bench"] => workspace.cargo(["bench", "--workspace"]).run(),
         ["peers", options @ ..] => peers::run(&workspace, options),
         ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),

@@ -8,7 +8,7 @@ pub(crate) const RESULT: &str = "test result: ";
 /// How a line begins that says why a test was skipped.
 pub(crate) const SKIPPED: &str = "skipped: ";
 /// Packages that bring our controllers to other stacks, or show it.
-const ADAPTERS: [&str; 4] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "browser"];
+const ADAPTERS: [&str; 5] = ["equipoise-quic", "equipoise-webrtc", "equipoise-gst", "equipoise-web", "browser"];
 /// Tests of the slow tier that run at once. Most of them sleep; those that need the machine to themselves see to it.
 const SLOW_AT_ONCE: &str = "6";
 

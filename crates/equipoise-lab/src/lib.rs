@@ -9,7 +9,7 @@
 //! This is the only crate that knows the scenario and both worlds. [`scenario`] is the file, checked; [`sim`] and
 //! [`live`] run it with the same endpoints from the same seed; [`record`] sums up the events of either; [`result`] is
 //! the one form of results, and [`report`] draws them. [`compare`] sets several scenarios against each
-//! other, [`suite`] many cases under many controllers. [`link`] is the emulated path as a program of its own.
+//! other, [`suite`] many cases under many controllers. [`timeline`] is what a person watches of a run while it goes on. [`link`] is the emulated path as a program of its own.
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
@@ -34,6 +34,7 @@ pub mod sim;
 pub mod statistics;
 pub mod suite;
 mod text_file;
+pub mod timeline;
 pub mod trace;
 pub mod verdict;
 pub mod video;

@@ -1,0 +1,264 @@
+//! A request of the page: one scenario, pulled at, under up to three controllers on one seed.
+
+use equipoise::control;
+use equipoise::units::Span;
+use equipoise_lab::result::Report;
+use equipoise_lab::scenario::{Catalogue, FlowKind, Override, Scenario, ScenarioError, Swap, SwapError};
+use equipoise_lab::sim::{self, SimError};
+use equipoise_lab::timeline::{Columns, Timeline};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::pull::{self, Pull, PullError};
+
+/// What the page asks for.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// A scenario file.
+    pub scenario: String,
+    /// Seed of the run; the scenario's if there is none.
+    pub seed: Option<u64>,
+    /// Length of the run in seconds; the scenario's if there is none.
+    pub duration_s: Option<f64>,
+    /// Controllers by name, each in a run of its own in the place of the first controlled flow's; the scenario as it is if there is none.
+    #[serde(default)]
+    pub controllers: Vec<String>,
+    /// What was pulled at.
+    #[serde(default)]
+    pub pulls: Vec<Pull>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, Serialize)]
+pub struct Played {
+    /// The flow that is watched.
+    pub flow: String,
+    /// The link that is pulled at.
+    pub link: String,
+    /// Its capacity: from when on, in seconds, and how much, in bit/s; empty where it comes from a file.
+    pub capacity: Vec<(f64, f64)>,
+    /// Its propagation delay: from when on, in seconds, and how long, in seconds.
+    pub delay: Vec<(f64, f64)>,
+    /// Length of the run in seconds.
+    pub duration_s: f64,
+    /// A run for each controller.
+    pub lanes: Vec<Lane>,
+}
+
+/// The run of one controller.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lane {
+    /// The controller.
+    pub controller: String,
+    /// The scenario file that was run.
+    pub scenario: String,
+    /// What `equipoise sim` writes of it.
+    pub report: Report,
+    /// The watched flow over time.
+    pub columns: Columns,
+}
+
+/// A controller, as the page offers it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Offer {
+    name: &'static str,
+    summary: &'static str,
+}
+
+/// A scenario that comes with the page.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Preset {
+    name: String,
+    description: String,
+    duration_s: f64,
+    text: &'static str,
+}
+
+/// Why nothing can be played.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlayError {
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The controllers cannot be exchanged.
+    #[error(transparent)]
+    Swap(#[from] SwapError),
+    /// A pull cannot be.
+    #[error(transparent)]
+    Pull(#[from] PullError),
+    /// It cannot be simulated.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// There is nothing to watch.
+    #[error("the scenario has no flow with a `controller` over one path; the page watches such a one")]
+    NothingToWatch,
+}
+
+/// Time that a piece of the watched flow takes.
+const PIECE: Span = Span::from_millis(100);
+
+/// The scenarios that come with the page.
+const PRESETS: [&str; 4] = [
+    equipoise_lab::DEMO_OWN,
+    equipoise_lab::DEMO,
+    include_str!("../../../scenarios/call.toml"),
+    include_str!("../../../scenarios/rfc8867/5.1-50ms-link.toml"),
+];
+
+pub(crate) fn controllers() -> Vec<Offer> {
+    control::entries().iter().map(|entry| Offer { name: entry.name, summary: entry.summary }).collect()
+}
+
+pub(crate) fn scenarios() -> Vec<Preset> {
+    let preset = |text| {
+        let Scenario { name, description, duration, .. } = Scenario::parse(text).ok()?;
+        let duration_s = duration.as_secs_f64();
+        Some(Preset { name, description: description.trim().to_owned(), duration_s, text })
+    };
+    PRESETS.into_iter().filter_map(preset).collect()
+}
+
+/// Runs a scenario with all that was pulled at, once for each controller.
+///
+/// # Errors
+/// [`PlayError`] for the first thing that is wrong.
+pub fn play(request: &Request) -> Result<Played, PlayError> {
+    let mut overrides = Vec::new();
+    if let Some(duration) = request.duration_s {
+        overrides.push(Override::set("duration", format!("{duration} s")));
+    }
+    let planned = Scenario::parse_with(&request.scenario, &overrides)?;
+    let watched = watched(&planned).ok_or(PlayError::NothingToWatch)?;
+    let link = pull::bottleneck(&planned, watched).ok_or(PlayError::NothingToWatch)?;
+    let (steps, others) = pull::steps(link, &request.pulls)?;
+    overrides.extend(steps);
+    let text = format!("{}{}", request.scenario, others.unwrap_or_default());
+    let flow = &planned.flows[watched].name;
+    let scenarios = if request.controllers.is_empty() {
+        vec![Scenario::parse_with(&text, &overrides)?]
+    } else {
+        let catalogue = Catalogue::default();
+        let swap = Swap::new(&catalogue, &text, &overrides, Some(flow))?;
+        swap.with(request.controllers.iter().map(String::as_str))?
+    };
+    let pulled = scenarios.first().unwrap_or(&planned);
+    let link = pull::bottleneck(pulled, watched).unwrap_or(link);
+    let capacity = link.forward.capacity.rate();
+    Ok(Played {
+        flow: flow.clone(),
+        link: link.name.clone(),
+        capacity: capacity.map(|rate| steps_of(&rate, |rate| rate.as_bps() as f64)).unwrap_or_default(),
+        delay: steps_of(&link.forward.delay, Span::as_secs_f64),
+        duration_s: planned.duration.as_secs_f64(),
+        lanes: scenarios.iter().map(|scenario| lane(scenario, watched, request.seed)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn lane(scenario: &Scenario, watched: usize, seed: Option<u64>) -> Result<Lane, SimError> {
+    let seed = seed.unwrap_or(scenario.seed);
+    let (run, timeline) = sim::simulate_observed(scenario, seed, Timeline::new(scenario, PIECE))?;
+    let controller = match &scenario.flows[watched].kind {
+        FlowKind::Session { controller, .. } => controller.entry.name.to_owned(),
+        _ => String::new(),
+    };
+    Ok(Lane {
+        controller,
+        scenario: scenario.text.clone(),
+        report: Report::new(scenario, seed, vec![run]),
+        columns: timeline.columns(watched),
+    })
+}
+
+/// The place of the flow that is watched: the first session over one path.
+fn watched(scenario: &Scenario) -> Option<usize> {
+    scenario.flows.iter().position(|flow| matches!(flow.kind, FlowKind::Session { .. }))
+}
+
+/// A schedule as a list of moments and values.
+fn steps_of<T: Copy>(schedule: &equipoise::units::Schedule<T>, value: impl Fn(T) -> f64) -> Vec<(f64, f64)> {
+    let first = (0.0, value(schedule.initial()));
+    let later = schedule.steps().iter().map(|(at, step)| (at.as_secs_f64(), value(*step)));
+    std::iter::once(first).chain(later).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pull::Quantity;
+
+    fn request(pulls: Vec<Pull>) -> Request {
+        let scenario = equipoise_lab::DEMO_OWN.to_owned();
+        Request { scenario, seed: None, duration_s: Some(20.0), controllers: Vec::new(), pulls }
+    }
+
+    const fn pull(at_s: f64, quantity: Quantity, value: f64) -> Pull {
+        Pull { at_s, quantity, value }
+    }
+
+    /// What the page shows up to a pull stays what it was, whatever is pulled at.
+    #[test]
+    fn a_pull_changes_nothing_before_it() {
+        let usual = play(&request(Vec::new())).expect("the demo");
+        for (quantity, value) in [(Quantity::Capacity, 4e5), (Quantity::Delay, 0.1), (Quantity::Cross, 5e5)] {
+            let pulled = play(&request(vec![pull(10.0, quantity, value)])).expect("a pull");
+            let [was, is] = [&usual, &pulled].map(|played| &played.lanes[0].columns.received_bps);
+            assert_eq!(was[..100], is[..100], "{quantity:?}");
+            assert_ne!(was[100..], is[100..], "{quantity:?}");
+        }
+    }
+
+    /// A hand takes the place of what was planned for later.
+    #[test]
+    fn a_pull_holds_until_the_next_one() {
+        let pulls = vec![pull(5.0, Quantity::Capacity, 3e6), pull(9.5, Quantity::Capacity, 2e6), pull(6.0, Quantity::Delay, 0.05)];
+        let played = play(&request(pulls)).expect("pulls");
+        assert_eq!(played.capacity, [(0.0, 1e6), (5.0, 3e6), (9.5, 2e6)]);
+        assert_eq!(played.delay, [(0.0, 0.02), (6.0, 0.05)]);
+        // Before the first pull the plan holds.
+        let played = play(&request(vec![pull(8.0, Quantity::Capacity, 3e6)])).expect("a pull");
+        assert_eq!(played.capacity, [(0.0, 1e6), (7.0, 2.5e6), (8.0, 3e6)]);
+    }
+
+    /// What is exported gives what was shown, with every controller.
+    #[test]
+    fn the_scenario_of_a_lane_gives_its_results_again() {
+        let pulls = vec![pull(3.0, Quantity::Cross, 3e5), pull(8.0, Quantity::Cross, 0.0), pull(9.0, Quantity::Delay, 0.06)];
+        let controllers = vec!["gcc".to_owned(), "equipoise".to_owned()];
+        let played = play(&Request { controllers, ..request(pulls) }).expect("two controllers");
+        assert_eq!(played.lanes.iter().map(|lane| lane.controller.as_str()).collect::<Vec<_>>(), ["gcc", "equipoise"]);
+        for lane in &played.lanes {
+            let scenario = Scenario::parse(&lane.scenario).expect("the exported file");
+            let run = sim::simulate(&scenario, scenario.seed, &mut |_| {}).expect("a run");
+            assert_eq!(lane.report.runs, [run]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (at_s, value) in [(-1.0, 1e6), (f64::NAN, 1e6), (1.0, 0.0), (1.0, f64::INFINITY), (1.0, -1.0)] {
+            let refused = play(&request(vec![pull(at_s, Quantity::Capacity, value)]));
+            assert!(matches!(refused, Err(PlayError::Pull(PullError::Value))), "{at_s}, {value}: {refused:?}");
+        }
+        let only = |scenario: &str| play(&Request { scenario: scenario.to_owned(), ..request(Vec::new()) });
+        assert!(matches!(only("name = 3"), Err(PlayError::Scenario(_))));
+        let without = equipoise_lab::DEMO_OWN.lines().filter(|line| !line.starts_with("controller"));
+        let without = without.collect::<Vec<_>>().join("\n").replace("\"encoder\", frame_rate = 30, min_rate = \"150 kbit/s\", max_", "\"poisson\", ");
+        let without = without.replace(", reaction = \"100 ms\"", "").replace("report_interval = \"250 ms\"", "");
+        assert!(matches!(only(&without), Err(PlayError::NothingToWatch)), "{:?}", only(&without));
+        let unknown = play(&Request { controllers: vec!["gc".to_owned()], ..request(Vec::new()) });
+        assert!(matches!(unknown, Err(PlayError::Swap(_))));
+    }
+
+    /// A page without its scenarios has nothing to begin with.
+    #[test]
+    fn all_scenarios_of_the_page_can_be_watched() {
+        assert_eq!(scenarios().len(), PRESETS.len());
+        for preset in scenarios() {
+            let request = Request { scenario: preset.text.to_owned(), duration_s: None, ..request(Vec::new()) };
+            let played = play(&request).map(|played| played.lanes.len());
+            assert_eq!(played.expect("a run"), 1, "{}", preset.name);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a person changes while a run goes on, as steps of the scenario.
+
+use equipoise::units::{Rate, Schedule, Span};
+use equipoise_lab::scenario::{Link, Override, Scenario, Value};
+use equipoise_path::link::Capacity;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// A change by hand of one quantity from one moment on, in place of what the scenario has planned for it later.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Pull {
+    /// When, in seconds after the start of the run.
+    pub at_s: f64,
+    /// Of what.
+    pub quantity: Quantity,
+    /// Its value from then on: bit/s, or seconds.
+    pub value: f64,
+}
+
+/// What can be pulled at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// The capacity of the bottleneck, in bit/s of IP packets.
+    Capacity,
+    /// Its propagation delay one way, in seconds.
+    Delay,
+    /// Poisson traffic of others through it, in bit/s of IP packets.
+    Cross,
+}
+
+/// Why a pull cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PullError {
+    /// The value is none of its quantity.
+    #[error("a pull has a time of 0 s or more and a value of 0 or more, a capacity above 0 bit/s")]
+    Value,
+    /// The capacity is recorded.
+    #[error("this scenario's capacity comes from a file or has bursts; it cannot be pulled at")]
+    Recorded,
+}
+
+/// The name of the flow that the page adds for the traffic of others.
+pub(crate) const CROSS: &str = "traffic of others";
+
+/// What is pulled at one quantity, in the order of time: when, and the value from then on.
+type Pulls<T> = Vec<(Span, T)>;
+
+/// The overrides that bring the pulls at a link into a scenario, and the section of the traffic of others, if there is any.
+pub(crate) fn steps(link: &Link, pulls: &[Pull]) -> Result<(Vec<Override>, Option<String>), PullError> {
+    let capacities = of(pulls, Quantity::Capacity, rate)?;
+    if capacities.iter().any(|(_, rate)| *rate == Rate::ZERO) {
+        return Err(PullError::Value);
+    }
+    let rates = match &link.forward.capacity {
+        Capacity::Rate(rate) => pulled(rate, capacities),
+        _ if capacities.is_empty() => Vec::new(),
+        _ => return Err(PullError::Recorded),
+    };
+    let delays = pulled(&link.forward.delay, of(pulls, Quantity::Delay, span)?);
+    let rates = rates.into_iter().map(|(at, rate)| (at, "rate", rate.to_string()));
+    let delays = delays.into_iter().map(|(at, delay)| (at, "delay", delay.to_string()));
+    let mut steps: Vec<_> = rates.chain(delays).collect();
+    steps.sort_by_key(|(at, ..)| *at);
+    let steps = steps.into_iter().map(|(at, key, value)| {
+        let step = [("at", at.to_string()), (key, value)].map(|(key, value)| (key.to_owned(), Value::from(value)));
+        Value::Table(step.into_iter().collect())
+    });
+    let steps: Vec<_> = steps.collect();
+    let key = format!("link.\"{}\".steps", link.name);
+    let overrides = if steps.is_empty() { Vec::new() } else { vec![Override::set(key, steps)] };
+    Ok((overrides, section(link, &of(pulls, Quantity::Cross, rate)?)))
+}
+
+fn rate(bps: f64) -> Option<Rate> {
+    (0.0..=MOST_BPS).contains(&bps).then(|| Rate::from_bps(bps as u64))
+}
+
+fn span(seconds: f64) -> Option<Span> {
+    Span::from_secs_f64(seconds).filter(|span| *span >= Span::ZERO)
+}
+
+/// A rate above it is a slip.
+const MOST_BPS: f64 = 1e12;
+
+/// The pulls at one quantity; of two in one moment the later one holds.
+fn of<T>(pulls: &[Pull], quantity: Quantity, value: impl Fn(f64) -> Option<T>) -> Result<Pulls<T>, PullError> {
+    let of_it = pulls.iter().filter(|pull| pull.quantity == quantity);
+    let typed = of_it.map(|pull| span(pull.at_s).zip(value(pull.value)).ok_or(PullError::Value));
+    let mut typed = typed.collect::<Result<Pulls<T>, _>>()?;
+    typed.sort_by_key(|(at, _)| *at);
+    Ok(typed)
+}
+
+/// The steps of a schedule before the first pull, and the pulls.
+fn pulled<T: Copy>(planned: &Schedule<T>, pulls: Pulls<T>) -> Pulls<T> {
+    let first = pulls.first().map(|(at, _)| *at);
+    let before = planned.steps().iter().copied().filter(|(at, _)| first.is_none_or(|first| *at < first));
+    before.chain(pulls).collect()
+}
+
+/// The traffic of others as a section of a scenario file; `None` where there never is any.
+fn section(link: &Link, pulls: &[(Span, Rate)]) -> Option<String> {
+    let from = pulls.iter().position(|(_, rate)| *rate > Rate::ZERO)?;
+    let (start, first) = pulls[from];
+    let later = pulls[from + 1..].iter().map(|(at, rate)| format!("{{ at = \"{}\", rate = \"{rate}\" }}", *at - start));
+    let later = later.collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "\n[[flow]]\nname = \"{CROSS}\"\npath = [\"{}\"]\npacket_size = \"1000 B\"\nstart = \"{start}\"\n\
+         source = {{ kind = \"poisson\", rate = \"{first}\", steps = [{later}] }}\n",
+        link.name
+    ))
+}
+
+/// The link of a scenario that limits its media, and is pulled at: the narrowest on the way of a flow.
+pub(crate) fn bottleneck(scenario: &Scenario, flow: usize) -> Option<&Link> {
+    let path = &scenario.flows.get(flow)?.path;
+    let rate = |link: &&Link| link.forward.capacity.rate().map_or(u64::MAX, |rate| rate.initial().as_bps());
+    path.iter().filter_map(|place| scenario.links.get(*place)).min_by_key(rate)
+}

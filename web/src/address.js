@@ -1,0 +1,35 @@
+// What is run, in the page's address: whoever opens it sees the same.
+
+const bytes = (text) => new TextEncoder().encode(text);
+
+/** The setup as the part of an address behind its "#". */
+export function written(setup) {
+  const binary = Array.from(bytes(JSON.stringify(setup)), (byte) => String.fromCharCode(byte)).join("");
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** The setup of an address; null where there is none, or where it is none of ours. */
+export function read(hash) {
+  const text = hash.replace(/^#/, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (text === "") return null;
+  try {
+    const setup = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (char) => char.charCodeAt(0))));
+    return isSetup(setup) ? setup : null;
+  } catch {
+    return null;
+  }
+}
+
+function isSetup(setup) {
+  const isPull = (pull) =>
+    typeof pull?.at_s === "number" && typeof pull.value === "number" && ["capacity", "delay", "cross"].includes(pull.quantity);
+  return (
+    typeof setup?.scenario === "string" &&
+    Number.isSafeInteger(setup.seed) &&
+    (setup.duration_s === null || typeof setup.duration_s === "number") &&
+    Array.isArray(setup.controllers) &&
+    setup.controllers.every((name) => typeof name === "string") &&
+    Array.isArray(setup.pulls) &&
+    setup.pulls.every(isPull)
+  );
+}

@@ -1,0 +1,74 @@
+// The sliders of the link: they follow the run, unless a hand is on them.
+
+import { lastAt } from "./charts.js";
+
+const by = (id) => document.getElementById(id);
+
+/** From 100 kbit/s to 50 Mbit/s, as many steps for each factor. */
+const RATE = {
+  value: (place) => 1e5 * 500 ** (place / 1000),
+  place: (bps) => (1000 * Math.log(Math.max(bps, 1e5) / 1e5)) / Math.log(500),
+  text: (bps) => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} Mbit/s` : `${(bps / 1e3).toFixed(0)} kbit/s`),
+};
+/** The same, but the lowest place is nothing. */
+const LOAD = {
+  value: (place) => (place === 0 ? 0 : RATE.value(place)),
+  place: (bps) => (bps === 0 ? 0 : Math.max(RATE.place(bps), 1)),
+  text: (bps) => (bps === 0 ? "none" : RATE.text(bps)),
+};
+const DELAY = {
+  value: (place) => place / 1000,
+  place: (seconds) => seconds * 1000,
+  text: (seconds) => `${(seconds * 1000).toFixed(0)} ms`,
+};
+const QUANTITIES = { capacity: RATE, delay: DELAY, cross: LOAD };
+/** Time between two runs while a slider is drawn along. */
+const PATIENCE_MS = 60;
+
+export class Pulls {
+  #current;
+  #held = new Set();
+
+  /** `current` gives the run, the moment and the pulls; `pull` is told of a new one. */
+  constructor({ current, pull }) {
+    this.#current = current;
+    for (const [quantity, scale] of Object.entries(QUANTITIES)) {
+      const slider = by(quantity);
+      let timer = null;
+      slider.addEventListener("input", () => {
+        this.#held.add(quantity);
+        const value = round(scale.value(Number(slider.value)));
+        this.#say(quantity, value);
+        clearTimeout(timer);
+        timer = setTimeout(() => pull(quantity, value), PATIENCE_MS);
+      });
+      slider.addEventListener("change", () => this.#held.delete(quantity));
+    }
+  }
+
+  /** Brings the sliders to what holds now. */
+  follow() {
+    const { played, now, pulls } = this.#current();
+    const others = pulls.filter(({ quantity }) => quantity === "cross").map(({ at_s, value }) => [at_s, value]);
+    const schedules = { capacity: played.capacity, delay: played.delay, cross: [[0, 0], ...others] };
+    for (const [quantity, schedule] of Object.entries(schedules)) {
+      by(quantity).disabled = schedule.length === 0;
+      if (this.#held.has(quantity) || schedule.length === 0) continue;
+      const moments = schedule.map(([at]) => at);
+      const [, value] = schedule[Math.max(lastAt(moments, now), 0)];
+      by(quantity).value = String(QUANTITIES[quantity].place(value));
+      this.#say(quantity, value);
+    }
+  }
+
+  #say(quantity, value) {
+    const text = QUANTITIES[quantity].text(value);
+    by(`${quantity}-value`).textContent = text;
+    by(quantity).setAttribute("aria-valuetext", text);
+  }
+}
+
+/** Three digits: what a slider can tell apart. */
+function round(value) {
+  return Number(value.toPrecision(3));
+}

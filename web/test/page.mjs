@@ -1,0 +1,181 @@
+// Debian's Chromium uses the page as a person would: `node page.mjs PAGE COMMAND FOLDER`. The page is opened as a file, and every request
+// for something else fails the test. What the page says of a run has to be what COMMAND says of the scenario that the page exports.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { createRequire } from "node:module";
+
+import puppeteer from "puppeteer-core";
+
+const [page, command, folder] = process.argv.slice(2);
+const SHOTS = [
+  { width: 1280, height: 900, scheme: "light" },
+  { width: 1280, height: 900, scheme: "dark" },
+  { width: 390, height: 844, scheme: "light" },
+  { width: 390, height: 844, scheme: "dark" },
+];
+/** At ten times the real time, without a graphics processor; a busy machine has a third of it. */
+const FRAMES_PER_S = { wanted: 30, least: 10 };
+
+const downloads = resolve(folder, "saved");
+rmSync(downloads, { recursive: true, force: true });
+mkdirSync(downloads, { recursive: true });
+
+const browser = await puppeteer.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+try {
+  const tab = await browser.newPage();
+  const faults = [];
+  tab.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  tab.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()}`));
+  tab.on("request", (request) => /^(file|blob|data):/.test(request.url()) || faults.push(`request: ${request.url()}`));
+  const devtools = await browser.target().createCDPSession();
+  await devtools.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads, eventsEnabled: true });
+  await tab.setViewport(SHOTS[0]);
+  await tab.goto(pathToFileURL(page).href);
+  await settled(tab);
+
+  await runs(tab);
+  await isPulledAt(tab);
+  await compares(tab);
+  await saysWhatTheCommandSays(tab);
+  await isShared(tab, browser);
+  await isAccessible(tab);
+  await photographs(tab);
+  assert.deepEqual(faults, []);
+} finally {
+  await browser.close();
+}
+console.log("the page: all went well");
+
+/** The run that was asked for is there. */
+async function settled(tab) {
+  await tab.waitForFunction(() => !document.body.hasAttribute("aria-busy") && document.querySelectorAll("#figures td").length > 1);
+}
+
+function text(tab, selector) {
+  return tab.$eval(selector, (element) => element.textContent);
+}
+
+async function set(tab, selector, value) {
+  await tab.$eval(
+    selector,
+    (element, value) => {
+      element.value = value;
+      element.dispatchEvent(new Event("input", { bubbles: true }));
+      element.dispatchEvent(new Event("change", { bubbles: true }));
+    },
+    String(value),
+  );
+}
+
+/** The demo goes on ten times as fast as in reality, and smoothly. */
+async function runs(tab) {
+  await set(tab, "#speed", 10);
+  await tab.click("#play");
+  const frames = await tab.evaluate(
+    () =>
+      new Promise((resolve) => {
+        let count = 0;
+        const begin = performance.now();
+        const frame = (at) => (at - begin > 2000 ? resolve((1000 * count) / (at - begin)) : (count++, requestAnimationFrame(frame)));
+        requestAnimationFrame(frame);
+      }),
+  );
+  await tab.click("#play");
+  const passed = Number.parseFloat(await text(tab, "#clock"));
+  console.log(`${frames.toFixed(0)} frames a second at 10 x (wanted: ${FRAMES_PER_S.wanted}); ${passed} s passed`);
+  assert.ok(frames >= FRAMES_PER_S.least, `${frames} frames a second`);
+  assert.ok(passed > 5, `${passed} s passed in 2 s`);
+}
+
+/** A pull changes what follows, and nothing before it. */
+async function isPulledAt(tab) {
+  await set(tab, "#moment", 20);
+  const before = await series(tab);
+  await set(tab, "#capacity", 300);
+  await tab.waitForFunction((was) => document.querySelector("#figures").textContent !== was, {}, await text(tab, "#figures"));
+  await settled(tab);
+  const after = await series(tab);
+  const rows = before.findIndex((row) => Number(row.split(",")[1]) > 20);
+  assert.ok(rows > 100, `${rows} rows`);
+  assert.deepEqual(after.slice(0, rows), before.slice(0, rows), "what lies before a pull changed");
+  assert.notDeepEqual(after.slice(rows), before.slice(rows), "a pull changed nothing");
+}
+
+/** Two controllers on one seed. */
+async function compares(tab) {
+  for (const name of ["gcc", "equipoise"]) {
+    await tab.click(`#controllers input[value=${name}]`);
+    await settled(tab);
+  }
+  await tab.waitForFunction(() => document.querySelectorAll("#figures thead th").length === 2);
+  const names = await tab.$$eval("#figures thead th", (cells) => cells.map((cell) => cell.textContent));
+  assert.deepEqual(names.toSorted(), ["equipoise", "gcc"]);
+}
+
+/** The results of the exported scenario by the command are those of the page, to the last digit. */
+async function saysWhatTheCommandSays(tab) {
+  const scenario = await saved(tab, "#save-scenario", "scenario.toml");
+  const results = JSON.parse(await saved(tab, "#save-results", "results.json"));
+  const file = join(downloads, "again.toml");
+  writeFileSync(file, scenario);
+  const told = execFileSync(command, ["sim", file, "--seed", "1", "--quiet", "--json", "-"], { encoding: "utf8" });
+  assert.deepEqual(results[0].runs, JSON.parse(told).runs);
+  assert.equal(results.length, 2);
+  await saved(tab, "#save-png", "charts.png");
+}
+
+/** Whoever opens the link sees the same. */
+async function isShared(tab, browser) {
+  const figures = await text(tab, "#figures");
+  await tab.click("#share");
+  await tab.waitForFunction(() => location.hash.length > 1);
+  const other = await browser.newPage();
+  await other.goto(tab.url());
+  await settled(other);
+  assert.equal(await text(other, "#figures"), figures);
+  await other.close();
+  await tab.bringToFront();
+}
+
+async function isAccessible(tab) {
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await tab.evaluate(axe);
+  const { violations } = await tab.evaluate(() => window.axe.run());
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
+}
+
+async function photographs(tab) {
+  for (const { width, height, scheme } of SHOTS) {
+    await tab.setViewport({ width, height });
+    await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const wide = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(wide <= 0, `at ${width} px the page is ${wide} px too wide`);
+    await tab.screenshot({ path: join(folder, `page-${width}-${scheme}.png`), fullPage: true });
+  }
+}
+
+/** The lines of the page's CSV. */
+async function series(tab) {
+  return (await saved(tab, "#save-csv", "series.csv")).split("\r\n");
+}
+
+/** What a button saves. */
+async function saved(tab, button, name) {
+  const file = join(downloads, name);
+  rmSync(file, { force: true });
+  await tab.click(button);
+  for (let tries = 0; tries < 100; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    try {
+      const content = readFileSync(file, "utf8");
+      if (content.length > 0) return content;
+    } catch {}
+  }
+  throw new Error(`${button} saved no ${name}`);
+}

@@ -1,0 +1,51 @@
+//! The page that runs the simulator in a browser.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::workspace::Workspace;
+
+/// Where browsers' programs are compiled for.
+const TARGET: &str = "wasm32-unknown-unknown";
+/// What a page may weigh, in bytes: some seconds over a telephone's link.
+const MOST: u64 = 3_000_000;
+
+/// Builds the page, and says where it is.
+pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
+    workspace.program("rustup").arguments(["target", "add", TARGET]).run()?;
+    let build = ["build", "--profile", "web", "--locked", "--package", "equipoise-web", "--target", TARGET];
+    workspace.cargo(build).run()?;
+    let (wasm, folder) = (workspace.target(TARGET).join("web/equipoise_web.wasm"), workspace.target("playground"));
+    workspace
+        .cargo(["run", "--quiet", "--package", "web", "--"])
+        .argument(&wasm)
+        .argument(folder.join("glue"))
+        .run()?;
+    let sources = workspace.path("web");
+    workspace.program("npm").arguments(["ci", "--no-audit", "--no-fund"]).folder(&sources).run()?;
+    let page = folder.join("playground.html");
+    workspace
+        .program("node")
+        .argument(sources.join("build.mjs"))
+        .argument(folder.join("glue"))
+        .argument(&page)
+        .folder(&sources)
+        .run()?;
+    let size = fs::metadata(&page)
+        .map_err(|source| Error::File { verb: "read", path: page.clone(), source })?
+        .len();
+    println!("{}: {:.2} MB", page.display(), size as f64 / 1e6);
+    if size > MOST {
+        return Err(Error::TooLarge { file: page, size, most: MOST });
+    }
+    Ok(page)
+}
+
+/// Builds the page, and has Debian's Chromium use it as a person would; its figures have to be those of the command.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
+    let page = build(workspace)?;
+    let command = workspace.build_command()?;
+    let test = workspace.path("web/test/page.mjs");
+    workspace.program("node").argument(test).argument(page).argument(command).argument(workspace.target("playground")).run()
+}
