@@ -80,6 +80,8 @@ pub(crate) enum Command {
   equipoise sim scenarios/demo.toml --set flow.media.controller.b=600 --runs 20 --report r.html
   equipoise sim scenarios/demo.toml scenarios/idle.toml --report both.html
   equipoise sim scenarios/demo.toml --seed 7 --runs 100 --json runs.json --quiet
+  equipoise sim scenarios/demo.toml --pcapng demo.pcapng --log - | jq .reason
+  equipoise sim scenarios/demo.toml --runs 20 --intervals-csv intervals.csv
   equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s
   equipoise sim scenarios/demo.toml --runs 20 --check             # exit code 6 if the target was not held")]
     Sim(Sim),
@@ -162,8 +164,9 @@ Columns are in the book's chapter on sweeps. What was run is kept when the comma
     #[cfg(feature = "papers")]
     #[command(
         subcommand,
-        after_help = "Example:
-  equipoise capture rtt transfer.pcap.gz --report rtt.html"
+        after_help = "Examples:
+  equipoise capture rtt transfer.pcap.gz --report rtt.html
+  equipoise capture rtp call.pcap.gz"
     )]
     Capture(Capture),
     /// An emulated path for other programs: rate, delay, loss, queue; for UDP, or between interfaces or TUN devices for any traffic
@@ -240,6 +243,9 @@ pub(crate) struct Sim {
     /// The scenario files; several are run one after another, and share one report and one list in JSON
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Write all datagrams of the run as a capture with both ends as interfaces, for Wireshark and its like; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) pcapng: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) run: Run,
 }
@@ -285,6 +291,15 @@ pub(crate) struct Run {
     /// Write every event of the run as a line of CSV; for a single run
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write every decision of a rate with its reason, a line of JSON each; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) log: Option<PathBuf>,
+    /// Write every packet with its times and its delay, and those that were lost, as CSV; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) packets_csv: Option<PathBuf>,
+    /// Write the control intervals of all runs as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) intervals_csv: Option<PathBuf>,
     /// End with exit code 6 if a session did not hold its target in every run; for CI
     #[arg(long)]
     pub(crate) check: bool,

@@ -67,6 +67,8 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Paper(paper) => paper::run(paper),
         #[cfg(feature = "papers")]
         Command::Capture(capture::args::Capture::Rtt(rtt)) => capture::rtt(rtt),
+        #[cfg(feature = "papers")]
+        Command::Capture(capture::args::Capture::Rtp(rtp)) => capture::rtp(rtp),
         #[cfg(feature = "live")]
         Command::Link(options) => link::link(options),
         #[cfg(feature = "kernel")]

@@ -78,6 +78,14 @@ impl Output {
         }
     }
 
+    /// Where it stands in the end; `-` for standard output.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Stdout => Path::new("-"),
+            Self::File { path, .. } => path,
+        }
+    }
+
     /// Where to write what is too long to be held.
     pub(crate) fn writer(&mut self) -> Box<dyn io::Write + Send + '_> {
         match self {

@@ -26,6 +26,8 @@ pub mod link;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod metrics;
+pub mod packets;
+pub mod pcapng;
 mod phases;
 mod playout;
 pub mod record;

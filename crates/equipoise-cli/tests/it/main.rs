@@ -5,6 +5,7 @@ mod capture;
 mod clock_steps;
 mod clocks;
 mod compare;
+mod data_out;
 mod faults;
 mod files;
 mod hosts;
