@@ -24,8 +24,8 @@ use super::frames::{Frames, Opened};
 pub(super) use dump::MAGIC as DUMP_MAGIC;
 use round_trips::RoundTrips;
 pub use round_trips::{RoundTrip, RoundTripSample};
-use stream::Stream;
 pub use stream::{Delays, Jitter, RtpStream, Second};
+use stream::{Room, Stream};
 
 /// How to read a capture of RTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct RtpAnalysis {
 
 /// Streams that are kept, at the most: a bound on memory.
 const MOST_STREAMS: usize = 1000;
+/// Times are within a century of the first one: what is further off is damage, and the same as that.
+const MOST_NS: i64 = i64::MAX / 4;
 
 /// What a stream is known by (RFC 3550, Sec. 3), and the interface that saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +100,7 @@ struct Found {
     options: RtpOptions,
     streams: BTreeMap<Key, Stream>,
     round_trips: RoundTrips,
+    room: Room,
     /// When the first datagram was seen.
     origin: Option<i64>,
     rtp_packets: u64,
@@ -107,7 +110,7 @@ struct Found {
 impl Found {
     fn push(&mut self, datagram: &Datagram<'_>) -> Result<(), &'static str> {
         let origin = *self.origin.get_or_insert(datagram.at_ns);
-        let at_ns = datagram.at_ns.saturating_sub(origin);
+        let at_ns = datagram.at_ns.saturating_sub(origin).clamp(-MOST_NS, MOST_NS);
         if datagram.payload.first().is_none_or(|first| first >> 6 != 2) {
             return Err("neither RTP nor RTCP");
         }
@@ -126,7 +129,7 @@ impl Found {
         self.rtp_packets += 1;
         let clock_rate = clock::rate(packet.header.payload_type).or(self.options.clock_rate);
         let stream = self.streams.entry(key).or_insert_with(|| Stream::new(at_ns, packet.header.sequence));
-        stream.push(at_ns, datagram.size, &packet.header, clock_rate);
+        stream.push(at_ns, datagram.size, &packet.header, clock_rate, &mut self.room);
         self.delay(key, at_ns, packet.header.sequence);
         Ok(())
     }
@@ -138,7 +141,7 @@ impl Found {
         let first = earliest.min_by_key(|(_, stream)| stream.begun_ns());
         let Some((from, seen)) = first.map(|(other, first)| (other.interface, first.seen(sequence))) else { return };
         if let Some(stream) = self.streams.get_mut(&key) {
-            stream.push_delay(from, at_ns, seen);
+            stream.push_delay(from, at_ns, seen, &mut self.room);
         }
     }
 

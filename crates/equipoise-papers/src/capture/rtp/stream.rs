@@ -94,9 +94,28 @@ pub struct Second {
 
 /// Packets of which the time is remembered, for the other interface and for duplicates.
 const REMEMBERED: usize = 8192;
-/// Seconds of a stream and delays of it, at the most.
-const MOST_SECONDS: usize = 100_000;
-const MOST_DELAYS: usize = 1_000_000;
+/// Seconds and delays of all streams together, at the most: half a gigabyte.
+const MOST_KEPT: usize = 8_000_000;
+
+/// Room for seconds and delays.
+pub(super) struct Room {
+    left: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { left: MOST_KEPT }
+    }
+}
+
+impl Room {
+    /// Takes a place, if there is one.
+    const fn take(&mut self) -> bool {
+        let has = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        has
+    }
+}
 
 pub(super) struct Stream {
     begun_ns: i64,
@@ -191,7 +210,7 @@ impl Stream {
         self.seen.get(place).map(|(_, at_ns)| *at_ns)
     }
 
-    pub(super) fn push(&mut self, at_ns: i64, size: u32, header: &RtpHeader, clock_rate: Option<u32>) {
+    pub(super) fn push(&mut self, at_ns: i64, size: u32, header: &RtpHeader, clock_rate: Option<u32>, room: &mut Room) {
         let number = self.number(header.sequence);
         match self.seen.binary_search_by_key(&number, |(number, _)| *number) {
             Ok(_) => self.duplicates += 1,
@@ -210,7 +229,7 @@ impl Stream {
         self.ended_ns = at_ns;
         self.payload_types.insert(header.payload_type);
         let jitter_s = self.jitter(at_ns, header.timestamp, clock_rate);
-        if let Some(second) = self.second(at_ns) {
+        if let Some(second) = self.second(at_ns, room) {
             second.packets += 1;
             second.bytes += u64::from(size);
             second.jitter_s = jitter_s.or(second.jitter_s);
@@ -232,22 +251,22 @@ impl Stream {
     }
 
     /// The packet that came last had been seen by another interface at this time, if it was.
-    pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>) {
+    pub(super) fn push_delay(&mut self, from: u32, at_ns: i64, seen_ns: Option<i64>, room: &mut Room) {
         let delays = self.delays.get_or_insert_with(|| (from, Vec::new()));
-        let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && delays.1.len() < MOST_DELAYS) else { return };
+        let Some(seen_ns) = seen_ns.filter(|_| delays.0 == from && room.take()) else { return };
         let delay_s = (at_ns - seen_ns) as f64 * 1e-9;
         delays.1.push(delay_s);
-        if let Some(second) = self.second(at_ns) {
+        if let Some(second) = self.second(at_ns, room) {
             second.delay_s += delay_s;
             second.delays += 1;
         }
     }
 
     /// The second of a time, which is the last one or a new one; `None` if there would be too many.
-    fn second(&mut self, at_ns: i64) -> Option<&mut Counted> {
+    fn second(&mut self, at_ns: i64, room: &mut Room) -> Option<&mut Counted> {
         let number = at_ns.div_euclid(1_000_000_000);
         if self.seconds.last().is_none_or(|last| last.number < number) {
-            if self.seconds.len() >= MOST_SECONDS {
+            if !room.take() {
                 return None;
             }
             self.seconds.push(Counted { number, ..Counted::default() });

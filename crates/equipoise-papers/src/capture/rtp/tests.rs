@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// A packet of RTP from 10.0.0.1 to 10.0.0.2, as a datagram.
@@ -154,6 +156,28 @@ fn a_dump_is_read_to_its_end_or_to_where_it_is_cut() {
     }
 }
 
+proptest! {
+    /// Whatever the bytes and the times, something is said of them and nothing overflows.
+    #[test]
+    fn any_packets_at_any_times_are_survived(
+        packets in proptest::collection::vec(
+            (any::<i64>(), 0..3u32, proptest::collection::vec(any::<u8>(), 12..40), any::<bool>()), 0..40),
+    ) {
+        let mut found = Found { options: RtpOptions { clock_rate: Some(90_000) }, ..Found::default() };
+        for (at_ns, interface, mut bytes, is_ours) in packets {
+            bytes[0] = 0x80;
+            if is_ours {
+                bytes[4..12].fill(0);
+            }
+            let _ = found.push(&datagram(at_ns, interface, &bytes));
+        }
+        let found = found.finish(0, BTreeMap::new(), None);
+        for stream in &found.streams {
+            prop_assert!(stream.packets > 0 && stream.duplicates + stream.reordered < stream.packets);
+        }
+    }
+}
+
 /// A line of what tshark prints of streams: packets, lost, and mean and largest jitter in milliseconds.
 fn told(line: &str) -> Option<(String, [f64; 4])> {
     let columns: Vec<_> = line.trim().trim_end_matches('X').split_whitespace().collect();
@@ -201,7 +225,9 @@ fn streams_are_those_of_tshark() {
         for stream in &found.streams {
             let [packets, lost, mean_ms, max_ms] = expected[&key(stream)];
             assert_eq!((stream.packets as f64, stream.lost as f64), (packets, lost), "{name}: {stream:?}");
-            if let Some(jitter) = stream.jitter.filter(|_| mean_ms > 0.0 && stream.payload_types.len() == 1) {
+            // tshark leaves the estimate at a duplicate out of its mean and its maximum, though not out of the filter.
+            let is_plain = mean_ms > 0.0 && stream.payload_types.len() == 1 && stream.duplicates == 0;
+            if let Some(jitter) = stream.jitter.filter(|_| is_plain) {
                 let is_close = |found_s: f64, ms: f64| (found_s * 1e3 - ms).abs() <= 0.0015 + 0.01 * ms;
                 assert!(
                     is_close(jitter.mean_s, mean_ms) && is_close(jitter.max_s, max_ms),
