@@ -231,11 +231,8 @@ impl Plan {
 
     /// Names the scenarios, tries each value once, and returns the most flows with a row that a scenario has.
     fn check_values(&mut self) -> Result<u64, SweepError> {
-        let first = |plan: &Self| -> Vec<Override> {
-            let axes = plan.axes.iter().filter_map(|axis| axis.change(0));
-            axes.chain(plan.draws.iter().map(|draw| draw.at(0.0))).collect()
-        };
-        let first = first(self);
+        let axes = self.axes.iter().filter_map(|axis| axis.change(0));
+        let first: Vec<_> = axes.chain(self.draws.iter().map(|draw| draw.at(0.0))).collect();
         let (mut flows, mut names) = (0, Vec::new());
         for scenario in 0..self.design.scenarios.len() {
             let parsed = self.parse(scenario, &first)?;
