@@ -1,4 +1,4 @@
-use equipoise_papers::capture::{AckRule, Options, analyse};
+use equipoise_papers::capture::{AckRule, Options, RtpOptions, analyse, analyse_rtp};
 
 /// Any bytes are a capture, whole or in part, or none; what is found is within what was given.
 ///
@@ -13,5 +13,11 @@ pub fn capture(bytes: &[u8]) {
             assert_eq!(rtt.counts.iter().sum::<u64>(), rtt.samples);
             assert!(rtt.min_s <= rtt.p50_s && rtt.p50_s <= rtt.max_s && rtt.min_s >= 0.0);
         }
+    }
+    let Ok(analysis) = analyse_rtp(bytes, &RtpOptions { clock_rate: Some(90_000) }) else { return };
+    assert!(analysis.rtp_packets + analysis.rtcp_packets <= analysis.frames);
+    for stream in &analysis.streams {
+        assert!(stream.duplicates + stream.reordered < stream.packets && stream.lost <= stream.expected.cast_signed());
+        assert!(stream.jitter.is_none_or(|jitter| jitter.last_s <= jitter.max_s && jitter.mean_s >= 0.0));
     }
 }

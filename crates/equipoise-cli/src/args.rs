@@ -19,6 +19,7 @@ use crate::output::Results;
 #[cfg(feature = "papers")]
 use crate::paper::args::Paper;
 use crate::suite::args::Suite;
+use crate::sweep::args::Sweep;
 
 macro_rules! examples {
     () => {
@@ -53,9 +54,9 @@ const AFTER_LONG_HELP: &str = concat!(
 
 Exit codes:
   0    all went well
-  1    a run failed
+  1    a run failed, or is missing from a sweep that is merged
   2    the command line is wrong
-  3    the scenario, the capture or the file of rates cannot be read, is wrong or asks for too much
+  3    the scenario, the capture, the file of rates or a sweep's folder cannot be read, is wrong or asks for too much
   4    the network, the kernel's part, or a right to use it is missing
   5    an output file cannot be written
   6    a session did not hold its target, or too many paths were bad, with --check
@@ -79,6 +80,8 @@ pub(crate) enum Command {
   equipoise sim scenarios/demo.toml --set flow.media.controller.b=600 --runs 20 --report r.html
   equipoise sim scenarios/demo.toml scenarios/idle.toml --report both.html
   equipoise sim scenarios/demo.toml --seed 7 --runs 100 --json runs.json --quiet
+  equipoise sim scenarios/demo.toml --pcapng demo.pcapng --log - | jq .reason
+  equipoise sim scenarios/demo.toml --runs 20 --intervals-csv intervals.csv
   equipoise sim scenarios/demo.toml --json - --quiet | jq .runs[0].flows[0].settled_delay_s
   equipoise sim scenarios/demo.toml --runs 20 --check             # exit code 6 if the target was not held")]
     Sim(Sim),
@@ -101,6 +104,17 @@ What --set gives is for all controllers that have it. Differences are taken seed
   equipoise suite paths --runs 1000"
     )]
     Suite(Suite),
+    /// Run every combination and many draws of a scenario's values on all cores, into one table: Parquet, CSV
+    #[command(after_help = "Examples:
+  equipoise sweep scenarios/demo.toml --vary link.bottleneck.rate=12M,15M,20M --runs 20 --out rates --csv rates.csv
+  equipoise sweep scenarios/demo.toml --vary flow.media.controller.b=150,300,600 \\
+    --draw 'link.bottleneck.delay=uniform(2 ms, 8 ms)' --points 100 --out b
+  equipoise sweep --out b                                  # continues it, on this machine or another one
+  equipoise sweep --out b --shard $SLURM_ARRAY_TASK_ID/16  # one of sixteen jobs
+  equipoise sweep --out b --merge b.parquet                # all rows in one file
+
+Columns are in the book's chapter on sweeps. What was run is kept when the command is killed.")]
+    Sweep(Sweep),
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:
@@ -150,8 +164,9 @@ What --set gives is for all controllers that have it. Differences are taken seed
     #[cfg(feature = "papers")]
     #[command(
         subcommand,
-        after_help = "Example:
-  equipoise capture rtt transfer.pcap.gz --report rtt.html"
+        after_help = "Examples:
+  equipoise capture rtt transfer.pcap.gz --report rtt.html
+  equipoise capture rtp call.pcap.gz"
     )]
     Capture(Capture),
     /// An emulated path for other programs: rate, delay, loss, queue; for UDP, or between interfaces or TUN devices for any traffic
@@ -228,6 +243,9 @@ pub(crate) struct Sim {
     /// The scenario files; several are run one after another, and share one report and one list in JSON
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Write all datagrams of the run as a capture with both ends as interfaces, for Wireshark and its like; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) pcapng: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) run: Run,
 }
@@ -273,6 +291,15 @@ pub(crate) struct Run {
     /// Write every event of the run as a line of CSV; for a single run
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write every decision of a rate with its reason, a line of JSON each; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) log: Option<PathBuf>,
+    /// Write every packet with its times and its delay, and those that were lost, as CSV; for a single run
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
+    pub(crate) packets_csv: Option<PathBuf>,
+    /// Write the control intervals of all runs as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) intervals_csv: Option<PathBuf>,
     /// End with exit code 6 if a session did not hold its target in every run; for CI
     #[arg(long)]
     pub(crate) check: bool,

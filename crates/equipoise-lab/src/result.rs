@@ -3,6 +3,7 @@
 //! Field names carry their unit, because this is where types end (`report.json`). `None`, written as `null`, stands for
 //! what was not measured. Times of a run count from its start.
 
+mod csv;
 mod frames;
 mod link;
 mod media;
@@ -468,6 +469,11 @@ impl Report {
     /// The report as JSON, with a line break at its end.
     pub fn to_json(&self) -> String {
         json(self)
+    }
+
+    /// The control intervals of all runs of several scenarios as CSV, a line each.
+    pub fn intervals_to_csv(reports: &[Self]) -> String {
+        csv::intervals(reports)
     }
 
     /// The reports of several scenarios as a JSON array, with a line break at its end.

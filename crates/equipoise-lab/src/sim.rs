@@ -11,7 +11,9 @@ use equipoise::units::{Instant, Size, Span};
 use equipoise_path::link::PipeConfig;
 use equipoise_path::source::WebConfig;
 use equipoise_session::{Event, PathId};
-use equipoise_sim::{Arrival, FlowError, FlowId, LinkId, Observer, Packet, PathLinks, Side, Stream, Time, World};
+use equipoise_sim::{
+    Arrival, Datagram, FlowError, FlowId, LinkId, Observer, Packet, PathLinks, Side, Stream, Time, World,
+};
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -64,7 +66,29 @@ const DRAIN: Span = Span::from_secs(300);
 /// # Errors
 /// [`SimError::OverBudget`], and any other if the scenario was not made by [`Scenario::parse`] and cannot be run.
 pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<Run, SimError> {
-    Ok(run(scenario, seed, InOrder { early: Vec::new(), progress })?.0)
+    simulate_captured(scenario, seed, progress, &mut |_, _| {})
+}
+
+/// The same, where each datagram is told as it leaves an end or comes to one, at a time after the run's start and in their order.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_captured(
+    scenario: &Scenario,
+    seed: u64,
+    progress: &mut dyn FnMut(Progress),
+    datagrams: &mut dyn FnMut(Span, &Datagram<'_>),
+) -> Result<Run, SimError> {
+    Ok(run(scenario, seed, InOrder { early: Vec::new(), progress, datagrams })?.0)
+}
+
+/// One run with `seed`, of which nobody is told while it goes on.
+///
+/// # Errors
+/// As [`simulate`].
+#[cfg(feature = "sweep")]
+pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64) -> Result<Run, SimError> {
+    Ok(run(scenario, seed, Silence)?.0)
 }
 
 /// Whether the scenario can be simulated.
@@ -171,6 +195,10 @@ impl<T: Tell> Observer for Watch<T> {
         }
     }
 
+    fn on_datagram(&mut self, now: Time, datagram: &Datagram<'_>) {
+        self.tell.datagram(now - Time::ZERO, datagram);
+    }
+
     fn on_departures(&mut self, flow: FlowId, packets: &[Packet]) {
         let flow = flow.index();
         self.recorder.on_departures(flow, packets.iter().map(|packet| (packet.sent - Time::ZERO, packet.size)));
@@ -201,6 +229,8 @@ trait Tell {
     fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event);
     /// A packet came to the far end, for which it had waited in queues for so long; its event follows.
     fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
+    /// A datagram left one end or came to one.
+    fn datagram(&mut self, _at: Span, _datagram: &Datagram<'_>) {}
     /// All events up to `until` have been told; this share of the run is done.
     fn come_to(&mut self, until: Span, share: f64);
 }
@@ -254,11 +284,16 @@ impl<O: RunObserver> Tell for Observed<O> {
 struct InOrder<'a> {
     early: Vec<(Span, usize, Option<PathId>, Event)>,
     progress: &'a mut dyn FnMut(Progress),
+    datagrams: &'a mut dyn FnMut(Span, &Datagram<'_>),
 }
 
 impl Tell for InOrder<'_> {
     fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event) {
         self.early.push((at, flow, path, *event));
+    }
+
+    fn datagram(&mut self, at: Span, datagram: &Datagram<'_>) {
+        (self.datagrams)(at, datagram);
     }
 
     fn come_to(&mut self, until: Span, share: f64) {

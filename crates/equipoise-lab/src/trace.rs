@@ -2,8 +2,13 @@
 
 use std::fmt::Write as _;
 
+use equipoise::control::Reason;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Ecn, Event};
+use serde::Serialize;
+
+use crate::csv::quoted;
+use crate::result::json_line;
 
 /// Names of the columns. What an event does not have stays empty.
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
@@ -31,9 +36,31 @@ pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<Sender
     text
 }
 
-/// A name as CSV wants it (RFC 4180, Sec. 2).
-fn quoted(name: &str) -> String {
-    if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
+/// A decision of a rate as a line of JSON, with a line break at its end; `None` for every other event.
+///
+/// The keys are `time_s`, `flow`, `path` of a flow that has several, `rate_bps`, `reason`, `law_step_bps`, the change of rate that the bare
+/// law asked for, and `response`, AP's coefficient b in 1/(s·Mbit/s); `null` where there is none.
+pub fn decision(at: Span, (flow, path): (&str, Option<&str>), event: &Event) -> Option<String> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        time_s: f64,
+        flow: &'a str,
+        path: Option<&'a str>,
+        rate_bps: u64,
+        reason: Option<&'static str>,
+        law_step_bps: Option<f64>,
+        response: Option<f64>,
+    }
+    let Event::RateDecided { rate, snapshot } = *event else { return None };
+    Some(json_line(&Line {
+        time_s: at.as_secs_f64(),
+        flow,
+        path,
+        rate_bps: rate.as_bps(),
+        reason: snapshot.reason.map(Reason::name),
+        law_step_bps: snapshot.law_step_bps.filter(|step| step.is_finite()),
+        response: snapshot.response.filter(|response| response.is_finite()),
+    }))
 }
 
 /// The columns of an event.
@@ -88,11 +115,9 @@ fn row(origin: Instant<SenderClock>, event: &Event) -> Row {
         },
         Event::EcnFailed { packets } => Row { number: Some(packets), ..named("ecn-failed") },
         Event::ReportsMissing => named("reports-missing"),
-        Event::RateDecided { rate, snapshot } => Row {
-            rate_bps: Some(rate.as_bps()),
-            detail: snapshot.reason.map(equipoise::control::Reason::name),
-            ..named("rate-decided")
-        },
+        Event::RateDecided { rate, snapshot } => {
+            Row { rate_bps: Some(rate.as_bps()), detail: snapshot.reason.map(Reason::name), ..named("rate-decided") }
+        }
         Event::Believed(beliefs) => {
             Row { delay_s: Some(f64::from(beliefs.queue_s)), detail: Some(beliefs.mode.name()), ..named("believed") }
         }

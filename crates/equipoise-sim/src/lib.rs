@@ -49,5 +49,5 @@ pub mod web;
 mod world;
 
 pub use network::{LinkId, Packet};
-pub use observer::{Arrival, FlowId, Observer, Side, SimClock, Time};
+pub use observer::{Arrival, Datagram, FlowId, Observer, Side, SimClock, Time, Way};
 pub use world::{BandwidthOracle, FarEnd, Flow, FlowError, NearEnd, PathLinks, Stream, WhiteNoise, World, turn};

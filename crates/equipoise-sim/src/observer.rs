@@ -1,7 +1,7 @@
 //! Who sees what happens in a world, where and when.
 
 use equipoise::units::{Instant, Size, Span};
-use equipoise_session::{Event, PathId};
+use equipoise_session::{Carrier, Ecn, Event, PathId};
 
 use crate::network::Packet;
 
@@ -32,6 +32,36 @@ pub enum Side {
     Far,
 }
 
+/// A datagram as it leaves one end of a flow or comes to one. Packets of streams have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// The flow; of a session with media both ways, the one of the near end's media.
+    pub flow: FlowId,
+    /// The end.
+    pub side: Side,
+    /// Whether it leaves or comes.
+    pub way: Way,
+    /// On which path.
+    pub path: PathId,
+    /// What carries it.
+    pub carrier: Carrier,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
+    /// The first bytes of its payload.
+    pub head: &'a [u8],
+    /// How many bytes follow, which are zeros.
+    pub media: usize,
+}
+
+/// Whether a datagram leaves or comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It leaves.
+    Sent,
+    /// It comes.
+    Received,
+}
+
 /// Sees what happens at the ends of the flows.
 ///
 /// The events of one end come in the order of their times, and those of all sessions together do, too. A stream's events
@@ -50,6 +80,10 @@ pub trait Observer {
     /// A packet has come to one end of a flow: media, data or what answers them, copies among them. What the end makes of it follows
     /// in its events.
     fn on_arrival(&mut self, _now: Time, _flow: FlowId, _side: Side, _arrival: Arrival) {}
+
+    /// A datagram leaves one end of a flow or comes to one. What the end makes of it follows in its events; copies that the network has
+    /// made come each.
+    fn on_datagram(&mut self, _now: Time, _datagram: &Datagram<'_>) {}
 
     /// Packets of a stream left one after the other. Where nobody takes them together, each is an event.
     fn on_departures(&mut self, flow: FlowId, packets: &[Packet]) {

@@ -286,5 +286,6 @@ pub(super) const DRAFTS: &[(&str, &str)] = &[
     ("draft-holmer-rmcat-transport-wide-cc-extensions-01", "RTP Extensions for Transport-wide Congestion Control"),
     ("draft-ietf-avtcore-mprtp-03", "Multipath RTP (MPRTP)"),
     ("draft-ietf-ccwg-rfc8298bis-screamv2-01", "Self-Clocked Rate Adaptation for Multimedia, version 2 (SCReAMv2)"),
+    ("draft-ietf-opsawg-pcapng-02", "PCAP Next Generation (pcapng) Capture File Format"),
     ("draft-ietf-rmcat-gcc-02", "A Google Congestion Control Algorithm for Real-Time Communication"),
 ];

@@ -20,6 +20,32 @@ Examples:
   tcpdump -w - -c 10000 tcp | equipoise capture rtt -"
     )]
     Rtt(Rtt),
+    /// Streams of RTP: loss, jitter, rate, one-way delay between two interfaces, round-trip times
+    #[command(
+        after_help = "Reads pcap, pcapng and rtpdump, compressed by gzip or not. Streams need no signalling to be found.
+
+Examples:
+  equipoise capture rtp call.pcap.gz
+  equipoise capture rtp video.pcapng --clock-rate 90000 --json rtp.json
+  equipoise sim scenarios/demo.toml --pcapng both-ends.pcapng; equipoise capture rtp both-ends.pcapng"
+    )]
+    Rtp(Rtp),
+}
+
+/// Options of what streams of RTP a capture has.
+#[derive(Debug, Args)]
+pub(crate) struct Rtp {
+    /// The capture; - for standard input
+    pub(crate) file: PathBuf,
+    /// Ticks a second of the media clock of dynamic payload types, such as 90000 of video: jitter is not known without
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) clock_rate: Option<u32>,
+    /// Write all numbers as JSON, second by second; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 /// Options of round-trip times from a capture.

@@ -1,6 +1,7 @@
 //! `equipoise capture`: what captures of real traffic tell.
 
 pub(crate) mod args;
+mod rtp;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,6 +14,7 @@ use crate::error::{CliError, PaperError};
 use crate::outcome::Outcome;
 use crate::output::{Output, say};
 use args::{Acks, Rtt};
+pub(crate) use rtp::rtp;
 
 /// Directions that the table shows.
 const SHOWN: usize = 10;
@@ -20,11 +22,7 @@ const SHOWN: usize = 10;
 /// `equipoise capture rtt`.
 pub(crate) fn rtt(options: &Rtt) -> Result<Outcome, CliError> {
     let failed = |source| PaperError::Capture { file: options.file.clone(), source };
-    let source: Box<dyn Read + Send> = if options.file.as_os_str() == "-" {
-        Box::new(io::stdin())
-    } else {
-        Box::new(File::open(&options.file).map_err(|source| failed(source.into()))?)
-    };
+    let source = open(&options.file).map_err(|source| failed(source.into()))?;
     let html = options.results.report.as_deref().map(Output::promise).transpose()?;
     let json = options.results.json.as_deref().map(Output::promise).transpose()?;
     let rule = match options.acks {
@@ -38,6 +36,11 @@ pub(crate) fn rtt(options: &Rtt) -> Result<Outcome, CliError> {
     }
     json.map_or(Ok(()), |json| json.fulfil(&analysis.to_json()))?;
     Ok(Outcome::Complete)
+}
+
+/// The file, or standard input.
+fn open(file: &Path) -> io::Result<Box<dyn Read + Send>> {
+    if file.as_os_str() == "-" { Ok(Box::new(io::stdin())) } else { Ok(Box::new(File::open(file)?)) }
 }
 
 /// What a page is called that others may read: the file, and not where it lies.

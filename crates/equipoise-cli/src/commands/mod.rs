@@ -12,6 +12,7 @@ use std::path::Path;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use equipoise::control::{self, Entry, Kind};
+use equipoise_lab::pcapng::Pcapng;
 use equipoise_lab::result::{Report, Run as RunResult};
 use equipoise_lab::scenario::Scenario;
 use equipoise_lab::{Progress, sim as sim_world};
@@ -21,39 +22,53 @@ use crate::args::{Changes, Cli, Run, Sim};
 use crate::bar::Bar;
 use crate::error::CliError;
 use crate::outcome::{Outcome, checked};
-use crate::output::say;
+use crate::output::{Output, say};
 #[cfg(feature = "live")]
 pub(crate) use live::{demo, live, window_control};
 use outputs::{Outputs, prepare};
 pub(crate) use outputs::{read, refused};
 
 /// `equipoise sim`.
-pub(crate) fn sim(Sim { files, run: options }: &Sim) -> Result<Outcome, CliError> {
+pub(crate) fn sim(Sim { files, pcapng, run: options }: &Sim) -> Result<Outcome, CliError> {
+    if pcapng.is_some() && files.len() > 1 {
+        return Err(CliError::TraceOfSeveral);
+    }
+    let mut capture = pcapng.as_deref().map(Output::promise).transpose()?;
     let (scenarios, mut outputs) = prepare(files, options)?;
     let mut reports = Vec::new();
     for (file, scenario) in files.iter().zip(&scenarios) {
-        let report = simulate(scenario, options, &mut outputs)?;
+        let report = simulate(scenario, options, &mut outputs, capture.as_mut())?;
         let title = if files.len() > 1 { Some(file.as_path()) } else { None };
-        outputs.list(title, &report, options.results.quiet);
+        outputs.list(title, &report, options.results.quiet || matches!(capture, Some(Output::Stdout)));
         reports.push(report);
     }
     outputs.fulfil(&reports)?;
+    capture.map_or(Ok(()), Output::finish)?;
     let outcomes = reports.iter().map(|report| checked(options.check, &report.runs));
     Ok(outcomes.into_iter().find(|outcome| *outcome != Outcome::Complete).unwrap_or(Outcome::Complete))
 }
 
 /// All runs of a scenario.
-fn simulate(scenario: &Scenario, options: &Run, outputs: &mut Outputs) -> Result<Report, CliError> {
+fn simulate(
+    scenario: &Scenario,
+    options: &Run,
+    outputs: &mut Outputs,
+    capture: Option<&mut Output>,
+) -> Result<Report, CliError> {
     let seed = options.seed.unwrap_or(scenario.seed);
     let bar = Bar::new(options.results.quiet, "simulated");
     // Only one run has a trace; events that nobody asks for cost more than all else.
-    let runs = if outputs.wants_events() {
+    let runs = if outputs.wants_events() || capture.is_some() {
         let mut trace = outputs.tracer(scenario);
-        vec![sim_world::simulate(scenario, seed, &mut |progress| match progress {
+        let mut progress = |progress| match progress {
             Progress::Share(share) => bar.progress(share),
             Progress::Event { at, origin, flow, path, event } => trace.line(at, origin, (flow, path), &event),
             _ => {}
-        })?]
+        };
+        vec![match capture {
+            Some(capture) => captured(scenario, seed, &mut progress, capture)?,
+            None => sim_world::simulate(scenario, seed, &mut progress)?,
+        }]
     } else {
         // JSON has all of every run; what charts show takes no more memory however many runs there are.
         let series = if outputs.wants_all() { options.runs } else { scenario.runs_with_series() };
@@ -64,6 +79,27 @@ fn simulate(scenario: &Scenario, options: &Run, outputs: &mut Outputs) -> Result
     };
     bar.finish();
     Ok(Report::new(scenario, seed, runs))
+}
+
+/// A run of which all datagrams are written.
+fn captured(
+    scenario: &Scenario,
+    seed: u64,
+    progress: &mut dyn FnMut(Progress),
+    file: &mut Output,
+) -> Result<RunResult, CliError> {
+    let path = file.path().to_path_buf();
+    let lost = |source| CliError::Lost { path: path.clone(), source };
+    let mut capture = Pcapng::new(file.writer()).map_err(lost)?;
+    let mut failed = None;
+    let run = sim_world::simulate_captured(scenario, seed, progress, &mut |at, datagram| {
+        if failed.is_none() {
+            failed = capture.write(at, datagram).err();
+        }
+    })?;
+    let finished = capture.finish().map(drop);
+    failed.map_or(finished, Err).map_err(lost)?;
+    Ok(run)
 }
 
 /// `equipoise check`.

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use equipoise::units::{Instant, SenderClock, Span};
+use equipoise_lab::packets::PacketLines;
 use equipoise_lab::result::Report;
 use equipoise_lab::scenario::{Flow, FlowKind, Scenario, ScenarioError};
 use equipoise_lab::{report, trace};
@@ -16,12 +17,15 @@ use crate::summary;
 pub(super) struct Outputs {
     json: Option<Output>,
     html: Option<Output>,
+    intervals: Option<Output>,
     trace: Option<Output>,
-    /// What went wrong with the trace while the run went on.
-    trace_error: Option<CliError>,
+    log: Option<Output>,
+    packets: Option<(Output, PacketLines)>,
+    /// What went wrong with what is written while the run went on.
+    error: Option<CliError>,
 }
 
-/// Writes the events of a run to the trace, where one was asked for.
+/// Writes the events of a run to the trace, the log and the list of packets, where they were asked for.
 pub(super) struct Tracer<'a> {
     outputs: &'a mut Outputs,
     /// Names of the flows, and of the paths of each that has several.
@@ -36,12 +40,17 @@ impl Tracer<'_> {
         (flow, path): (usize, Option<PathId>),
         event: &Event,
     ) {
-        let (Some(file), Some((name, paths))) = (&mut self.outputs.trace, self.flows.get(flow)) else { return };
+        let Some((name, paths)) = self.flows.get(flow) else { return };
         let path = path.and_then(|path| paths.get(usize::from(path.0))).copied();
-        if let Err(error) = file.append(trace::line(at, (name, path), origin, event)) {
-            // The run goes on; the command fails for it in the end.
-            self.outputs.trace = None;
-            self.outputs.trace_error = Some(error);
+        let Outputs { trace, log, packets, error, .. } = self.outputs;
+        append(trace, error, || Some(trace::line(at, (name, path), origin, event)));
+        append(log, error, || trace::decision(at, (name, path), event));
+        if let Some((file, lines)) = packets
+            && let Some(line) = lines.line(at, (name, path), origin, event)
+            && let Err(failed) = file.append(line)
+        {
+            *packets = None;
+            *error = Some(failed);
         }
     }
 }
@@ -54,18 +63,20 @@ impl Outputs {
 
     /// Whether the events of a run are wanted.
     pub(super) const fn wants_events(&self) -> bool {
-        self.trace.is_some()
+        self.trace.is_some() || self.log.is_some() || self.packets.is_some()
     }
 
     /// Whether all of every run is wanted.
     pub(super) const fn wants_all(&self) -> bool {
-        self.json.is_some()
+        self.json.is_some() || self.intervals.is_some()
     }
 
     /// Prints a scenario's results, under its file if there are several.
     pub(super) fn list(&self, file: Option<&Path>, results: &Report, quiet: bool) {
         // Where the results themselves go to standard output, the table would spoil them.
-        let quiet = quiet || matches!(self.json, Some(Output::Stdout));
+        let packets = self.packets.as_ref().map(|(file, _)| file);
+        let files = [self.json.as_ref(), self.intervals.as_ref(), self.trace.as_ref(), self.log.as_ref(), packets];
+        let quiet = quiet || files.into_iter().any(|file| matches!(file, Some(Output::Stdout)));
         if let Some(file) = file {
             say(quiet, &format!("{}: {}\n", file.display(), results.scenario));
         }
@@ -77,8 +88,14 @@ impl Outputs {
 
     /// Fills the files with the results of all scenarios.
     pub(super) fn fulfil(self, results: &[Report]) -> Result<(), CliError> {
-        if let Some(trace) = self.trace {
-            trace.finish()?;
+        for file in [self.trace, self.log].into_iter().flatten() {
+            file.finish()?;
+        }
+        if let Some((file, lines)) = self.packets {
+            file.fulfil(&lines.finish())?;
+        }
+        if let Some(intervals) = self.intervals {
+            intervals.fulfil(&Report::intervals_to_csv(results))?;
         }
         if let Some(html) = self.html {
             html.fulfil(&match results {
@@ -92,13 +109,14 @@ impl Outputs {
                 several => Report::several_to_json(several),
             })?;
         }
-        self.trace_error.map_or(Ok(()), Err)
+        self.error.map_or(Ok(()), Err)
     }
 }
 
 /// Reads the scenarios and opens all outputs, so that whatever is wrong is said before the first run begins.
 pub(super) fn prepare(files: &[PathBuf], options: &Run) -> Result<(Vec<Scenario>, Outputs), CliError> {
-    if options.trace.is_some() && files.len() > 1 {
+    let of_one = [&options.trace, &options.log, &options.packets_csv];
+    if of_one.into_iter().any(Option::is_some) && files.len() > 1 {
         return Err(CliError::TraceOfSeveral);
     }
     let scenarios = files.iter().map(|file| read(file, &options.changes)).collect::<Result<Vec<_>, _>>()?;
@@ -107,13 +125,32 @@ pub(super) fn prepare(files: &[PathBuf], options: &Run) -> Result<(Vec<Scenario>
     if let (true, Some((file, _))) = (options.check, all.find(|(_, scenario)| !scenario.flows.iter().any(has_target))) {
         return Err(CliError::NothingToCheck { file: file.clone() });
     }
-    let json = options.results.json.as_deref().map(Output::promise).transpose()?;
-    let html = options.results.report.as_deref().map(Output::promise).transpose()?;
-    let mut trace = options.trace.as_deref().map(Output::promise).transpose()?;
-    if let Some(trace) = &mut trace {
+    let promise = |path: &Option<PathBuf>| path.as_deref().map(Output::promise).transpose();
+    let mut outputs = Outputs {
+        json: promise(&options.results.json)?,
+        html: promise(&options.results.report)?,
+        intervals: promise(&options.intervals_csv)?,
+        trace: promise(&options.trace)?,
+        log: promise(&options.log)?,
+        packets: promise(&options.packets_csv)?.map(|file| (file, PacketLines::default())),
+        error: None,
+    };
+    if let Some(trace) = &mut outputs.trace {
         trace.append(trace::HEADER)?;
     }
-    Ok((scenarios, Outputs { json, html, trace, trace_error: None }))
+    if let Some((packets, _)) = &mut outputs.packets {
+        packets.append(PacketLines::HEADER)?;
+    }
+    Ok((scenarios, outputs))
+}
+
+/// Appends to a file that was asked for. If that fails, the run goes on; the command fails for it in the end.
+fn append(file: &mut Option<Output>, error: &mut Option<CliError>, line: impl FnOnce() -> Option<String>) {
+    let Some(open) = file else { return };
+    if let Some(Err(failed)) = line().map(|line| open.append(line)) {
+        *file = None;
+        *error = Some(failed);
+    }
 }
 
 /// Reads a scenario with its changes.

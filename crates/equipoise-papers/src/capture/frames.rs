@@ -6,6 +6,7 @@ use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 
 use super::error::CaptureError;
+use super::rtp;
 
 /// A frame of a capture.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,8 @@ pub(super) struct Frame<'a> {
     /// When it was seen, in nanoseconds since 1970.
     pub(super) at_ns: i64,
     pub(super) link: Linktype,
+    /// The interface that saw it; 0 in a pcap.
+    pub(super) interface: u32,
     /// What was kept of it.
     pub(super) data: &'a [u8],
 }
@@ -45,19 +48,46 @@ const BUFFER: usize = 1 << 19;
 const MOST_INTERFACES: usize = 65_536;
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
+/// What a file turned out to be.
+pub(super) enum Opened<'a> {
+    /// A capture.
+    Capture(Frames<'a>),
+    /// A dump of RTP, behind its magic.
+    RtpDump(Box<dyn Read + Send + 'a>),
+}
+
+/// What a file holds, if it is not empty, without the compression that it may have.
+fn plain<'a>(source: impl Read + Send + 'a) -> Result<Box<dyn Read + Send + 'a>, CaptureError> {
+    let mut source = BufReader::new(source);
+    let mut magic = Vec::new();
+    source.by_ref().take(GZIP.len() as u64).read_to_end(&mut magic)?;
+    if magic.is_empty() {
+        return Err(CaptureError::Empty);
+    }
+    let whole = io::Cursor::new(magic.clone()).chain(source);
+    Ok(if magic == GZIP { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) })
+}
+
 impl<'a> Frames<'a> {
+    /// A capture: pcap or pcapng, compressed by gzip or not.
     pub(super) fn open(source: impl Read + Send + 'a) -> Result<Self, CaptureError> {
-        let mut source = BufReader::new(source);
+        Self::of_plain(plain(source)?)
+    }
+
+    /// A capture, or a dump of RTP, compressed by gzip or not.
+    pub(super) fn open_any(source: impl Read + Send + 'a) -> Result<Opened<'a>, CaptureError> {
+        let mut source = plain(source)?;
         let mut magic = Vec::new();
-        source.by_ref().take(GZIP.len() as u64).read_to_end(&mut magic)?;
-        if magic.is_empty() {
-            return Err(CaptureError::Empty);
+        source.by_ref().take(rtp::DUMP_MAGIC.len() as u64).read_to_end(&mut magic)?;
+        if magic == rtp::DUMP_MAGIC {
+            return Ok(Opened::RtpDump(source));
         }
-        let whole = std::io::Cursor::new(magic.clone()).chain(source);
-        let reader: Box<dyn Read + Send + 'a> =
-            if magic == GZIP { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        Ok(Opened::Capture(Self::of_plain(Box::new(io::Cursor::new(magic).chain(source)))?))
+    }
+
+    fn of_plain(source: Box<dyn Read + Send + 'a>) -> Result<Self, CaptureError> {
         let failed = Failure::default();
-        let reader = create_reader(BUFFER, Whole { source: reader, failed: Arc::clone(&failed) });
+        let reader = create_reader(BUFFER, Whole { source, failed: Arc::clone(&failed) });
         let reader = reader.map_err(|error| match (failed.get(), error) {
             (Some(&kind), _) => CaptureError::Read(kind.into()),
             (None, PcapError::Eof) => CaptureError::Empty,
@@ -111,7 +141,7 @@ impl<'a> Frames<'a> {
             PcapBlockOwned::Legacy(frame) => {
                 let at_ns = i64::from(frame.ts_sec) * 1_000_000_000 + i64::from(frame.ts_usec) * *nanos_per_tick;
                 let kept = (frame.caplen as usize).min(frame.data.len());
-                Some(Frame { at_ns, link: *link, data: &frame.data[..kept] })
+                Some(Frame { at_ns, link: *link, interface: 0, data: &frame.data[..kept] })
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => {
                 interfaces.clear();
@@ -132,7 +162,8 @@ impl<'a> Frames<'a> {
                 let interface = interfaces.get(packet.if_id as usize)?;
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                 let kept = (packet.caplen as usize).min(packet.data.len());
-                Some(Frame { at_ns: interface.nanos(ticks), link: interface.link, data: &packet.data[..kept] })
+                let (at_ns, link) = (interface.nanos(ticks), interface.link);
+                Some(Frame { at_ns, link, interface: packet.if_id, data: &packet.data[..kept] })
             }
             // A simple packet has no time, so that nothing can be measured by it.
             PcapBlockOwned::NG(_) => None,

@@ -1,4 +1,4 @@
-//! Captures of TCP: round-trip times by connection, and how they are distributed.
+//! Captures: round-trip times of TCP by connection, and how they are distributed; and what can be said of streams of RTP.
 //!
 //! Source: Waki 2013, Sec. 2. A capture taken beside the sender shows when a segment left and when its acknowledgement
 //! came. What would spoil that is left out and counted: retransmitted segments (Karn 1987) and acknowledgements that the
@@ -7,10 +7,12 @@
 
 mod analysis;
 mod connection;
+mod datagram;
 mod distribution;
 mod error;
 mod frames;
 mod gaussian;
+mod rtp;
 mod segment;
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,7 @@ pub use analysis::{AckRule, Analysis, Connection, Direction, Side};
 pub use distribution::Distribution;
 pub use error::CaptureError;
 pub use gaussian::GaussianFit;
+pub use rtp::{Delays, Jitter, RoundTrip, RoundTripSample, RtpAnalysis, RtpOptions, RtpStream, Second, analyse_rtp};
 
 use connection::{Connections, Room};
 use frames::Frames;

@@ -103,7 +103,7 @@ fn offset(frame: &Frame<'_>) -> usize {
     }
 }
 
-fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'static str> {
+pub(super) fn headers<'a>(frame: &Frame<'a>) -> Result<LaxPacketHeaders<'a>, &'static str> {
     const SHORT: &str = "headers not captured";
     let data = frame.data;
     match frame.link {

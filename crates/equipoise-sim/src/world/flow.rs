@@ -1,13 +1,13 @@
 use std::any::Any;
 
-use equipoise::units::{ReceiverClock, SenderClock, Span};
+use equipoise::units::{ReceiverClock, SenderClock, Size, Span};
 use equipoise_session::wire::is_rtcp;
-use equipoise_session::{Endpoint, Half, Input, Output, PathChange, PathId};
+use equipoise_session::{Carrier, Endpoint, Half, Input, Output, PathChange, PathId, Transmit};
 
 use super::FlowError;
 use super::{EventKind, FlowId, Observer, Side, Time, World};
 use crate::network::{LinkId, Packet};
-use crate::observer::Arrival;
+use crate::observer::{Arrival, Datagram, Way};
 use crate::packets::PacketId;
 
 /// The end of a flow that sends media or data: any [`Endpoint`] on the sender's clock.
@@ -171,6 +171,19 @@ impl World {
         let half = if back.is_some() && is_rtcp(datagram) { Half::Sending } else { Half::Receiving };
         let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, half));
         observer.on_arrival(self.now, FlowId(of), seen, Arrival { size: packet.size, waited: packet.waited });
+        let header = packet.size.as_bytes().saturating_sub(datagram.len() as u64);
+        let carrier = if header == Size::IPV4.as_bytes() { Carrier::Tcp } else { Carrier::Udp };
+        let came = Datagram {
+            flow: FlowId(flow),
+            side,
+            way: Way::Received,
+            path: path_id(path),
+            carrier,
+            ecn: packet.ecn,
+            head: datagram,
+            media: 0,
+        };
+        observer.on_datagram(self.now, &came);
         self.turn(flow, side, Some(Input::Datagram { path: path_id(path), datagram, ecn: packet.ecn }), observer);
         self.scratch = scratch;
     }
@@ -183,7 +196,12 @@ impl World {
         let back = state.back;
         let mut requested = false;
         let take = |output: Output<'_>| match output {
-            Output::Transmit { path, transmit } => outgoing.push((path, packets.insert(&transmit))),
+            Output::Transmit { path, transmit } => {
+                let Transmit { head, media, carrier, ecn } = transmit;
+                let left = Datagram { flow: FlowId(flow), side, way: Way::Sent, path, carrier, ecn, head, media };
+                observer.on_datagram(now, &left);
+                outgoing.push((path, packets.insert(&transmit)));
+            }
             Output::Event { path, event } => {
                 requested |= matches!(event, equipoise_session::Event::ReportRequested { .. });
                 let (of, seen) = back.map_or((flow, side), |back| direction([flow, back], side, event.half()));

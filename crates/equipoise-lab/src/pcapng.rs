@@ -1,0 +1,176 @@
+//! Simulated datagrams as a capture that other programs read: pcapng with two interfaces, one at each end.
+//!
+//! Source: draft-ietf-opsawg-pcapng-02, Sec. 4.1, 4.2 and 4.3. A datagram gets the headers of IPv4 and UDP that it would have. Times are those
+//! of the simulation, in nanoseconds since its start. Segments of TCP are left out: the simulator's have a header of its own, which no other
+//! program reads.
+
+use std::io::{self, Write};
+
+use equipoise::units::Span;
+use equipoise_session::{Carrier, PathId};
+use equipoise_sim::{Datagram, Side, Way};
+
+/// Writes a capture while a run goes on.
+#[derive(Debug)]
+pub struct Pcapng<W> {
+    out: W,
+    /// Of the next IPv4 packet (RFC 791, Sec. 3.1).
+    identification: u16,
+    block: Vec<u8>,
+}
+
+/// The port of both ends of each session: that of RTP in RFC 3551, Sec. 8. RTCP shares it (RFC 5761).
+const PORT: u16 = 5004;
+const SECTION_HEADER: u32 = 0x0A0D_0D0A;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+/// Byte order, as a reader finds it out.
+const BYTE_ORDER: u32 = 0x1A2B_3C4D;
+/// Raw IP: a packet begins with its IP header.
+const RAW_IP: u16 = 101;
+const IPV4_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+const HOP_LIMIT: u8 = 64;
+/// Number of the protocol (RFC 791, Sec. 3.1).
+const UDP: u8 = 17;
+/// Packets that are sent are marked as such, those that came as well (Sec. 4.3.1).
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+
+impl<W: Write> Pcapng<W> {
+    /// Begins a capture of a run.
+    ///
+    /// # Errors
+    /// [`io::Error`] of the writer.
+    pub fn new(out: W) -> io::Result<Self> {
+        let mut capture = Self { out, identification: 0, block: Vec::new() };
+        let mut body = Vec::new();
+        body.extend(BYTE_ORDER.to_le_bytes());
+        // Version 1.0, and a section of unknown length.
+        body.extend([1, 0, 0, 0]);
+        body.extend([0xFF; 8]);
+        option(&mut body, 4, format!("equipoise {}", crate::VERSION).as_bytes());
+        option(&mut body, 0, &[]);
+        capture.block(SECTION_HEADER, &body)?;
+        for name in ["near", "far"] {
+            let mut body = Vec::new();
+            body.extend(RAW_IP.to_le_bytes());
+            // Reserved, and no limit of a packet's length.
+            body.extend([0; 6]);
+            option(&mut body, 2, name.as_bytes());
+            // Nanoseconds.
+            option(&mut body, 9, &[9]);
+            option(&mut body, 0, &[]);
+            capture.block(INTERFACE_DESCRIPTION, &body)?;
+        }
+        Ok(capture)
+    }
+
+    /// A datagram left one end or came to one, at `at` after the run's start; segments of TCP are passed over.
+    ///
+    /// # Errors
+    /// [`io::Error`] of the writer.
+    pub fn write(&mut self, at: Span, datagram: &Datagram<'_>) -> io::Result<()> {
+        if datagram.carrier == Carrier::Tcp {
+            return Ok(());
+        }
+        let packet = self.packet(datagram);
+        let ticks = u64::try_from(at.as_nanos()).unwrap_or(0);
+        let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
+        let interface = u32::from(datagram.side == Side::Far);
+        let mut body = Vec::with_capacity(packet.len() + 40);
+        for word in [interface, (ticks >> 32) as u32, ticks as u32, length, length] {
+            body.extend(word.to_le_bytes());
+        }
+        body.extend(&packet);
+        body.resize(body.len().next_multiple_of(4), 0);
+        let flags = if datagram.way == Way::Sent { OUTBOUND } else { INBOUND };
+        option(&mut body, 2, &flags.to_le_bytes());
+        option(&mut body, 0, &[]);
+        self.block(ENHANCED_PACKET, &body)
+    }
+
+    /// Ends the capture, and gives back where it was written to.
+    ///
+    /// # Errors
+    /// [`io::Error`] of the writer.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// The IP packet.
+    fn packet(&mut self, datagram: &Datagram<'_>) -> Vec<u8> {
+        let datagram_length = UDP_HEADER + datagram.head.len() + datagram.media;
+        let length = IPV4_HEADER + datagram_length;
+        let mut packet = Vec::with_capacity(length);
+        // Version 4 without options; no class of service, and what is said of congestion (RFC 3168, Sec. 5).
+        packet.extend([0x45, datagram.ecn as u8]);
+        packet.extend(clipped(length).to_be_bytes());
+        packet.extend(self.identification.to_be_bytes());
+        self.identification = self.identification.wrapping_add(1);
+        // Do not fragment.
+        packet.extend([0x40, 0, HOP_LIMIT, UDP, 0, 0]);
+        let sender_is_near = (datagram.side == Side::Near) == (datagram.way == Way::Sent);
+        let PathId(path) = datagram.path;
+        let flow = datagram.flow.index();
+        let host = |is_near: bool| [10, (flow % 256) as u8, (path % 256) as u8, if is_near { 1 } else { 2 }];
+        packet.extend(host(sender_is_near));
+        packet.extend(host(!sender_is_near));
+        let checksum = checksum(&packet);
+        packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        packet.extend(PORT.to_be_bytes());
+        packet.extend(PORT.to_be_bytes());
+        packet.extend(clipped(datagram_length).to_be_bytes());
+        // No checksum (RFC 768).
+        packet.extend([0, 0]);
+        packet.extend(datagram.head);
+        packet.resize(length, 0);
+        packet
+    }
+
+    fn block(&mut self, kind: u32, body: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(body.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
+        self.block.clear();
+        self.block.extend(kind.to_le_bytes());
+        self.block.extend(length);
+        self.block.extend(body);
+        self.block.extend(length);
+        self.out.write_all(&self.block)
+    }
+}
+
+/// A length as a header holds it; no simulated packet is longer.
+fn clipped(length: usize) -> u16 {
+    u16::try_from(length).unwrap_or(u16::MAX)
+}
+
+/// Of a header whose own checksum is zero (RFC 1071).
+fn checksum(header: &[u8]) -> u16 {
+    let words = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low)));
+    let mut sum: u32 = words.sum();
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Adds an option (draft-ietf-opsawg-pcapng-02, Sec. 3.5); 0 ends them.
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend(clipped(value.len()).to_le_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example that RFC 1071's readers use: a header whose sum is known.
+    #[test]
+    fn the_checksum_of_a_header_makes_its_sum_all_ones() {
+        let header = [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xC0, 0xA8, 0, 1, 0xC0, 0xA8, 0, 0xC7];
+        assert_eq!(checksum(&header), 0xB861);
+    }
+}

@@ -1,0 +1,96 @@
+//! Round-trip times by sender reports and what answers them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use equipoise_session::wire::rtcp::{ReportBlock, RtcpPacket};
+use serde::Serialize;
+
+/// Round-trip times between the place of the capture and one who receives a stream.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoundTrip {
+    /// The interface of the capture, from 0.
+    pub interface: u32,
+    /// Source of the sender reports, as tshark writes it: `0x1234abcd`.
+    pub sender_ssrc: String,
+    /// Source of the reports that answer them.
+    pub reporter_ssrc: String,
+    /// Each of them, in the order of its time.
+    pub samples: Vec<RoundTripSample>,
+}
+
+/// A round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RoundTripSample {
+    /// When the answer was seen, in seconds since the first datagram.
+    pub at_s: f64,
+    /// From the sender report's passing the capture to that of its answer, less the time for which the receiver held it.
+    pub round_trip_s: f64,
+}
+
+/// Sender reports of a source that an answer may refer to.
+const REMEMBERED: usize = 32;
+/// Sources and pairs that are kept, and samples of all of them together: bounds on memory.
+const MOST_SOURCES: usize = 1000;
+const MOST_SAMPLES: usize = 1_000_000;
+/// What a report has in 1/65 536 s (RFC 3550, Sec. 6.4.1).
+const UNITS_PER_S: f64 = 65_536.0;
+
+/// An interface, the source of sender reports, and that of the answers.
+type Pair = (u32, u32, u32);
+/// The middle of a sender report's NTP time, and when it was seen.
+type Sent = (u32, i64);
+
+#[derive(Default)]
+pub(super) struct RoundTrips {
+    sent: BTreeMap<(u32, u32), VecDeque<Sent>>,
+    found: BTreeMap<Pair, Vec<RoundTripSample>>,
+    samples: usize,
+}
+
+impl RoundTrips {
+    pub(super) fn push(&mut self, at_ns: i64, interface: u32, packet: &RtcpPacket<'_>) {
+        match packet {
+            RtcpPacket::SenderReport(report) => {
+                if self.sent.len() < MOST_SOURCES || self.sent.contains_key(&(interface, report.ssrc)) {
+                    let sent = self.sent.entry((interface, report.ssrc)).or_default();
+                    sent.push_back((report.ntp.middle(), at_ns));
+                    if sent.len() > REMEMBERED {
+                        sent.pop_front();
+                    }
+                }
+                report.blocks().for_each(|block| self.answer(at_ns, (interface, report.ssrc), &block));
+            }
+            RtcpPacket::ReceiverReport(report) => {
+                report.blocks().for_each(|block| self.answer(at_ns, (interface, report.ssrc), &block));
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, at_ns: i64, (interface, reporter): (u32, u32), block: &ReportBlock) {
+        if block.last_sr == 0 || self.samples >= MOST_SAMPLES {
+            return;
+        }
+        let Some(sent) = self.sent.get(&(interface, block.ssrc)) else { return };
+        // The latest one: numbers come again after 18 hours.
+        let Some((_, sent_ns)) = sent.iter().rev().find(|(middle, _)| *middle == block.last_sr) else { return };
+        let held = f64::from(block.delay_since_last_sr) / UNITS_PER_S;
+        let round_trip_s = (at_ns - sent_ns) as f64 * 1e-9 - held;
+        let sample = RoundTripSample { at_s: at_ns as f64 * 1e-9, round_trip_s };
+        let pair = (interface, block.ssrc, reporter);
+        if self.found.len() < MOST_SOURCES || self.found.contains_key(&pair) {
+            self.found.entry(pair).or_default().push(sample);
+            self.samples += 1;
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<RoundTrip> {
+        let found = self.found.into_iter().map(|((interface, sender, reporter), samples)| RoundTrip {
+            interface,
+            sender_ssrc: super::stream::ssrc(sender),
+            reporter_ssrc: super::stream::ssrc(reporter),
+            samples,
+        });
+        found.collect()
+    }
+}
