@@ -13,10 +13,11 @@ use crate::workspace::{self, Workspace};
 const NOTE: &str = "<!-- Written by `cargo xtask generate`; changes made here are lost. -->\n\n";
 
 /// Those that the page of the command shows, each in words.
-const SUBCOMMANDS: [&[&str]; 13] = [
+const SUBCOMMANDS: [&[&str]; 14] = [
     &["demo"],
     &["sim"],
     &["compare"],
+    &["sweep"],
     &["suite", "rfc8867"],
     &["suite", "bars"],
     &["suite", "traces"],

@@ -19,6 +19,7 @@ use crate::output::Results;
 #[cfg(feature = "papers")]
 use crate::paper::args::Paper;
 use crate::suite::args::Suite;
+use crate::sweep::args::Sweep;
 
 macro_rules! examples {
     () => {
@@ -53,9 +54,9 @@ const AFTER_LONG_HELP: &str = concat!(
 
 Exit codes:
   0    all went well
-  1    a run failed
+  1    a run failed, or is missing from a sweep that is merged
   2    the command line is wrong
-  3    the scenario, the capture or the file of rates cannot be read, is wrong or asks for too much
+  3    the scenario, the capture, the file of rates or a sweep's folder cannot be read, is wrong or asks for too much
   4    the network, the kernel's part, or a right to use it is missing
   5    an output file cannot be written
   6    a session did not hold its target, or too many paths were bad, with --check
@@ -101,6 +102,17 @@ What --set gives is for all controllers that have it. Differences are taken seed
   equipoise suite paths --runs 1000"
     )]
     Suite(Suite),
+    /// Run every combination and many draws of a scenario's values on all cores, into one table: Parquet, CSV
+    #[command(after_help = "Examples:
+  equipoise sweep scenarios/demo.toml --vary link.bottleneck.rate=12M,15M,20M --runs 20 --out rates --csv rates.csv
+  equipoise sweep scenarios/demo.toml --vary flow.media.controller.b=150,300,600 \\
+    --draw 'link.bottleneck.delay=uniform(2 ms, 8 ms)' --points 100 --out b
+  equipoise sweep --out b                                  # continues it, on this machine or another one
+  equipoise sweep --out b --shard $SLURM_ARRAY_TASK_ID/16  # one of sixteen jobs
+  equipoise sweep --out b --merge b.parquet                # all rows in one file
+
+Columns are in the book's chapter on sweeps. What was run is kept when the command is killed.")]
+    Sweep(Sweep),
     /// Run a scenario on real sockets, through an emulated bottleneck on loopback; needs no rights
     #[cfg(feature = "live")]
     #[command(after_help = "Examples:

@@ -19,6 +19,7 @@ mod output;
 mod paper;
 mod suite;
 mod summary;
+mod sweep;
 
 use std::error::Error as _;
 use std::io::Write as _;
@@ -53,6 +54,7 @@ fn dispatch(command: &Command) -> Result<Outcome, CliError> {
         Command::Sim(run) => commands::sim(run),
         Command::Compare(options) => compare::run(options),
         Command::Suite(suite) => suite::run(suite),
+        Command::Sweep(options) => sweep::run(options),
         #[cfg(feature = "live")]
         Command::Live(run) => commands::live(run),
         #[cfg(feature = "live")]

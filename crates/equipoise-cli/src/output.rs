@@ -78,6 +78,14 @@ impl Output {
         }
     }
 
+    /// Where to write what is too long to be held.
+    pub(crate) fn writer(&mut self) -> Box<dyn io::Write + Send + '_> {
+        match self {
+            Self::Stdout => Box::new(io::stdout()),
+            Self::File { file, .. } => Box::new(file),
+        }
+    }
+
     /// Fills the file and puts it in its place.
     pub(crate) fn fulfil(mut self, content: &str) -> Result<(), CliError> {
         self.append(content)?;

@@ -9,7 +9,8 @@
 //! This is the only crate that knows the scenario and both worlds. [`scenario`] is the file, checked; [`sim`] and
 //! [`live`] run it with the same endpoints from the same seed; [`record`] sums up the events of either; [`result`] is
 //! the one form of results, and [`report`] draws them. [`compare`] sets several scenarios against each
-//! other, [`suite`] many cases under many controllers. [`link`] is the emulated path as a program of its own.
+//! other, [`suite`] many cases under many controllers, and a sweep (the feature `sweep`) runs many variants of a scenario into a
+//! table. [`link`] is the emulated path as a program of its own.
 #![forbid(unsafe_code)]
 
 use equipoise::units::{Instant, SenderClock, Span};
@@ -18,6 +19,7 @@ pub use equipoise_session::{Event, PathId, Transport};
 pub mod capacity;
 pub mod compare;
 mod coupling;
+mod csv;
 mod ends;
 #[cfg(feature = "live")]
 pub mod link;
@@ -33,6 +35,8 @@ pub mod scenario;
 pub mod sim;
 pub mod statistics;
 pub mod suite;
+#[cfg(feature = "sweep")]
+pub mod sweep;
 mod text_file;
 pub mod trace;
 pub mod verdict;

@@ -81,6 +81,29 @@ pub(crate) const fn of_kind(kind: &FlowKind) -> &'static [Metric] {
     }
 }
 
+/// What a flow is in a word: `media` (background traffic among it), `tcp`, `web` or `pair`.
+#[cfg(feature = "sweep")]
+pub(crate) fn kind_name(flow: &FlowResult) -> &'static str {
+    match (&flow.tcp, &flow.pair) {
+        (Some(tcp), _) if tcp.web.is_some() => "web",
+        (Some(_), _) => "tcp",
+        (None, Some(_)) => "pair",
+        (None, None) => "media",
+    }
+}
+
+/// The keys of the metrics of all kinds of flows, each once.
+#[cfg(feature = "sweep")]
+pub(crate) fn keys() -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for metric in [MEDIA, TCP, WEB, PAIR].into_iter().flatten() {
+        if !keys.contains(&metric.key) {
+            keys.push(metric.key);
+        }
+    }
+    keys
+}
+
 type Get = fn(&FlowResult) -> Option<f64>;
 
 /// How a value is printed.

@@ -106,6 +106,15 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
     Ok(run(scenario, seed, InOrder { early: Vec::new(), progress }, &Stop::default())?.0)
 }
 
+/// One run with `seed`, of which nobody is told while it goes on.
+///
+/// # Errors
+/// As [`simulate`].
+#[cfg(feature = "sweep")]
+pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64) -> Result<Run, SimError> {
+    Ok(run(scenario, seed, Silence)?.0)
+}
+
 /// Whether the scenario can be simulated.
 ///
 /// # Errors

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use equipoise::units::{Instant, SenderClock, Size, Span};
 use equipoise_session::{Ecn, Event};
 
+use crate::csv::quoted;
+
 /// Names of the columns. What an event does not have stays empty.
 pub const HEADER: &str = "time_s,flow,event,number,sent_s,delay_s,variance_s2,size_bytes,rate_bps,detail,path\n";
 
@@ -29,11 +31,6 @@ pub fn line(at: Span, (flow, path): (&str, Option<&str>), origin: Instant<Sender
     }
     text.push('\n');
     text
-}
-
-/// A name as CSV wants it (RFC 4180, Sec. 2).
-fn quoted(name: &str) -> String {
-    if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
 }
 
 /// The columns of an event.

@@ -14,6 +14,7 @@ use equipoise_lab::compare::CompareError;
 use equipoise_lab::scenario::{OverrideProblem, ScenarioError, SwapError};
 use equipoise_lab::sim::SimError;
 use equipoise_lab::suite::SuiteError;
+use equipoise_lab::sweep::{PointError, SweepError};
 use thiserror::Error;
 
 #[cfg(feature = "papers")]
@@ -64,6 +65,9 @@ pub(crate) enum CliError {
     /// A suite cannot be run.
     #[error("the suite cannot be run")]
     Suite(#[source] SuiteError),
+    /// A sweep cannot be run or merged.
+    #[error("the sweep cannot be run")]
+    Sweep(#[source] SweepError),
     /// A trace is of one run.
     #[error("--trace is of a single run, and several files are given")]
     TraceOfSeveral,
@@ -132,6 +136,7 @@ impl CliError {
                 | SuiteError::NoController,
             ) => 2,
             Self::Compare(CompareError::Sim { source, .. }) => of_sim(source),
+            Self::Sweep(error) => of_sweep(error),
             Self::Scenario { .. } | Self::Set { .. } | Self::Swap { .. } | Self::Compare(_) | Self::Suite(_) => 3,
             Self::Output { .. } | Self::Lost { .. } => 5,
             #[cfg(feature = "papers")]
@@ -171,6 +176,7 @@ impl CliError {
                 Some("`equipoise controllers` lists all controllers with their parameters")
             }
             Self::Suite(_) => None,
+            Self::Sweep(error) => hint_of_sweep(error),
             Self::Variants { .. } => Some("such as: equipoise compare scenarios/demo.toml --controller ap,aimd"),
             Self::Sim(_) | Self::Compare(_) | Self::TraceOfSeveral => None,
             #[cfg(feature = "papers")]
@@ -186,4 +192,38 @@ impl CliError {
 /// The exit code of what the simulator refuses, or fails at.
 const fn of_sim(error: &SimError) -> u8 {
     if matches!(error, SimError::OverBudget(_)) { 3 } else { 1 }
+}
+
+/// The exit code of what a sweep fails at.
+fn of_sweep(error: &SweepError) -> u8 {
+    match error {
+        SweepError::Run(error) => of_sim(error),
+        SweepError::Incomplete { .. } => 1,
+        SweepError::File { .. } | SweepError::Output(_) | SweepError::Parquet(_) => 5,
+        SweepError::Point { source, .. } => match source.as_ref() {
+            PointError::Sim(error) => of_sim(error),
+            _ => 3,
+        },
+        SweepError::NoFlow { .. }
+        | SweepError::Manifest { .. }
+        | SweepError::OtherVersion { .. }
+        | SweepError::StrangePart { .. } => 3,
+        _ => 2,
+    }
+}
+
+const fn hint_of_sweep(error: &SweepError) -> Option<&'static str> {
+    match error {
+        SweepError::OtherSweep { .. } | SweepError::OtherVersion { .. } | SweepError::StrangePart { .. } => {
+            Some("name a folder of its own for another sweep; the same command again continues one")
+        }
+        SweepError::NoSweep { .. } => Some("name the scenario files to begin one"),
+        SweepError::Incomplete { .. } => {
+            Some("`equipoise sweep --out DIR`, without --merge and --csv, runs what is missing")
+        }
+        SweepError::Point { .. } => Some(
+            "KEY is the path of a key in the file, such as duration, link.NAME.rate or flow.NAME.controller.PARAMETER",
+        ),
+        _ => None,
+    }
 }

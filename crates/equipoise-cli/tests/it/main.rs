@@ -22,5 +22,6 @@ mod places;
 mod rtt;
 mod suite;
 mod support;
+mod sweep;
 mod tun;
 mod words;

@@ -51,7 +51,7 @@ impl Override {
     }
 
     /// The value that it sets; `None` if it removes.
-    pub(super) const fn value(&self) -> Option<&Value> {
+    pub(crate) const fn value(&self) -> Option<&Value> {
         match &self.change {
             Change::Set(value) => Some(value),
             Change::Remove => None,

@@ -3,6 +3,7 @@
 use super::bars::JUDGED;
 use super::result::{Estimate, Metrics};
 use super::{CaseResult, SuiteResult};
+use crate::csv::quoted;
 
 const HEAD: &str =
     "suite,case,variant,world,controller,implementation,scope,name,kind,start_s,end_s,metric,mean,lo,hi,runs\r\n";
@@ -93,20 +94,5 @@ impl Lines<'_> {
         ];
         self.text.push_str(&cells.map(quoted).join(","));
         self.text.push_str("\r\n");
-    }
-}
-
-/// A cell, in quotes if it would not be one without.
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\r', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_with_a_comma_or_a_quote_stands_in_quotes() {
-        assert_eq!([quoted("plain"), quoted("a,b"), quoted("a\"b")], ["plain", "\"a,b\"", "\"a\"\"b\""]);
     }
 }

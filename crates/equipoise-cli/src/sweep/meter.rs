@@ -1,0 +1,67 @@
+//! How far a sweep has come: a bar on a terminal, and a line every ten seconds elsewhere, as in the log of a batch job.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use equipoise_lab::sweep::Progress;
+
+use crate::bar::Bar;
+
+/// Time between two lines.
+const EVERY: Duration = Duration::from_secs(10);
+
+pub(super) struct Meter {
+    bar: Bar,
+    /// When it began, and when the last line was printed; `None` if there are to be no lines.
+    lines: Option<(Instant, Mutex<Instant>)>,
+}
+
+impl Meter {
+    pub(super) fn new(quiet: bool) -> Self {
+        let now = Instant::now();
+        let lines = (!quiet && !io::stderr().is_terminal()).then(|| (now, Mutex::new(now)));
+        Self { bar: Bar::new(quiet, "simulated"), lines }
+    }
+
+    pub(super) fn progress(&self, Progress { done, planned }: Progress) {
+        self.bar.progress(done as f64 / planned.max(1) as f64);
+        let Some((begun, last)) = &self.lines else { return };
+        let now = Instant::now();
+        {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if now - *last < EVERY || done == 0 {
+                return;
+            }
+            *last = now;
+        }
+        let left = (now - *begun).mul_f64((planned - done) as f64 / done as f64);
+        // Without standard error there is nowhere to say it.
+        let _ = writeln!(anstream::stderr(), "{done} of {planned} runs, {} left", in_words(left));
+    }
+
+    pub(super) fn finish(self) {
+        self.bar.finish();
+    }
+}
+
+/// A time as a person says it.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_said_in_the_unit_that_fits() {
+        let said = [0, 119, 120, 7199, 7260].map(|seconds| in_words(Duration::from_secs(seconds)));
+        assert_eq!(said, ["0 s", "119 s", "2 min", "119 min", "2 h 1 min"]);
+    }
+}

@@ -1,0 +1,89 @@
+//! `equipoise sweep`: every run of a design into one table.
+
+pub(crate) mod args;
+mod meter;
+
+use std::path::PathBuf;
+
+use equipoise_lab::scenario::Scenario;
+use equipoise_lab::sweep::{Design, Folder, NamedText, Plan, Shard, SweepError};
+
+use crate::error::CliError;
+use crate::outcome::Outcome;
+use crate::output::{Output, say};
+use args::Sweep;
+use meter::Meter;
+
+/// `equipoise sweep`.
+pub(crate) fn run(options: &Sweep) -> Result<Outcome, CliError> {
+    let promise = |path: &Option<PathBuf>| path.as_deref().map(Output::promise).transpose();
+    let (parquet, csv) = (promise(&options.merge)?, promise(&options.csv)?);
+    let is_merged = parquet.is_some() || csv.is_some();
+    let folder = match options.files.as_slice() {
+        [] => Folder::open(&options.out),
+        _ => Plan::new(design(options)?).and_then(|plan| Folder::create(&options.out, &plan)),
+    };
+    let folder = folder.map_err(CliError::Sweep)?;
+    let is_quiet = options.quiet || [&parquet, &csv].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
+    // A computer that only merges, as the front end of a cluster, does not begin to simulate what others are about to.
+    if !(options.files.is_empty() && is_merged) {
+        let meter = Meter::new(options.quiet);
+        let shard = options.shard.unwrap_or(Shard::ALL);
+        let done = folder.run(shard, options.threads.map(usize::from), &|progress| meter.progress(progress));
+        let done = done.map_err(CliError::Sweep)?;
+        meter.finish();
+        let (plan, planned) = (folder.plan(), done.planned);
+        let (points, runs) = (counted(plan.points(), "point"), counted(plan.runs(), "run"));
+        say(is_quiet, &format!("{points}, {runs}, of which {planned} were run now: {}\n", options.out.display()));
+    }
+    if is_merged {
+        merge(&folder, options, parquet, csv)?;
+    }
+    Ok(Outcome::Complete)
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// What was asked for.
+fn design(options: &Sweep) -> Result<Design, CliError> {
+    let read = |file: &PathBuf| {
+        let text = Scenario::read_text(file);
+        let text = text.map_err(|source| CliError::Scenario { file: file.clone(), source })?;
+        Ok(NamedText { file: file.display().to_string(), text })
+    };
+    let scenarios = options.files.iter().map(read).collect::<Result<Vec<_>, CliError>>()?;
+    let seed = options.seed.map_or_else(|| first_seed(options, &scenarios), Ok)?;
+    Ok(Design {
+        scenarios,
+        set: options.set.clone(),
+        vary: options.vary.clone(),
+        draw: options.draw.clone(),
+        random_points: options.points.unwrap_or(1),
+        seed,
+        runs: options.runs.unwrap_or(1),
+    })
+}
+
+/// The seed of the first scenario.
+fn first_seed(options: &Sweep, scenarios: &[NamedText]) -> Result<u64, CliError> {
+    let (Some(file), Some(first)) = (options.files.first(), scenarios.first()) else { return Ok(1) };
+    let scenario = Scenario::parse(&first.text);
+    scenario.map(|scenario| scenario.seed).map_err(|source| CliError::Scenario { file: file.clone(), source })
+}
+
+fn merge(
+    folder: &Folder,
+    options: &Sweep,
+    mut parquet: Option<Output>,
+    mut csv: Option<Output>,
+) -> Result<(), CliError> {
+    let merged = folder.merge(parquet.as_mut().map(Output::writer), csv.as_mut().map(Output::writer));
+    merged.map_err(|error| match (error, options.csv.as_ref().or(options.merge.as_ref())) {
+        (SweepError::Output(source), Some(path)) => CliError::Lost { path: path.clone(), source },
+        (error, _) => CliError::Sweep(error),
+    })?;
+    parquet.map_or(Ok(()), Output::finish)?;
+    csv.map_or(Ok(()), Output::finish)
+}

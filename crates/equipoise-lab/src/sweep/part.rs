@@ -1,0 +1,156 @@
+//! Tables as files of Apache Parquet.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{Type, TypePtr};
+
+use super::table::{Cells, Column, ColumnKind, Table};
+
+/// Writes tables one behind the other into one file, each as a row group.
+pub(super) struct Writer<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// A file of these columns, with a text about itself.
+    pub(super) fn new(out: W, columns: &[Column], (key, about): (&str, &str)) -> Result<Self, ParquetError> {
+        let about = KeyValue::new(key.to_owned(), about.to_owned());
+        let properties = WriterProperties::builder()
+            // Nothing in a file may depend on when, where or by how many processes it was written.
+            .set_created_by(format!("equipoise {}", crate::VERSION))
+            .set_key_value_metadata(Some(vec![about]))
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .build();
+        Ok(Self { file: SerializedFileWriter::new(out, schema(columns)?, Arc::new(properties))? })
+    }
+
+    /// Adds a table with the file's columns.
+    pub(super) fn write(&mut self, table: &Table) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for cells in table.cells() {
+            let Some(mut column) = group.next_column()? else { break };
+            match cells {
+                Cells::Counts(counts) => {
+                    let values: Vec<_> = counts.iter().map(|count| count.cast_signed()).collect();
+                    column.typed::<Int64Type>().write_batch(&values, None, None)?;
+                }
+                Cells::Texts(texts) => {
+                    let values: Vec<_> =
+                        texts.iter().flatten().map(|text| ByteArray::from(text.as_bytes().to_vec())).collect();
+                    column.typed::<ByteArrayType>().write_batch(&values, Some(&present(texts)), None)?;
+                }
+                Cells::Numbers(numbers) => {
+                    let values: Vec<_> = numbers.iter().flatten().copied().collect();
+                    column.typed::<DoubleType>().write_batch(&values, Some(&present(numbers)), None)?;
+                }
+            }
+            column.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Writes what stands at the file's end, and gives back where it was written to.
+    pub(super) fn finish(self) -> Result<W, ParquetError> {
+        self.file.into_inner()
+    }
+}
+
+/// Which cells are not missing, in Parquet's words.
+fn present<T>(cells: &[Option<T>]) -> Vec<i16> {
+    cells.iter().map(|cell| i16::from(cell.is_some())).collect()
+}
+
+fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
+    let field = |column: &Column| {
+        let (physical, logical, repetition) = match column.kind {
+            ColumnKind::Count => {
+                let unsigned = LogicalType::integer(64, false);
+                (Physical::INT64, Some(unsigned), Repetition::REQUIRED)
+            }
+            ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL),
+            ColumnKind::Number => (Physical::DOUBLE, None, Repetition::OPTIONAL),
+        };
+        let builder = Type::primitive_type_builder(&column.name, physical).with_repetition(repetition);
+        builder.with_logical_type(logical).build().map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder("sweep").with_fields(fields).build().map(Arc::new)
+}
+
+/// A file that was opened.
+pub(super) struct Reader {
+    file: SerializedFileReader<File>,
+}
+
+impl Reader {
+    /// Reads a file's end, which a file that was not written whole does not have.
+    pub(super) fn new(file: File) -> Result<Self, ParquetError> {
+        Ok(Self { file: SerializedFileReader::new(file)? })
+    }
+
+    /// What the file says of itself under this key.
+    pub(super) fn about(&self, key: &str) -> Option<&str> {
+        let all = self.file.metadata().file_metadata().key_value_metadata()?;
+        all.iter().find(|found| found.key == key)?.value.as_deref()
+    }
+
+    /// All rows; `None` if they are not of these columns.
+    pub(super) fn read(&self, columns: &[Column]) -> Result<Option<Table>, ParquetError> {
+        let schema = self.file.metadata().file_metadata().schema_descr();
+        let names = schema.columns().iter().map(|column| column.name());
+        if !names.eq(columns.iter().map(|column| column.name.as_str())) {
+            return Ok(None);
+        }
+        let mut table = Table::new(columns);
+        for number in 0..self.file.num_row_groups() {
+            let group = self.file.get_row_group(number)?;
+            let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+            let cells = (0..columns.len()).map(|column| cells(group.get_column_reader(column)?, rows));
+            let cells = cells.collect::<Result<Option<Vec<_>>, ParquetError>>()?;
+            let Some(group) = cells.and_then(|cells| Table::of_cells(columns, cells)) else { return Ok(None) };
+            table.append(group);
+        }
+        Ok(Some(table))
+    }
+}
+
+/// The cells of a column; `None` for a type that no column of ours has.
+fn cells(reader: ColumnReader, rows: usize) -> Result<Option<Cells>, ParquetError> {
+    let mut levels = Vec::new();
+    Ok(match reader {
+        ColumnReader::Int64ColumnReader(mut reader) => {
+            let mut values = Vec::new();
+            reader.read_records(rows, None, None, &mut values)?;
+            Some(Cells::Counts(values.into_iter().map(i64::cast_unsigned).collect()))
+        }
+        ColumnReader::ByteArrayColumnReader(mut reader) => {
+            let mut values = Vec::new();
+            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+            let texts = values.iter().map(|bytes| String::from_utf8_lossy(bytes.data()).into_owned());
+            Some(Cells::Texts(spread(&levels, texts)))
+        }
+        ColumnReader::DoubleColumnReader(mut reader) => {
+            let mut values = Vec::new();
+            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+            Some(Cells::Numbers(spread(&levels, values.into_iter())))
+        }
+        _ => None,
+    })
+}
+
+/// The values at their places among the missing ones.
+fn spread<T>(levels: &[i16], mut values: impl Iterator<Item = T>) -> Vec<Option<T>> {
+    levels.iter().map(|level| if *level > 0 { values.next() } else { None }).collect()
+}

@@ -1,0 +1,299 @@
+//! From a design to runs: which run has which values and which seed. Pure arithmetic on the number of the run, so that any process
+//! can run any part.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::axis::{Axis, AxisError};
+use super::draw::Draw;
+use super::error::SweepError;
+use super::table::{self, Column, Key, Row};
+use crate::scenario::{Override, Scenario, SetError};
+use crate::sim;
+
+/// What a sweep runs, as it is asked for; [`Plan::new`] checks it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Design {
+    /// The scenarios.
+    pub scenarios: Vec<NamedText>,
+    /// What is changed of all of them first, each `KEY=VALUE`.
+    pub set: Vec<String>,
+    /// Keys with the values that they have in turn, each `KEY=V1,V2,…`: every combination is a point.
+    pub vary: Vec<String>,
+    /// Keys whose values are drawn, each `KEY=DISTRIBUTION(A, B)`.
+    pub draw: Vec<String>,
+    /// Random points, each with a value drawn for each key of [`draw`](Self::draw); 1 if there are none.
+    pub random_points: u32,
+    /// Seed of the first run of each point, from which the drawn values follow, too.
+    pub seed: u64,
+    /// Runs of each point; the n-th uses `seed + n`.
+    pub runs: u32,
+}
+
+/// The text of a scenario, and what it is called if another one has its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedText {
+    /// Its file, or another name of its own.
+    pub file: String,
+    /// The scenario's text.
+    pub text: String,
+}
+
+/// A design that can be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    design: Design,
+    /// What each scenario is called in the table.
+    names: Vec<String>,
+    set: Vec<Override>,
+    axes: Vec<Axis>,
+    draws: Vec<Draw>,
+    columns: Vec<Column>,
+    /// Combinations of the varied values.
+    combinations: u64,
+    runs: u64,
+    runs_per_part: u64,
+}
+
+/// One run of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedRun {
+    /// Its number, from 0.
+    pub run: u64,
+    /// The point, from 0: runs of one point differ in the seed alone.
+    pub point: u64,
+    /// Place of its scenario in [`Design::scenarios`].
+    pub scenario: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// The varied and drawn keys with their values, in the order of the table's columns; they follow what [`Design::set`] sets.
+    pub changes: Vec<Override>,
+}
+
+/// More runs than anybody has time for, so that numbers of runs are exact in every program that reads them.
+const MOST_RUNS: u64 = 1 << 40;
+/// Parts of a sweep, about: what a kill costs is one part a thread, and files are few enough for any file system.
+const PARTS: u64 = 500;
+/// Runs in a part, at the most.
+const MOST_RUNS_PER_PART: u64 = 1000;
+/// Rows in a part, at the most: a bound on memory.
+const MOST_ROWS_PER_PART: u64 = 5000;
+
+impl Plan {
+    /// Checks a design: its keys, each of the varied values by itself, and the least and largest drawn ones. Whether values fit each
+    /// other is for [`check`](Self::check) to say.
+    ///
+    /// # Errors
+    /// [`SweepError`] for the first thing that is wrong.
+    pub fn new(design: Design) -> Result<Self, SweepError> {
+        let set = design
+            .set
+            .iter()
+            .map(|text| text.parse().map_err(|source: SetError| SweepError::Set { text: text.clone(), source }));
+        let set: Vec<Override> = set.collect::<Result<_, _>>()?;
+        let axes = design
+            .vary
+            .iter()
+            .map(|text| text.parse().map_err(|source| SweepError::Vary { text: text.clone(), source }));
+        let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
+        let draws = design.draw.iter().map(|text| {
+            text.parse().map_err(|source| SweepError::Draw { text: text.clone(), source: Box::new(source) })
+        });
+        let draws: Vec<Draw> = draws.collect::<Result<_, _>>()?;
+        check_keys(&axes, &draws)?;
+        check_counts(&design)?;
+        let named = |source| SweepError::Vary { text: design.vary.join(" "), source };
+        let columns = table::columns(&axes, &draws).map_err(named)?;
+        let combinations = axes.iter().try_fold(1_u64, |all, axis| all.checked_mul(axis.values.len() as u64));
+        let points = combinations
+            .and_then(|grid| grid.checked_mul(u64::from(design.random_points)))
+            .and_then(|points| points.checked_mul(design.scenarios.len() as u64));
+        let runs = points.and_then(|points| points.checked_mul(u64::from(design.runs)));
+        let (Some(combinations), Some(runs)) = (combinations, runs.filter(|runs| *runs <= MOST_RUNS)) else {
+            return Err(SweepError::TooMany { most: MOST_RUNS });
+        };
+        let mut plan =
+            Self { design, names: Vec::new(), set, axes, draws, columns, combinations, runs, runs_per_part: 1 };
+        let flows = plan.check_values()?;
+        let by_rows = (MOST_ROWS_PER_PART / flows.max(1)).clamp(1, MOST_RUNS_PER_PART);
+        plan.runs_per_part = (runs / PARTS).clamp(1, by_rows);
+        Ok(plan)
+    }
+
+    /// What was asked for.
+    pub const fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// The columns of the table.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// How many runs there are.
+    pub const fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// How many points there are, each with [`Design::runs`] runs.
+    pub const fn points(&self) -> u64 {
+        self.runs / self.runs_per_point()
+    }
+
+    pub(super) const fn runs_per_part(&self) -> u64 {
+        self.runs_per_part
+    }
+
+    const fn runs_per_point(&self) -> u64 {
+        if self.design.runs == 0 { 1 } else { self.design.runs as u64 }
+    }
+
+    /// How many parts the runs are kept in.
+    pub const fn parts(&self) -> u64 {
+        self.runs.div_ceil(self.runs_per_part)
+    }
+
+    /// The runs of a part; empty if there is no such part.
+    pub fn part(&self, part: u64) -> Range<u64> {
+        let begin = part.saturating_mul(self.runs_per_part).min(self.runs);
+        begin..begin.saturating_add(self.runs_per_part).min(self.runs)
+    }
+
+    /// What run number `run` is, from 0; `None` beyond the last one.
+    pub fn run(&self, run: u64) -> Option<PlannedRun> {
+        let point = run / self.runs_per_point();
+        let (scenario, changes) = self.point(point).filter(|_| run < self.runs)?;
+        let seed = self.design.seed.wrapping_add(run % self.runs_per_point());
+        Some(PlannedRun { run, point, scenario, seed, changes })
+    }
+
+    /// The scenario of a point, and what it changes.
+    ///
+    /// Random points are the innermost digit of its number, then the last of the varied keys, and scenarios the outermost one: the n-th
+    /// random point has the same values beside every combination.
+    fn point(&self, point: u64) -> Option<(usize, Vec<Override>)> {
+        let random_points = u64::from(self.design.random_points.max(1));
+        let (outer, random) = (point / random_points, point % random_points);
+        let (scenario, mut combination) = (outer / self.combinations, outer % self.combinations);
+        let mut changes = Vec::with_capacity(self.axes.len() + self.draws.len());
+        for axis in self.axes.iter().rev() {
+            let values = axis.values.len() as u64;
+            changes.push(axis.change(combination % values)?);
+            combination /= values;
+        }
+        changes.reverse();
+        let drawn = (0..).zip(&self.draws);
+        changes.extend(drawn.map(|(place, draw)| draw.change(self.design.seed, place, random)));
+        let scenario = usize::try_from(scenario).ok().filter(|scenario| *scenario < self.design.scenarios.len())?;
+        Some((scenario, changes))
+    }
+
+    /// The scenario of a run, ready to run.
+    ///
+    /// # Errors
+    /// [`SweepError::Point`] if its values do not fit each other or the scenario.
+    pub fn scenario(&self, run: &PlannedRun) -> Result<Scenario, SweepError> {
+        self.parse(run.scenario, &run.changes)
+    }
+
+    fn parse(&self, scenario: usize, changes: &[Override]) -> Result<Scenario, SweepError> {
+        let text = self.design.scenarios.get(scenario).map_or("", |found| found.text.as_str());
+        let all: Vec<_> = self.set.iter().chain(changes).cloned().collect();
+        Scenario::parse_with(text, &all).map_err(|source| self.wrong(scenario, changes, source.into()))
+    }
+
+    fn wrong(&self, scenario: usize, changes: &[Override], source: super::error::PointError) -> SweepError {
+        let file = self.design.scenarios.get(scenario).map_or("", |found| found.file.as_str());
+        let values = changes.iter().map(|change| format!("{change}")).collect::<Vec<_>>().join(", ");
+        SweepError::Point { file: file.to_owned(), values, source: Box::new(source) }
+    }
+
+    /// Checks that the values of all points to which these runs belong fit each other, on so many threads or all cores.
+    ///
+    /// # Errors
+    /// [`SweepError::Point`] for the first point that cannot be run.
+    pub fn check(&self, runs: &[Range<u64>], threads: Option<usize>) -> Result<(), SweepError> {
+        let per_point = self.runs_per_point();
+        let points = |runs: &Range<u64>| runs.start / per_point..runs.end.div_ceil(per_point);
+        let check = |point: u64| {
+            let Some((scenario, changes)) = self.point(point) else { return Ok(()) };
+            let parsed = self.parse(scenario, &changes)?;
+            sim::check(&parsed).map_err(|source| self.wrong(scenario, &changes, source.into()))
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+        let pool = pool.map_err(sim::SimError::Threads)?;
+        pool.install(|| runs.par_iter().flat_map_iter(points).try_for_each(check))
+    }
+
+    /// Names the scenarios, tries each value once, and returns the most flows with a row that a scenario has.
+    fn check_values(&mut self) -> Result<u64, SweepError> {
+        let first = |plan: &Self| -> Vec<Override> {
+            let axes = plan.axes.iter().filter_map(|axis| axis.change(0));
+            axes.chain(plan.draws.iter().map(|draw| draw.at(0.0))).collect()
+        };
+        let first = first(self);
+        let (mut flows, mut names) = (0, Vec::new());
+        for scenario in 0..self.design.scenarios.len() {
+            let parsed = self.parse(scenario, &first)?;
+            let rows = parsed.flows.iter().filter(|flow| table::has_row(flow)).count() as u64;
+            if rows == 0 {
+                return Err(SweepError::NoFlow { file: self.design.scenarios[scenario].file.clone() });
+            }
+            flows = flows.max(rows);
+            names.push(parsed.name);
+            for (place, axis) in self.axes.iter().enumerate() {
+                for value in 1..axis.values.len() as u64 {
+                    let mut changes = first.clone();
+                    if let (Some(change), Some(other)) = (changes.get_mut(place), axis.change(value)) {
+                        *change = other;
+                    }
+                    self.parse(scenario, &changes)?;
+                }
+            }
+            for (place, draw) in self.draws.iter().enumerate() {
+                let mut changes = first.clone();
+                if let Some(change) = changes.get_mut(self.axes.len() + place) {
+                    *change = draw.at(1.0);
+                }
+                self.parse(scenario, &changes)?;
+            }
+        }
+        let is_shared = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
+        let files = self.design.scenarios.iter().map(|found| &found.file);
+        self.names =
+            names.iter().zip(files).map(|(name, file)| if is_shared(name) { file } else { name }.clone()).collect();
+        Ok(flows)
+    }
+
+    /// The rows of a run, whose scenario this is.
+    pub(super) fn rows(&self, planned: &PlannedRun, scenario: &Scenario) -> Result<Vec<Row>, SweepError> {
+        let name = self.names.get(planned.scenario).map_or("", String::as_str);
+        let key = Key { run: planned.run, point: planned.point, seed: planned.seed, scenario: name };
+        let run = sim::simulate_silently(scenario, planned.seed)?;
+        Ok(table::rows(key, &table::key_cells(&self.columns, &planned.changes), scenario, &run))
+    }
+}
+
+/// No key is varied or drawn twice.
+fn check_keys(axes: &[Axis], draws: &[Draw]) -> Result<(), SweepError> {
+    let keys: Vec<_> = axes.iter().map(|axis| &axis.path).chain(draws.iter().map(|draw| &draw.path)).collect();
+    let twice = keys.iter().enumerate().find(|(place, key)| keys.iter().take(*place).any(|other| other == *key));
+    twice.map_or(Ok(()), |(_, key)| {
+        Err(SweepError::Vary { text: (*key).clone(), source: AxisError::Twice { key: (*key).clone() } })
+    })
+}
+
+fn check_counts(design: &Design) -> Result<(), SweepError> {
+    let Design { scenarios, draw, random_points, runs, .. } = design;
+    if scenarios.is_empty() {
+        return Err(SweepError::NoScenario);
+    }
+    if *runs == 0 || *random_points == 0 {
+        return Err(SweepError::NoRuns);
+    }
+    if draw.is_empty() && *random_points > 1 { Err(SweepError::NothingDrawn) } else { Ok(()) }
+}

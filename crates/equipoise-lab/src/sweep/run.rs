@@ -1,0 +1,187 @@
+//! Runs on all cores, of which whole parts come out.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use thiserror::Error;
+
+use super::error::SweepError;
+use super::plan::Plan;
+use super::table::{Row, Table};
+use crate::scenario::Scenario;
+use crate::sim::{SimError, Threads};
+
+/// How far a sweep has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs done since the call.
+    pub done: u64,
+    /// Runs that were left to do when it was called.
+    pub planned: u64,
+}
+
+/// A share of a sweep's parts: every n-th one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which, from 0.
+    number: u64,
+    of: u64,
+}
+
+/// Why a text is no share.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("write I/N, the I-th of N shares, counted from 1, such as 3/16")]
+pub struct ShardError;
+
+impl Shard {
+    /// All of it.
+    pub const ALL: Self = Self { number: 0, of: 1 };
+
+    /// Its parts among all of these.
+    pub(super) fn parts(self, all: u64) -> impl Iterator<Item = u64> {
+        // More shares than any machine has memory addresses make one part each.
+        (self.number..all).step_by(usize::try_from(self.of).unwrap_or(usize::MAX))
+    }
+}
+
+/// Reads `3/16`.
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let (number, of) = text.split_once('/').ok_or(ShardError)?;
+        let read = |text: &str| text.trim().parse::<u64>().map_err(|_| ShardError);
+        let (number, of) = (read(number)?, read(of)?);
+        if (1..=of).contains(&number) { Ok(Self { number: number - 1, of }) } else { Err(ShardError) }
+    }
+}
+
+/// A part of which some runs are done.
+struct Open {
+    /// Of each run its rows, or none yet.
+    runs: Vec<Option<Vec<Row>>>,
+    left: usize,
+}
+
+/// What is to be done, and what is under way.
+struct Work<'a> {
+    parts: &'a [Range<u64>],
+    /// The next run: the place of its part, and its number.
+    next: Option<(usize, u64)>,
+    open: BTreeMap<usize, Open>,
+    progress: Progress,
+    failed: Option<SweepError>,
+}
+
+impl<'a> Work<'a> {
+    fn new(parts: &'a [Range<u64>]) -> Self {
+        let planned = parts.iter().map(|runs| runs.end - runs.start).sum();
+        let mut work =
+            Self { parts, next: None, open: BTreeMap::new(), progress: Progress { done: 0, planned }, failed: None };
+        work.next = work.first_of(0);
+        work
+    }
+
+    /// The first run of the first part from this place on that has one.
+    fn first_of(&self, place: usize) -> Option<(usize, u64)> {
+        let mut parts = self.parts.iter().enumerate().skip(place);
+        parts.find(|(_, runs)| !runs.is_empty()).map(|(place, runs)| (place, runs.start))
+    }
+
+    /// The next run to do. Runs are given out in their order, so that no more parts are open than there are threads, and one.
+    fn take(&mut self) -> Option<(usize, u64)> {
+        if self.failed.is_some() {
+            return None;
+        }
+        let (place, run) = self.next?;
+        let is_last = self.parts.get(place).is_none_or(|runs| run + 1 >= runs.end);
+        self.next = if is_last { self.first_of(place + 1) } else { Some((place, run + 1)) };
+        Some((place, run))
+    }
+
+    /// Takes the rows of a run, and returns those of its part if it is whole now.
+    fn put(&mut self, (place, run): (usize, u64), rows: Vec<Row>) -> Option<Vec<Row>> {
+        let runs = self.parts.get(place)?;
+        let length = usize::try_from(runs.end - runs.start).ok()?;
+        let open = self.open.entry(place).or_insert_with(|| Open { runs: vec![None; length], left: length });
+        let slot = open.runs.get_mut(usize::try_from(run - runs.start).ok()?)?;
+        open.left -= usize::from(slot.is_none());
+        *slot = Some(rows);
+        if open.left > 0 {
+            return None;
+        }
+        self.open.remove(&place).map(|whole| whole.runs.into_iter().flatten().flatten().collect())
+    }
+}
+
+/// Does the runs of parts on so many threads or all cores; `keep` is given each part's place and rows when it is whole, and `progress`
+/// is told after each run; the last one is returned.
+///
+/// # Errors
+/// The first one that a run or `keep` has, or [`SimError::Stopped`]; parts that were whole before were kept.
+pub(super) fn each(
+    plan: &Plan,
+    parts: &[Range<u64>],
+    threads: &Threads,
+    keep: &(dyn Fn(usize, Table) -> Result<(), SweepError> + Sync),
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Progress, SweepError> {
+    let work = Mutex::new(Work::new(parts));
+    let number = threads.number.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let one = |(place, run), scenario: &mut Option<(u64, Scenario)>| -> Result<(), SweepError> {
+        let rows = rows(plan, run, scenario)?;
+        let whole = lock(&work).put((place, run), rows);
+        if let Some(rows) = whole {
+            let mut table = Table::new(plan.columns());
+            for row in rows {
+                table.push(row);
+            }
+            keep(place, table)?;
+        }
+        let now = {
+            let mut work = lock(&work);
+            work.progress.done += 1;
+            work.progress
+        };
+        progress(now);
+        Ok(())
+    };
+    let worker = || {
+        let mut scenario = None;
+        loop {
+            let next = lock(&work).take();
+            let Some(next) = next.filter(|_| !threads.stop.is_stopped()) else { break };
+            if let Err(error) = one(next, &mut scenario) {
+                lock(&work).failed.get_or_insert(error);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..number.max(1) {
+            scope.spawn(worker);
+        }
+    });
+    let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match work.failed {
+        Some(error) => Err(error),
+        None if work.progress.done < work.progress.planned => Err(SimError::Stopped.into()),
+        None => Ok(work.progress),
+    }
+}
+
+/// The rows of a run; the scenario of the last one is at hand for the next one of its point.
+fn rows(plan: &Plan, run: u64, last: &mut Option<(u64, Scenario)>) -> Result<Vec<Row>, SweepError> {
+    let Some(planned) = plan.run(run) else { return Ok(Vec::new()) };
+    let (_, scenario) = match last.take() {
+        Some(found) if found.0 == planned.point => last.insert(found),
+        _ => last.insert((planned.point, plan.scenario(&planned)?)),
+    };
+    plan.rows(&planned, scenario)
+}
+
+fn lock<'a, 'w>(work: &'a Mutex<Work<'w>>) -> MutexGuard<'a, Work<'w>> {
+    work.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,305 @@
+//! The table that a sweep fills: its columns, and rows in memory.
+
+use super::axis::{Axis, AxisError};
+use super::draw::Draw;
+use super::quantity::{Quantity, Unit};
+use crate::metrics::{self, Metric};
+use crate::result::{FlowResult, Run};
+use crate::scenario::{Flow, FlowKind, Override, Scenario};
+
+/// A column of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, which ends with the unit of its numbers.
+    pub name: String,
+    /// What its cells are.
+    pub kind: ColumnKind,
+}
+
+/// What the cells of a column are, and what they are in Arrow's and Parquet's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColumnKind {
+    /// A whole number, never missing: `uint64`.
+    Count,
+    /// A text, or nothing: `string`.
+    Text,
+    /// A number, or nothing where it was not measured: `double`.
+    Number,
+}
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Count(u64),
+    Text(Option<String>),
+    Number(Option<f64>),
+}
+
+/// The cells of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cells {
+    Counts(Vec<u64>),
+    Texts(Vec<Option<String>>),
+    Numbers(Vec<Option<f64>>),
+}
+
+/// Rows of a sweep, each a flow of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    columns: Vec<Column>,
+    cells: Vec<Cells>,
+    rows: usize,
+}
+
+pub(super) type Row = Vec<Cell>;
+
+/// What stands in front of a metric of all media of a run together.
+const OF_ALL_MEDIA: &str = "media_";
+
+const FIRST: [(&str, ColumnKind); 7] = [
+    ("run", ColumnKind::Count),
+    ("point", ColumnKind::Count),
+    ("seed", ColumnKind::Count),
+    ("scenario", ColumnKind::Text),
+    ("flow", ColumnKind::Text),
+    ("kind", ColumnKind::Text),
+    ("controller", ColumnKind::Text),
+];
+
+/// The run of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key<'a> {
+    pub(super) run: u64,
+    pub(super) point: u64,
+    pub(super) seed: u64,
+    pub(super) scenario: &'a str,
+}
+
+/// The columns of a sweep: the run and the flow, the varied and the drawn keys, the metrics of every kind of flow, and those of all media.
+///
+/// # Errors
+/// [`AxisError::Column`] for a key whose column would have another one's name.
+pub(super) fn columns(axes: &[Axis], draws: &[Draw]) -> Result<Vec<Column>, AxisError> {
+    let first = FIRST.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind });
+    let metrics = metrics::keys().into_iter().map(str::to_owned);
+    let of_all = metrics::RUN.iter().map(|metric| format!("{OF_ALL_MEDIA}{}", metric.key));
+    let numbers = metrics.chain(of_all).map(|name| Column { name, kind: ColumnKind::Number });
+    let mut columns: Vec<_> = first.chain(numbers).collect();
+    let keys = axes.iter().map(|axis| (&axis.path, axis.unit()));
+    let keys = keys.chain(draws.iter().map(|draw| (&draw.path, draw.unit())));
+    for (place, (path, unit)) in keys.enumerate() {
+        let column = Column {
+            name: format!("{path}{}", unit.map_or("", Unit::suffix)),
+            kind: if unit.is_some() { ColumnKind::Number } else { ColumnKind::Text },
+        };
+        if columns.iter().any(|other| other.name == column.name) {
+            return Err(AxisError::Column { key: path.clone() });
+        }
+        columns.insert(FIRST.len() + place, column);
+    }
+    Ok(columns)
+}
+
+/// The cells of varied and drawn keys, each in the kind of its column.
+pub(super) fn key_cells(columns: &[Column], changes: &[Override]) -> Row {
+    let cell = |(column, change): (&Column, &Override)| match column.kind {
+        ColumnKind::Number => Cell::Number(change.value().and_then(Quantity::of).map(|quantity| quantity.number)),
+        ColumnKind::Text | ColumnKind::Count => Cell::Text(change.value().map(|value| match value.as_str() {
+            Some(text) => text.to_owned(),
+            None => value.to_string(),
+        })),
+    };
+    columns.iter().skip(FIRST.len()).zip(changes).map(cell).collect()
+}
+
+/// Whether a flow has a row: if it is more than background traffic.
+pub(super) const fn has_row(flow: &Flow) -> bool {
+    !matches!(flow.kind, FlowKind::Background { .. })
+}
+
+/// The rows of a run: one for each flow that is more than background traffic, in the scenario's order.
+pub(super) fn rows(key: Key<'_>, keys: &Row, scenario: &Scenario, run: &Run) -> Vec<Row> {
+    let flows = scenario.flows.iter().zip(&run.flows).filter(|(flow, _)| has_row(flow));
+    let of_all = |metric: &Metric<_>| run.media.as_ref().and_then(|media| metric.of(media));
+    let of_all: Vec<_> = metrics::RUN.iter().map(of_all).map(number).collect();
+    let all = metrics::keys();
+    let row = |(_, result): (&Flow, &FlowResult)| {
+        let Key { run, point, seed, scenario } = key;
+        let text = |text: &str| Cell::Text(Some(text.to_owned()));
+        let first = [
+            Cell::Count(run),
+            Cell::Count(point),
+            Cell::Count(seed),
+            text(scenario),
+            text(&result.name),
+            text(metrics::kind_name(result)),
+            Cell::Text(result.controller.clone()),
+        ];
+        let own = metrics::of(result);
+        let metrics = all.iter().map(|&key| {
+            let listed = own.iter().find(|metric| metric.key == key).and_then(|metric| metric.of(result));
+            let delivered = || metrics::DELIVERED.of(result).filter(|_| key == metrics::DELIVERED.key);
+            number(listed.or_else(delivered))
+        });
+        first.into_iter().chain(keys.iter().cloned()).chain(metrics).chain(of_all.iter().cloned()).collect()
+    };
+    flows.map(row).collect()
+}
+
+/// What is no number was not measured.
+fn number(value: Option<f64>) -> Cell {
+    Cell::Number(value.filter(|value| value.is_finite()))
+}
+
+impl Table {
+    /// A table without rows.
+    pub(super) fn new(columns: &[Column]) -> Self {
+        let cells = columns.iter().map(|column| match column.kind {
+            ColumnKind::Count => Cells::Counts(Vec::new()),
+            ColumnKind::Text => Cells::Texts(Vec::new()),
+            ColumnKind::Number => Cells::Numbers(Vec::new()),
+        });
+        Self { cells: cells.collect(), columns: columns.to_vec(), rows: 0 }
+    }
+
+    /// A table of cells that were read; `None` if they are not as the columns want them.
+    pub(super) fn of_cells(columns: &[Column], cells: Vec<Cells>) -> Option<Self> {
+        let rows = cells.first().map_or(0, Cells::len);
+        let fits = |(column, cells): (&Column, &Cells)| cells.kind() == column.kind && cells.len() == rows;
+        let is_whole = cells.len() == columns.len() && columns.iter().zip(&cells).all(fits);
+        is_whole.then(|| Self { columns: columns.to_vec(), cells, rows })
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// How many rows it has.
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// A column's numbers by its name, `None` where nothing was measured; counts as numbers. `None` for texts and unknown names.
+    pub fn numbers(&self, name: &str) -> Option<Vec<Option<f64>>> {
+        match self.find(name)? {
+            Cells::Counts(counts) => Some(counts.iter().map(|count| Some(*count as f64)).collect()),
+            Cells::Numbers(numbers) => Some(numbers.clone()),
+            Cells::Texts(_) => None,
+        }
+    }
+
+    /// A column's texts by its name; `None` for numbers and unknown names.
+    pub fn texts(&self, name: &str) -> Option<Vec<Option<&str>>> {
+        match self.find(name)? {
+            Cells::Texts(texts) => Some(texts.iter().map(Option::as_deref).collect()),
+            Cells::Counts(_) | Cells::Numbers(_) => None,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Cells> {
+        let place = self.columns.iter().position(|column| column.name == name)?;
+        self.cells.get(place)
+    }
+
+    pub(super) fn cells(&self) -> &[Cells] {
+        &self.cells
+    }
+
+    /// The column `run`: which run each row is of.
+    pub(super) fn runs(&self) -> &[u64] {
+        match self.cells.first() {
+            Some(Cells::Counts(runs)) => runs,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn push(&mut self, row: Row) {
+        for (cells, cell) in self.cells.iter_mut().zip(row) {
+            match (cells, cell) {
+                (Cells::Counts(cells), Cell::Count(cell)) => cells.push(cell),
+                (Cells::Texts(cells), Cell::Text(cell)) => cells.push(cell),
+                (Cells::Numbers(cells), Cell::Number(cell)) => cells.push(cell),
+                // Rows are made from the columns: what fits none of these is missing.
+                (Cells::Counts(cells), _) => cells.push(0),
+                (Cells::Texts(cells), _) => cells.push(None),
+                (Cells::Numbers(cells), _) => cells.push(None),
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Adds the rows of a table with the same columns.
+    pub(super) fn append(&mut self, other: Self) {
+        for (cells, more) in self.cells.iter_mut().zip(other.cells) {
+            match (cells, more) {
+                (Cells::Counts(cells), Cells::Counts(more)) => cells.extend(more),
+                (Cells::Texts(cells), Cells::Texts(more)) => cells.extend(more),
+                (Cells::Numbers(cells), Cells::Numbers(more)) => cells.extend(more),
+                _ => {}
+            }
+        }
+        self.rows += other.rows;
+    }
+
+    /// Takes the first rows out, so many or all if there are fewer.
+    pub(super) fn take(&mut self, rows: usize) -> Self {
+        let rows = rows.min(self.rows);
+        let take = |cells: &mut Cells| match cells {
+            Cells::Counts(cells) => Cells::Counts(cells.drain(..rows).collect()),
+            Cells::Texts(cells) => Cells::Texts(cells.drain(..rows).collect()),
+            Cells::Numbers(cells) => Cells::Numbers(cells.drain(..rows).collect()),
+        };
+        self.rows -= rows;
+        Self { columns: self.columns.clone(), cells: self.cells.iter_mut().map(take).collect(), rows }
+    }
+
+    /// The names of the columns as a line of CSV.
+    pub(super) fn csv_head(columns: &[Column]) -> String {
+        columns.iter().map(|column| crate::csv::quoted(&column.name)).collect::<Vec<_>>().join(",") + "\r\n"
+    }
+
+    /// The rows as lines of CSV (RFC 4180).
+    pub(super) fn csv_rows(&self) -> String {
+        let mut text = String::new();
+        for row in 0..self.rows {
+            for (place, cells) in self.cells.iter().enumerate() {
+                if place > 0 {
+                    text.push(',');
+                }
+                text.push_str(&cells.text(row));
+            }
+            text.push_str("\r\n");
+        }
+        text
+    }
+}
+
+impl Cells {
+    const fn kind(&self) -> ColumnKind {
+        match self {
+            Self::Counts(_) => ColumnKind::Count,
+            Self::Texts(_) => ColumnKind::Text,
+            Self::Numbers(_) => ColumnKind::Number,
+        }
+    }
+
+    const fn len(&self) -> usize {
+        match self {
+            Self::Counts(cells) => cells.len(),
+            Self::Texts(cells) => cells.len(),
+            Self::Numbers(cells) => cells.len(),
+        }
+    }
+
+    /// A cell as CSV; a number so that the same number is read from it, and nothing if it is missing.
+    fn text(&self, row: usize) -> String {
+        match self {
+            Self::Counts(cells) => cells.get(row).map(u64::to_string),
+            Self::Texts(cells) => cells.get(row).and_then(Option::as_deref).map(crate::csv::quoted),
+            Self::Numbers(cells) => cells.get(row).copied().flatten().map(|number| number.to_string()),
+        }
+        .unwrap_or_default()
+    }
+}

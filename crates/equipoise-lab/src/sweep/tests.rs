@@ -1,0 +1,229 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::*;
+use crate::{DEMO, DEMO_SHORT};
+
+/// A design of 3 × 2 points with 4 runs each: short, and with more parts than one.
+fn design() -> Design {
+    Design {
+        scenarios: vec![NamedText { file: "short.toml".to_owned(), text: DEMO_SHORT.to_owned() }],
+        set: vec!["duration=6 s".to_owned(), "warm_up=1 s".to_owned()],
+        vary: vec!["link.bottleneck.rate=12 Mbit/s,15M,20 Mbit/s".to_owned()],
+        draw: vec!["flow.media.controller.b=loguniform(50, 500)".to_owned()],
+        random_points: 2,
+        seed: 5,
+        runs: 4,
+    }
+}
+
+fn plan() -> Plan {
+    Plan::new(design()).expect("a right design")
+}
+
+fn refused(change: impl FnOnce(&mut Design)) -> String {
+    let mut design = design();
+    change(&mut design);
+    let mut text = String::new();
+    let error = Plan::new(design).expect_err("wrong on purpose");
+    let mut source: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(error) = source {
+        text.push_str(&format!("{error}\n"));
+        source = error.source();
+    }
+    text
+}
+
+#[test]
+fn the_number_of_a_run_says_its_point_and_its_seed() {
+    let plan = plan();
+    assert_eq!((plan.runs(), plan.points()), (24, 6));
+    let all: Vec<_> = (0..24).filter_map(|run| plan.run(run)).collect();
+    assert_eq!(plan.run(24), None);
+    for (place, run) in (0..).zip(&all) {
+        assert_eq!((run.run, run.point, run.seed), (place, place / 4, 5 + place % 4));
+    }
+    let rates: Vec<_> = all.iter().step_by(8).map(|run| run.changes[0].to_string()).collect();
+    let expected = ["12 Mbit/s", "15M", "20 Mbit/s"].map(|rate| format!("link.bottleneck.rate={rate}"));
+    assert_eq!(rates, expected);
+    // The random points are the same beside every rate.
+    assert_eq!(all[0].changes[1], all[8].changes[1]);
+    assert_ne!(all[0].changes[1], all[4].changes[1]);
+}
+
+/// The rows are what single runs of the same scenario and seed have, whatever the number of threads.
+#[test]
+fn rows_are_those_of_single_runs() {
+    let plan = plan();
+    let table = plan.simulate(0..24, Some(2), &|_| {}).expect("it runs");
+    assert!(table == plan.simulate(0..24, Some(1), &|_| {}).expect("it runs"));
+    assert_eq!(table.rows(), 24, "background traffic has no rows");
+    let numbers = |name: &str| table.numbers(name).unwrap_or_else(|| panic!("no column {name}"));
+    assert_eq!(numbers("link.bottleneck.rate_bps")[9], Some(15e6));
+    assert_eq!(table.texts("scenario").expect("there")[0], Some("demo-short"));
+    for number in [0, 10, 23] {
+        let run = plan.run(number).expect("planned");
+        let alone = crate::sim::simulate(&plan.scenario(&run).expect("right"), run.seed, &mut |_| {}).expect("it runs");
+        let (place, flow) = (usize::try_from(number).expect("small"), &alone.flows[0]);
+        assert_eq!(numbers("seed")[place], Some(run.seed as f64));
+        assert_eq!(numbers("delay_mean_s")[place], flow.delay.mean_s);
+        assert_eq!(numbers("delivered_rate_bps")[place], flow.delivered_rate_bps);
+        assert_eq!(numbers("packets_sent")[place], Some(flow.packets_sent as f64));
+        assert_eq!(numbers("goodput_bps")[place], None, "no connection of TCP");
+        assert_eq!(numbers("media_utilisation")[place], alone.media.as_ref().and_then(|media| media.utilisation));
+    }
+}
+
+/// All files of a folder by their names.
+fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder.join("parts")).expect("readable").map(|entry| entry.expect("readable"));
+    let name = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    entries.map(|entry| (name(&entry), fs::read(entry.path()).expect("readable"))).collect()
+}
+
+fn merged(folder: &Folder) -> (Vec<u8>, Vec<u8>) {
+    let (mut parquet, mut csv) = (Vec::new(), Vec::new());
+    folder.merge(Some(Box::new(&mut parquet)), Some(Box::new(&mut csv))).expect("it is complete");
+    (parquet, csv)
+}
+
+#[test]
+fn threads_shares_and_interruptions_do_not_change_a_byte() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = |name: &str| Folder::create(&scratch.path().join(name), &plan()).expect("a folder");
+    let whole = folder("whole");
+    whole.run(Shard::ALL, Some(1), &|_| {}).expect("it runs");
+    let expected = (files(&scratch.path().join("whole")), merged(&whole));
+    assert_eq!(expected.0.len(), 24);
+
+    let threads = folder("threads");
+    threads.run(Shard::ALL, Some(3), &|_| {}).expect("it runs");
+    assert!(expected == (files(&scratch.path().join("threads")), merged(&threads)));
+
+    let shares = folder("shares");
+    for share in ["2/3", "1/3", "3/3"] {
+        assert!(matches!(shares.merge(None, None), Err(SweepError::Incomplete { parts: 24, .. })), "{share}");
+        shares.run(share.parse().expect("a share"), Some(2), &|_| {}).expect("it runs");
+    }
+    assert!(expected == (files(&scratch.path().join("shares")), merged(&shares)));
+
+    // What a kill and a loss of power leave: a part less, one cut short, one that was never moved into its place.
+    let broken = folder("broken");
+    broken.run(Shard::ALL, Some(2), &|_| {}).expect("it runs");
+    let parts = scratch.path().join("broken/parts");
+    fs::remove_file(parts.join("runs-000000000003.parquet")).expect("there");
+    let cut = parts.join("runs-000000000007.parquet");
+    fs::write(&cut, &fs::read(&cut).expect("readable")[..900]).expect("writable");
+    assert!(matches!(broken.merge(None, None), Err(SweepError::Incomplete { missing: 2, first: 3, .. })));
+    let again = std::sync::Mutex::new(Progress { done: 0, planned: 0 });
+    let note = |progress| *again.lock().expect("no panic") = progress;
+    Folder::open(&scratch.path().join("broken")).expect("there").run(Shard::ALL, Some(1), &note).expect("it runs");
+    assert_eq!(again.into_inner().expect("no panic"), Progress { done: 2, planned: 2 });
+    assert!(expected == (files(&scratch.path().join("broken")), merged(&broken)));
+}
+
+/// The merged file is read back by the same columns, and its CSV has the same numbers.
+#[test]
+fn the_merged_file_holds_the_table() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::create(scratch.path(), &plan()).expect("a folder");
+    folder.run(Shard::ALL, None, &|_| {}).expect("it runs");
+    let (parquet, csv) = merged(&folder);
+    let table = folder.plan().simulate(0..24, None, &|_| {}).expect("it runs");
+    let path = scratch.path().join("all.parquet");
+    fs::write(&path, &parquet).expect("writable");
+    let reader = part::Reader::new(fs::File::open(&path).expect("readable")).expect("a file of Parquet");
+    assert!(reader.read(folder.plan().columns()).expect("readable").as_ref() == Some(&table));
+    assert!(reader.about("equipoise.sweep").is_some_and(|about| about.contains("loguniform(50, 500)")));
+    let csv = String::from_utf8(csv).expect("a text");
+    let mut lines = csv.lines();
+    let heads: Vec<_> = lines.next().expect("a head").split(',').collect();
+    let names: Vec<_> = table.columns().iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(heads, names);
+    let delay = names.iter().position(|name| *name == "delay_mean_s").expect("a column");
+    for (line, number) in lines.zip(table.numbers("delay_mean_s").expect("a column")) {
+        assert_eq!(line.split(',').nth(delay).and_then(|cell| cell.parse::<f64>().ok()), number);
+    }
+}
+
+#[test]
+fn a_folder_of_another_sweep_and_strange_parts_are_refused() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path();
+    assert!(matches!(Folder::open(path), Err(SweepError::NoSweep { .. })));
+    let folder = Folder::create(path, &plan()).expect("a folder");
+    let other = |change: &dyn Fn(&mut Design)| {
+        let mut design = design();
+        change(&mut design);
+        let plan = Plan::new(design).expect("a right design");
+        Folder::create(path, &plan).expect_err("another one").to_string()
+    };
+    assert!(other(&|design| design.seed = 6).contains("there, the seed is 5, and here 6"));
+    assert!(other(&|design| design.vary.push("flow.media.start=0 s,1 s".to_owned())).contains("what is varied"));
+    assert!(other(&|design| design.set[0] = "duration=7 s".to_owned()).contains("what is set"));
+    folder.run("1/24".parse().expect("a share"), None, &|_| {}).expect("it runs");
+    let name = |run: u64| path.join(format!("parts/runs-{run:012}.parquet"));
+    fs::copy(name(0), name(1)).expect("writable");
+    let refused = folder.run(Shard::ALL, None, &|_| {}).expect_err("a part of other runs");
+    assert!(matches!(refused, SweepError::StrangePart { part: 1, .. }), "{refused}");
+    fs::write(path.join("sweep.json"), "{}").expect("writable");
+    assert!(matches!(Folder::open(path), Err(SweepError::Manifest { .. })));
+}
+
+#[test]
+fn a_design_that_cannot_be_run_is_refused_with_what_would_be_right() {
+    let vary = |text: &'static str| refused(move |design| design.vary = vec![text.to_owned()]);
+    assert!(vary("link.bottleneck.rat=1M,2M").contains("a similar one exists: `rate`"));
+    assert!(vary("link.botleneck.rate=1M,2M").contains("there are: bottleneck"));
+    let wrong = vary("link.bottleneck.rate=15M,15");
+    assert!(wrong.contains("link.bottleneck.rate=15,") && wrong.contains("no unit"), "{wrong}");
+    assert!(vary("flow.media.controller.b=1,2").contains("varied or drawn twice"));
+    assert!(vary("seed=1,2").contains("seeds of the runs"));
+    assert!(vary("flow=1,2").contains("the column of `flow` would have the name of another one"));
+    assert!(refused(|design| design.draw.clear()).contains("random points"));
+    assert!(refused(|design| design.runs = 0).contains("a run or more"));
+    assert!(refused(|design| design.scenarios.clear()).contains("a scenario or more"));
+    assert!(refused(|design| design.set.push("duration".to_owned())).contains("KEY=VALUE"));
+    let upper = refused(|design| design.draw = vec!["link.bottleneck.loss=uniform(1%, 200%)".to_owned()]);
+    assert!(upper.contains("no number"), "{upper}");
+    let many = ["k", "l", "m", "n"].map(|key| format!("flow.media.controller.{key}=1{}", ",1".repeat(4000)));
+    assert!(refused(|design| design.vary = many.to_vec()).contains("more than"));
+}
+
+/// Each of the two values is right beside the first ones, and both together are not.
+#[test]
+fn values_that_do_not_fit_each_other_are_refused_before_a_run() {
+    let mut design = design();
+    design.vary =
+        vec!["flow.media.controller.target=40 ms,8.2 ms".to_owned(), "link.bottleneck.delay=5 ms,30 ms".to_owned()];
+    let plan = Plan::new(design).expect("each value is right");
+    let refused =
+        plan.simulate(0..plan.runs(), None, &|_| panic!("nothing runs")).expect_err("a target below the delay");
+    let SweepError::Point { values, .. } = &refused else { panic!("{refused}") };
+    assert!(values.starts_with("flow.media.controller.target=8.2 ms, link.bottleneck.delay=30 ms"), "{values}");
+}
+
+#[test]
+fn scenarios_of_one_name_are_called_by_their_files_and_parts_are_bounded() {
+    let mut design = design();
+    design.scenarios.push(NamedText { file: "other.toml".to_owned(), text: DEMO_SHORT.to_owned() });
+    let plan = Plan::new(design.clone()).expect("right");
+    let names = plan.simulate(23..25, None, &|_| {}).expect("it runs");
+    assert_eq!(names.texts("scenario").expect("there"), [Some("short.toml"), Some("other.toml")]);
+    design.scenarios[1].text = DEMO.to_owned();
+    design.set.clear();
+    design.runs = 2_000_000_000;
+    let plan = Plan::new(design).expect("right");
+    assert_eq!(plan.part(0), 0..1000);
+    assert_eq!(plan.part(plan.parts() - 1).end, plan.runs());
+    assert!(plan.part(plan.parts()).is_empty());
+}
+
+#[test]
+fn a_share_is_one_of_several_counted_from_1() {
+    let parts = |text: &str| text.parse::<Shard>().expect("a share").parts(7).collect::<Vec<_>>();
+    assert_eq!([parts("1/3"), parts("2/3"), parts("3/3")], [vec![0, 3, 6], vec![1, 4], vec![2, 5]]);
+    for text in ["0/3", "4/3", "1", "1/0", "a/b", "-1/3"] {
+        assert_eq!(text.parse::<Shard>(), Err(ShardError), "{text}");
+    }
+}
