@@ -112,7 +112,7 @@ pub fn simulate(scenario: &Scenario, seed: u64, progress: &mut dyn FnMut(Progres
 /// As [`simulate`].
 #[cfg(feature = "sweep")]
 pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64) -> Result<Run, SimError> {
-    Ok(run(scenario, seed, Silence)?.0)
+    Ok(run(scenario, seed, Silence, &Stop::default())?.0)
 }
 
 /// Whether the scenario can be simulated.
