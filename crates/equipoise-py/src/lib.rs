@@ -13,6 +13,7 @@
 mod capture;
 mod catalogue;
 mod compare;
+mod controller;
 mod error;
 mod feedback;
 mod job;
@@ -22,6 +23,7 @@ mod rows;
 mod run;
 mod source;
 mod suite;
+mod sweep;
 mod table;
 
 use pyo3::prelude::*;
@@ -38,6 +40,8 @@ mod _native {
     #[pymodule_export]
     use super::compare::{Comparison, compare};
     #[pymodule_export]
+    use super::controller::Controller;
+    #[pymodule_export]
     use super::feedback::{Allowance, Frame, Interval, Packet, Packets, Sent, Silence};
     #[pymodule_export]
     use super::result::Result;
@@ -45,6 +49,8 @@ mod _native {
     use super::run::{explain, run};
     #[pymodule_export]
     use super::suite::{Suite, suite};
+    #[pymodule_export]
+    use super::sweep::SweepFolder;
     #[pymodule_export]
     use super::table::Table;
 

@@ -51,7 +51,7 @@ pub(crate) fn scenario(
 }
 
 /// A value of Python as TOML has it.
-fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(flag) = given.cast::<PyBool>() {
         return Ok(Value::Boolean(flag.is_true()));
     }

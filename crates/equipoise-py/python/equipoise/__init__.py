@@ -11,6 +11,7 @@ from ._native import (
     Allowance,
     Capture,
     Comparison,
+    Controller,
     Frame,
     Interval,
     Packet,
@@ -28,12 +29,14 @@ from ._native import (
     run,
     suite,
 )
+from ._sweep import sweep
 
 __all__ = [
     "DEMO",
     "Allowance",
     "Capture",
     "Comparison",
+    "Controller",
     "EquipoiseError",
     "Frame",
     "Interval",
@@ -53,4 +56,5 @@ __all__ = [
     "explain",
     "run",
     "suite",
+    "sweep",
 ]

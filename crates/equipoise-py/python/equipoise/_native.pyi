@@ -8,6 +8,7 @@ __all__ = [
     "Allowance",
     "Capture",
     "Comparison",
+    "Controller",
     "DEMO",
     "Frame",
     "Interval",
@@ -17,6 +18,7 @@ __all__ = [
     "Sent",
     "Silence",
     "Suite",
+    "SweepFolder",
     "Table",
     "__version__",
     "capture_rtt",
@@ -251,6 +253,107 @@ class Capture:
     def to_dict(self) -> dict[str, Any]: ...
     def to_json(self) -> str: ...
     def to_html(self) -> str: ...
+
+@final
+class Controller:
+    """A rate controller by hand, with its pacer, for a stack of one's own. Times are in seconds by any clock of the caller's.
+
+    It is held to what was proved to arrive, to silence and to what was never proved, as in our own sessions.
+
+    :param name: a controller of the catalogue; its parameters are texts with their unit, or numbers: ``Controller("gcc", max_rate="5 Mbit/s")``.
+    :param feedback: ``"arrivals"`` for packets with the times of their arrivals, ``"acks"`` for packets without, both in ``feedback``; ``"twcc"`` for transport-wide
+        feedback and ``"rfc8888"`` for RFC 8888, both in ``rtcp``.
+    :param packet_bytes: size of full IP packets.
+    :param pacing: packets of a frame follow each other at so many times the rate.
+    :param interval_s: length of an interval for controllers that decide by intervals.
+    :param has_ecn: whether packets are sent as ECN-capable and feedback tells their marks.
+    :param now_s: the present time.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        /,
+        *,
+        feedback: str = "arrivals",
+        packet_bytes: int = 1240,
+        pacing: float = 1.5,
+        interval_s: float = 0.25,
+        has_ecn: bool = False,
+        now_s: float = 0.0,
+        **parameters: str | float,
+    ) -> Controller: ...
+    def sent(self, now_s: float, number: int, size_bytes: int, *, ssrc: int = 0) -> None:
+        """A packet left, with the number that feedback will name, and its size with all headers. ``ssrc`` counts for RFC 8888 alone."""
+
+    def feedback(self, now_s: float, packets: Sequence[tuple[int, float | None]]) -> None:
+        """What became of packets: number, and time of arrival by the receiver's clock, ``nan`` if nobody knows when, None if it was lost."""
+
+    def rtcp(self, now_s: float, datagram: bytes) -> None:
+        """A datagram of RTCP arrived. What in it is feedback of the format has effect."""
+
+    def idle(self, now_s: float) -> None:
+        """Nothing waits to be sent: it is the application that holds the sender back, and not the rate."""
+
+    def timer(self, now_s: float) -> None:
+        """Time has passed; too early or without need does no harm."""
+
+    @property
+    def next_timer_s(self) -> float | None:
+        """When to call ``timer``, if nothing else happens before."""
+
+    def next_departure_s(self, now_s: float) -> float | None:
+        """When the next packet may leave; None while the window is full or the rate 0."""
+
+    @property
+    def rate_bps(self) -> int:
+        """The rate of IP packets from now on."""
+
+    @property
+    def pace_bps(self) -> int:
+        """The rate at which single packets may follow each other."""
+
+    @property
+    def window_bytes(self) -> int | None:
+        """The most data that may be under way; None if the controller leaves that open."""
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Data that is under way."""
+
+    @property
+    def round_trip_s(self) -> float:
+        """The last round trip, or the one that is assumed before there is one."""
+
+    @property
+    def why(self) -> str | None:
+        """Why the rate is what it is, such as ``"law"`` or ``"unproved"``; None before the first decision."""
+
+@final
+class SweepFolder:
+    """A sweep in its folder, which ``sweep`` uses."""
+
+    @staticmethod
+    def open(path: str | PathLike[str]) -> SweepFolder: ...
+    @staticmethod
+    def create(
+        path: str | PathLike[str],
+        scenario: _Scenario,
+        *,
+        set: dict[str, Any] | None,
+        vary: dict[str, Sequence[Any]] | None,
+        draw: dict[str, str] | None,
+        points: int,
+        runs: int,
+        seed: int | None,
+    ) -> SweepFolder: ...
+    @property
+    def parts(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    def missing(self) -> list[int]: ...
+    def run(self, shard: str, *, threads: int | None = None, progress: _Progress | None = None) -> None: ...
+    def merge(self, file: str | PathLike[str]) -> None: ...
 
 @final
 class Allowance:
