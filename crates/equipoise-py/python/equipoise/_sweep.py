@@ -68,7 +68,7 @@ def _spread(
     progress: bool | Callable[[float], object] | None,
 ) -> None:
     """Have workers run the parts that are missing, one a task, and keep each when it comes."""
-    import joblib
+    import joblib  # type: ignore[import-untyped]
 
     from ._progress import Bar
 
