@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::workspace::{self, Workspace};
-use crate::{generate, library, lint, package, portable, scenarios, smoke, test};
+use crate::{generate, library, lint, package, portable, python, scenarios, smoke, test};
 
 type Step = fn(&Workspace, &mut Told) -> Result<(), Error>;
 
-const STEPS: [(&str, Step); 10] = [
+const STEPS: [(&str, Step); 11] = [
     ("lint", |workspace, _| lint::run(workspace)),
     ("portable", |workspace, told| told.portable(workspace)),
     // The README's own command, so that what it promises is what is checked.
@@ -20,6 +20,7 @@ const STEPS: [(&str, Step); 10] = [
     ("scenarios", |workspace, _| scenarios::check(workspace)),
     ("smoke", |workspace, _| smoke::run(workspace)),
     ("library", |workspace, _| library::check(workspace)),
+    ("python", |workspace, _| python::run(workspace, python::Profile::Dev)),
     ("package", |workspace, _| package::check(workspace, false)),
 ];
 

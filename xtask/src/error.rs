@@ -147,9 +147,11 @@ pub(crate) enum Error {
         /// The tree of the command.
         tree: PathBuf,
     },
-    /// Fuzzing wants a tool.
-    #[error("fuzzing wants {tool}; install it with `{remedy}`")]
+    /// Something wants a tool.
+    #[error("{task} wants {tool}; install it with `{remedy}`")]
     Tool {
+        /// What wants it.
+        task: &'static str,
         /// What is missing.
         tool: &'static str,
         /// How to get it.

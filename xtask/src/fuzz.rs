@@ -30,10 +30,14 @@ pub(crate) fn run_target(workspace: &Workspace, target: &str, seconds: u32) -> R
         ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC"].into_iter().fold(proxy, Process::without)
     };
     if !cargo(&["--version"]).succeeds() {
-        return Err(Error::Tool { tool: "a nightly toolchain", remedy: "rustup toolchain install nightly" });
+        return Err(Error::Tool {
+            task: "fuzzing",
+            tool: "a nightly toolchain",
+            remedy: "rustup toolchain install nightly",
+        });
     }
     if !cargo(&["fuzz", "--version"]).succeeds() {
-        return Err(Error::Tool { tool: "cargo-fuzz", remedy: "cargo install cargo-fuzz" });
+        return Err(Error::Tool { task: "fuzzing", tool: "cargo-fuzz", remedy: "cargo install cargo-fuzz" });
     }
     cargo(&["fuzz", "run", target, "--", &format!("-max_total_time={seconds}")]).run()
 }

@@ -15,6 +15,7 @@ mod package;
 mod peers;
 mod portable;
 mod process;
+mod python;
 mod results;
 mod scenarios;
 mod smoke;
@@ -73,6 +74,7 @@ fn dispatch(words: &[&str]) -> Result<(), Error> {
         ["library", prefix] => library::install(&workspace, Build::Release, Path::new(prefix)),
         ["web"] => web::build(&workspace).map(drop),
         ["web", "--check"] => web::check(&workspace),
+        ["python"] => python::run(&workspace, python::Profile::Release),
         ["bench"] => workspace.cargo(["bench", "--workspace"]).run(),
         ["peers", options @ ..] => peers::run(&workspace, options),
         ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),

@@ -4,7 +4,8 @@ mod sample;
 
 use std::borrow::Borrow;
 use std::iter::once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use equipoise::control::PathLoad;
 use equipoise::units::{Instant, Size, Span};
@@ -51,6 +52,9 @@ pub enum SimError {
     /// The world refused a flow.
     #[error(transparent)]
     Flow(#[from] FlowError),
+    /// The run was stopped from outside, by [`Stop`].
+    #[error("the run was stopped before its end")]
+    Stopped,
     /// The threads for many runs could not be started.
     #[error("the threads could not be started")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -60,6 +64,41 @@ pub enum SimError {
 const PARTS: i64 = 200;
 /// How long packets that are under way at the end are waited for.
 const DRAIN: Span = Span::from_secs(300);
+
+/// On how many threads runs are made; the results do not depend on it. A number is a number of threads.
+#[derive(Clone, Debug, Default)]
+pub struct Threads {
+    /// How many; `None` for all cores.
+    pub number: Option<usize>,
+    /// What ends the runs early.
+    pub stop: Stop,
+}
+
+impl From<Option<usize>> for Threads {
+    fn from(number: Option<usize>) -> Self {
+        Self { number, stop: Stop::default() }
+    }
+}
+
+/// Ends runs from outside: all that have the same one, and soon, with [`SimError::Stopped`].
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends them.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are to end.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn check(&self) -> Result<(), SimError> {
+        if self.is_stopped() { Err(SimError::Stopped) } else { Ok(()) }
+    }
+}
 
 /// One run with `seed`, whose events are told in the order of their times.
 ///
@@ -79,7 +118,7 @@ pub fn simulate_captured(
     progress: &mut dyn FnMut(Progress),
     datagrams: &mut dyn FnMut(Span, &Datagram<'_>),
 ) -> Result<Run, SimError> {
-    Ok(run(scenario, seed, InOrder { early: Vec::new(), progress, datagrams })?.0)
+    Ok(run(scenario, seed, InOrder { early: Vec::new(), progress, datagrams }, &Stop::default())?.0)
 }
 
 /// One run with `seed`, of which nobody is told while it goes on.
@@ -88,7 +127,7 @@ pub fn simulate_captured(
 /// As [`simulate`].
 #[cfg(feature = "sweep")]
 pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64) -> Result<Run, SimError> {
-    Ok(run(scenario, seed, Silence)?.0)
+    Ok(run(scenario, seed, Silence, &Stop::default())?.0)
 }
 
 /// Whether the scenario can be simulated.
@@ -100,7 +139,7 @@ pub fn check(scenario: &Scenario) -> Result<(), SimError> {
 }
 
 /// A run, and who was told of it.
-fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), SimError> {
+fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T, stop: &Stop) -> Result<(Run, T), SimError> {
     let Stage { mut world, links, flows, playouts, .. } = Stage::new(scenario, seed)?;
     let end = Time::ZERO + scenario.duration;
     let mut watch = Watch { recorder: Recorder::new(scenario, Instant::ZERO), tell };
@@ -118,6 +157,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
     let mut received = vec![Size::ZERO; flows.len()];
     let mut until = Span::ZERO;
     while until < scenario.duration {
+        stop.check()?;
         until = (until + every).min(scenario.duration);
         world.run(Time::ZERO + until, &mut watch);
         if sampled {
@@ -133,6 +173,7 @@ fn run<T: Tell>(scenario: &Scenario, seed: u64, tell: T) -> Result<(Run, T), Sim
         watch.tell.come_to(until, until.as_secs_f64() / scenario.duration.as_secs_f64());
     }
     let stats = link_stats(&world);
+    stop.check()?;
     world.stop(&mut watch);
     world.run(end + DRAIN, &mut watch);
     watch.tell.come_to(Span::MAX, 1.0);
@@ -315,12 +356,13 @@ impl Tell for InOrder<'_> {
 pub fn simulate_many<T: Send>(
     scenario: &Scenario,
     (first_seed, runs): (u64, u32),
-    threads: Option<usize>,
+    threads: impl Into<Threads>,
     keep: impl Fn(Run) -> T + Sync,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Vec<T>, SimError> {
+    let threads = threads.into();
     if runs == 1 {
-        return Ok(vec![keep(run(scenario, first_seed, Shares(progress))?.0)]);
+        return Ok(vec![keep(run(scenario, first_seed, Shares(progress), &threads.stop)?.0)]);
     }
     let done = AtomicU32::new(0);
     let counted = |run| {
@@ -338,11 +380,12 @@ pub fn simulate_many<T: Send>(
 /// As [`simulate_many`].
 pub fn simulate_each<T: Send>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: Option<usize>,
+    threads: impl Into<Threads>,
     keep: impl Fn(Run) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
-    let one = |_, scenario: &Scenario, seed| Ok(keep(run(scenario, seed, Silence)?.0));
-    each(scenarios, threads, one)
+    let threads = threads.into();
+    let one = |_, scenario: &Scenario, seed| Ok(keep(run(scenario, seed, Silence, &threads.stop)?.0));
+    each(scenarios, &threads, one)
 }
 
 /// One run of each scenario with the seed beside it, each with an observer of its own, which `keep` is given with the run;
@@ -352,22 +395,22 @@ pub fn simulate_each<T: Send>(
 /// As [`simulate_many`].
 pub fn simulate_each_observed<T: Send, O: RunObserver>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: Option<usize>,
+    threads: impl Into<Threads>,
     observer: impl Fn() -> O + Sync,
     keep: impl Fn(Run, O) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
-    observe_each(scenarios, threads, observer, |_, run, observer| keep(run, observer))
+    observe_each(scenarios, &threads.into(), observer, |_, run, observer| keep(run, observer))
 }
 
 /// The same, where `keep` is also given the place of the run's scenario among all of them.
 pub(crate) fn observe_each<T: Send, O: RunObserver>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: Option<usize>,
+    threads: &Threads,
     observer: impl Fn() -> O + Sync,
     keep: impl Fn(usize, Run, O) -> T + Sync,
 ) -> Result<Vec<T>, SimError> {
     let one = |place, scenario: &Scenario, seed| {
-        let (run, observer) = simulate_observed(scenario, seed, observer())?;
+        let (run, Observed(observer)) = run(scenario, seed, Observed(observer()), &threads.stop)?;
         Ok(keep(place, run, observer))
     };
     each(scenarios, threads, one)
@@ -378,16 +421,16 @@ pub(crate) fn observe_each<T: Send, O: RunObserver>(
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_observed<O: RunObserver>(scenario: &Scenario, seed: u64, observer: O) -> Result<(Run, O), SimError> {
-    let (run, Observed(observer)) = run(scenario, seed, Observed(observer))?;
+    let (run, Observed(observer)) = run(scenario, seed, Observed(observer), &Stop::default())?;
     Ok((run, observer))
 }
 
 fn each<T: Send>(
     scenarios: &[(impl Borrow<Scenario> + Sync, u64)],
-    threads: Option<usize>,
+    threads: &Threads,
     one: impl Fn(usize, &Scenario, u64) -> Result<T, SimError> + Sync,
 ) -> Result<Vec<T>, SimError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.number.unwrap_or(0)).build()?;
     let of_place = |(place, (scenario, seed)): (usize, &(_, u64))| one(place, Borrow::borrow(scenario), *seed);
     pool.install(|| scenarios.par_iter().enumerate().map(of_place).collect())
 }

@@ -22,9 +22,11 @@ use crate::rtp::application::Application;
 use crate::rtp::governor::Governor;
 use crate::rtp::proof::Proof;
 
+mod paced;
 mod reports;
 mod share;
 
+pub use paced::{FeedbackKind, PacedConfig, PacedError, PacedGuest};
 pub use reports::{News, Reports};
 pub use share::MediaShare;
 

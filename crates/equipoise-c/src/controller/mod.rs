@@ -8,7 +8,6 @@ use std::ffi::c_char;
 use std::ptr;
 
 use equipoise::control::{Ecn, Fate, QueuedFrame};
-use equipoise::pace::Readiness;
 use equipoise::units::{Size, Span};
 
 use crate::border::{Growing, LONGEST_FRAME, bytes, fill, hand_out, many, options, word};
@@ -244,8 +243,7 @@ pub unsafe extern "C" fn eq_controller_frame(
     let tell = |this: &mut eq_controller| {
         let (size, waiting) = (bytes(size, LONGEST_FRAME)?, bytes(waiting, LONGEST_FRAME)?);
         let frame = QueuedFrame::new(size, waiting, Span::from_nanos(waited_ns.max(0)));
-        this.guest.on_frame(this.clock.time(now_ns), &frame);
-        this.decided();
+        this.inner.on_frame(this.clock.time(now_ns), &frame);
         Ok(())
     };
     // SAFETY: the caller vouches for the pointer.
@@ -260,10 +258,7 @@ pub unsafe extern "C" fn eq_controller_frame(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_idle(controller: *mut eq_controller, now_ns: i64) -> eq_error {
     let tell = |this: &mut eq_controller| {
-        let now = this.clock.time(now_ns);
-        let from = if let Readiness::At(due) = this.pacer.poll(now) { due } else { now };
-        this.guest.on_idle(from);
-        this.pacer.rested_until(now);
+        this.inner.on_idle(this.clock.time(now_ns));
         Ok(())
     };
     // SAFETY: the caller vouches for the pointer.
@@ -284,8 +279,10 @@ pub unsafe extern "C" fn eq_controller_rtcp(
     data: *const u8,
     length: usize,
 ) -> eq_error {
-    // SAFETY: the caller vouches for the bytes.
-    let take = |this: &mut eq_controller| this.on_rtcp(this.clock.time(now_ns), unsafe { many(data, length, "data") }?);
+    let take = |this: &mut eq_controller| {
+        // SAFETY: the caller vouches for the bytes.
+        Ok(this.inner.on_rtcp(this.clock.time(now_ns), unsafe { many(data, length, "data") }?)?)
+    };
     // SAFETY: the caller vouches for the pointer.
     unsafe { with(controller, take) }
 }
@@ -318,7 +315,7 @@ pub unsafe extern "C" fn eq_controller_packets(
 /// As eq_controller_sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_next_timer_ns(controller: *const eq_controller) -> i64 {
-    let next = |this: &eq_controller| this.guest.next_timer().map_or(EQ_NEVER, |at| this.clock.nanos(at));
+    let next = |this: &eq_controller| this.inner.next_timer().map_or(EQ_NEVER, |at| this.clock.nanos(at));
     // SAFETY: the caller vouches for the pointer.
     unsafe { read(controller, EQ_NEVER, next) }
 }
@@ -330,7 +327,7 @@ pub unsafe extern "C" fn eq_controller_next_timer_ns(controller: *const eq_contr
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_on_timer(controller: *mut eq_controller, now_ns: i64) -> eq_error {
     let pass = |this: &mut eq_controller| {
-        this.on_timer(this.clock.time(now_ns));
+        this.inner.on_timer(this.clock.time(now_ns));
         Ok(())
     };
     // SAFETY: the caller vouches for the pointer.
@@ -344,7 +341,7 @@ pub unsafe extern "C" fn eq_controller_on_timer(controller: *mut eq_controller, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_rate_bps(controller: *const eq_controller) -> u64 {
     // SAFETY: the caller vouches for the pointer.
-    unsafe { read(controller, 0, |this| this.guest.rate().as_bps()) }
+    unsafe { read(controller, 0, |this| this.inner.guest().rate().as_bps()) }
 }
 
 /// When the next packet may leave: `now_ns` for now, a later moment, or EQ_NEVER while the window is full or the rate 0: then feedback or
@@ -365,7 +362,8 @@ pub unsafe extern "C" fn eq_controller_next_departure_ns(controller: *const eq_c
 /// As eq_controller_sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eq_controller_why(controller: *const eq_controller) -> *const c_char {
-    let why = |this: &eq_controller| this.guest.snapshot().reason.map_or(c"".as_ptr(), |reason| word(reason.name()));
+    let why =
+        |this: &eq_controller| this.inner.guest().snapshot().reason.map_or(c"".as_ptr(), |reason| word(reason.name()));
     // SAFETY: the caller vouches for the pointer.
     unsafe { read(controller, c"".as_ptr(), why) }
 }

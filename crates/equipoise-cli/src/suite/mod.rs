@@ -111,10 +111,10 @@ fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
         seed: options.seed.unwrap_or(FIRST_SEED),
         runs: asked.runs,
         aqm: options.aqm.as_deref().and_then(Aqm::find),
-        threads: options.threads.map(usize::from),
+        threads: options.threads.map(usize::from).into(),
     };
     #[cfg(feature = "live")]
-    let live = asked.live_runs.map(|runs| live::Live::announce(&asked.items, law, Plan { runs, ..plan }, is_quiet));
+    let live = asked.live_runs.map(|runs| live::Live::announce(&asked.items, law, Plan { runs, ..plan.clone() }, is_quiet));
     #[cfg(feature = "live")]
     let live = live.transpose()?;
     let bar = Bar::new(options.results.quiet, "simulated");

@@ -72,9 +72,9 @@ const SETTLING: i64 = 3;
 impl FlowRecord {
     pub(super) fn new(flow: &Flow, scenario: &Scenario) -> Self {
         let controller = match &flow.kind {
-            FlowKind::Session { controller, .. } => Some(controller.entry.name.to_owned()),
+            FlowKind::Session { controller, .. } => Some(controller.entry.name().to_owned()),
             FlowKind::Tcp(tcp) => Some(tcp.name().to_owned()),
-            FlowKind::Multipath(multipath) => Some(multipath.controller.entry.name.to_owned()),
+            FlowKind::Multipath(multipath) => Some(multipath.controller.entry.name().to_owned()),
             FlowKind::Pair(pair) => Some(pair.name().to_owned()),
             FlowKind::Background { .. } => None,
         };
@@ -83,7 +83,7 @@ impl FlowRecord {
             _ => None,
         };
         let split = match &flow.kind {
-            FlowKind::Multipath(multipath) => Some(multipath.scheduler.entry.name.to_owned()),
+            FlowKind::Multipath(multipath) => Some(multipath.scheduler.entry.name().to_owned()),
             FlowKind::Session { .. } | FlowKind::Background { .. } | FlowKind::Tcp(_) | FlowKind::Pair(_) => None,
         };
         let pair = matches!(flow.kind, FlowKind::Pair(_)).then(PairRecord::default);

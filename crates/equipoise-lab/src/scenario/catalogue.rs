@@ -1,13 +1,16 @@
 //! What a scenario can name.
 
+use std::fmt;
+use std::sync::Arc;
+
 use equipoise::control::scheduler::{self, BoxedScheduler};
 use equipoise::control::window::{self, BoxedWindowController, WindowContext};
-use equipoise::control::{self, BoxedController, ConfigError, Entry, Parameters, RateContext};
+use equipoise::control::{self, BoxedController, ConfigError, Context, Entry, Parameter, Parameters, RateContext};
 use equipoise::units::Size;
 use equipoise_path::source::{self, BoxedTraffic};
 use thiserror::Error;
 
-/// What a scenario can name: our own entries by default, and those that another crate adds.
+/// What a scenario can name: our own entries by default, those that another crate adds, and what a program makes while it runs.
 ///
 /// ```
 /// use equipoise::control::{Cbr, Entry};
@@ -55,8 +58,25 @@ impl Default for Catalogue {
 #[derive(Debug)]
 pub struct Table<C: 'static, X: 'static> {
     what: &'static str,
-    entries: Vec<&'static Entry<C, X>>,
+    entries: Vec<Listed<C, X>>,
 }
+
+/// Something that a scenario can name.
+#[derive(Debug)]
+pub enum Listed<C: 'static = BoxedController, X: 'static = RateContext> {
+    /// An entry of the code, with parameters that a scenario can set.
+    Entry(&'static Entry<C, X>),
+    /// What the program itself makes, and sets: a scenario gives its name alone.
+    Made(Arc<Made<C, X>>),
+}
+
+/// See [`Table::add_made`].
+pub struct Made<C: 'static, X: 'static> {
+    name: String,
+    make: Box<Make<C, X>>,
+}
+
+type Make<C, X> = dyn Fn(&X) -> Result<C, ConfigError> + Send + Sync;
 
 /// The name is an entry's already.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -65,12 +85,12 @@ pub struct NameTaken {
     /// What the entry is.
     pub what: &'static str,
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
 }
 
 impl<C, X> Table<C, X> {
     fn new(what: &'static str, entries: &'static [Entry<C, X>]) -> Self {
-        Self { what, entries: entries.iter().collect() }
+        Self { what, entries: entries.iter().map(Listed::Entry).collect() }
     }
 
     /// Adds an entry.
@@ -78,21 +98,38 @@ impl<C, X> Table<C, X> {
     /// # Errors
     /// [`NameTaken`] if there is one of its name.
     pub fn add(&mut self, entry: &'static Entry<C, X>) -> Result<(), NameTaken> {
-        if self.find(entry.name).is_some() {
-            return Err(NameTaken { what: self.what, name: entry.name });
+        self.list(Listed::Entry(entry))
+    }
+
+    /// Adds what `make` makes in a context, by a name: a closure has its settings with it, and a scenario gives no parameters. It is
+    /// called for each flow of each run, and when a scenario is checked; what it makes may not depend on which call it was.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_made(
+        &mut self,
+        name: impl Into<String>,
+        make: impl Fn(&X) -> Result<C, ConfigError> + Send + Sync + 'static,
+    ) -> Result<(), NameTaken> {
+        self.list(Listed::Made(Arc::new(Made { name: name.into(), make: Box::new(make) })))
+    }
+
+    fn list(&mut self, listed: Listed<C, X>) -> Result<(), NameTaken> {
+        if self.find(listed.name()).is_some() {
+            return Err(NameTaken { what: self.what, name: listed.name().to_owned() });
         }
-        self.entries.push(entry);
+        self.entries.push(listed);
         Ok(())
     }
 
     /// The entry of this name.
-    pub fn find(&self, name: &str) -> Option<&'static Entry<C, X>> {
-        self.entries.iter().find(|entry| entry.name == name).copied()
+    pub fn find(&self, name: &str) -> Option<&Listed<C, X>> {
+        self.entries.iter().find(|entry| entry.name() == name)
     }
 
     /// All entries, ours first.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Entry<C, X>> {
-        self.entries.iter().copied()
+    pub fn iter(&self) -> impl Iterator<Item = &Listed<C, X>> {
+        self.entries.iter()
     }
 
     /// What the entries are, in the singular.
@@ -102,7 +139,7 @@ impl<C, X> Table<C, X> {
 
     /// All names, between commas.
     pub(crate) fn names(&self) -> String {
-        self.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+        self.iter().map(Listed::name).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -113,11 +150,75 @@ impl<C, X> Clone for Table<C, X> {
     }
 }
 
+impl<C, X> Listed<C, X> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Entry(entry) => entry.name,
+            Self::Made(made) => &made.name,
+        }
+    }
+
+    /// What it does, in one line.
+    pub fn summary(&self) -> &'static str {
+        match self {
+            Self::Entry(entry) => entry.summary,
+            Self::Made(_) => "made by the program that runs the scenario",
+        }
+    }
+
+    /// What a scenario can set.
+    pub fn parameters(&self) -> &'static [Parameter] {
+        match self {
+            Self::Entry(entry) => entry.parameters,
+            Self::Made(_) => &[],
+        }
+    }
+
+    fn build(&self, parameters: &Parameters, context: impl Into<X>) -> Result<C, ConfigError> {
+        match self {
+            Self::Entry(entry) => entry.build(parameters, context),
+            Self::Made(made) => (made.make)(&context.into()),
+        }
+    }
+}
+
+impl<C, X: Context> Listed<C, X> {
+    /// As [`Entry::parse`].
+    pub(super) fn parse(&self, given: &[(&str, &str)]) -> Result<Parameters, ConfigError> {
+        match (self, given) {
+            (Self::Entry(entry), given) => entry.parse(given),
+            (Self::Made(made), []) => (made.make)(&X::trial()).map(|_| Parameters::default()),
+            (Self::Made(made), [(name, _), ..]) => Err(ConfigError::UnknownParameter {
+                name: (*name).to_owned(),
+                controller: made.name.clone(),
+                known: "none".to_owned(),
+            }),
+        }
+    }
+}
+
+// Not derived: neither what an entry makes nor its context is copied.
+impl<C, X> Clone for Listed<C, X> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Entry(entry) => Self::Entry(entry),
+            Self::Made(made) => Self::Made(Arc::clone(made)),
+        }
+    }
+}
+
+impl<C, X> fmt::Debug for Made<C, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Made").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// An entry of the catalogue with values for its parameters: a rate controller, unless the types say otherwise.
 #[derive(Debug)]
 pub struct Choice<C: 'static = BoxedController, X: 'static = RateContext> {
     /// The entry.
-    pub entry: &'static Entry<C, X>,
+    pub entry: Listed<C, X>,
     /// A value for every parameter.
     pub parameters: Parameters,
 }
@@ -142,6 +243,6 @@ impl<C, X> Choice<C, X> {
 // Not derived: neither what an entry makes nor its context is copied.
 impl<C, X> Clone for Choice<C, X> {
     fn clone(&self) -> Self {
-        Self { entry: self.entry, parameters: self.parameters.clone() }
+        Self { entry: self.entry.clone(), parameters: self.parameters.clone() }
     }
 }

@@ -179,7 +179,7 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
     match &flow.kind {
         FlowKind::Session { controller, report_interval, reporting, coupled, .. } => {
             let intervals = ((scenario.duration - flow.start) / *report_interval).unwrap_or(0);
-            writeln!(out, "    RTP session under `{}`: {}", controller.entry.name, controller.entry.summary)?;
+            writeln!(out, "    RTP session under `{}`: {}", controller.entry.name(), controller.entry.summary())?;
             writeln!(out, "    reports every {report_interval}: {intervals} control intervals")?;
             if let Some(Reporting { format, interval }) = reporting {
                 let name = match format {
@@ -198,12 +198,12 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, out: &mut String) -> std::fmt
             if !flow.circuit_breakers {
                 writeln!(out, "    no circuit breaker acts on it")?;
             }
-            describe_parameters(&controller.parameters, controller.entry.parameters, out)?;
+            describe_parameters(&controller.parameters, controller.entry.parameters(), out)?;
         }
         FlowKind::Multipath(multipath) => describe_multipath(multipath, scenario.duration - flow.start, out)?,
         FlowKind::Background { traffic, rate } => {
-            writeln!(out, "    `{}` traffic of {}: {}", traffic.entry.name, rate.initial(), traffic.entry.summary)?;
-            describe_parameters(&traffic.parameters, traffic.entry.parameters, out)?;
+            writeln!(out, "    `{}` traffic of {}: {}", traffic.entry.name(), rate.initial(), traffic.entry.summary())?;
+            describe_parameters(&traffic.parameters, traffic.entry.parameters(), out)?;
             few(rate.steps(), out, |(at, rate), out| writeln!(out, "      {rate} from {} on", flow.start + *at))?;
         }
         FlowKind::Tcp(tcp) => describe_tcp(tcp, out)?,
@@ -291,11 +291,12 @@ fn describe_multipath(multipath: &MultipathFlow, lasts: Span, out: &mut String) 
     writeln!(
         out,
         "    RTP session over several paths; its total under `{}`: {}",
-        controller.entry.name, controller.entry.summary
+        controller.entry.name(),
+        controller.entry.summary()
     )?;
-    describe_parameters(&controller.parameters, controller.entry.parameters, out)?;
-    writeln!(out, "    divided by `{}`: {}", scheduler.entry.name, scheduler.entry.summary)?;
-    describe_parameters(&scheduler.parameters, scheduler.entry.parameters, out)?;
+    describe_parameters(&controller.parameters, controller.entry.parameters(), out)?;
+    writeln!(out, "    divided by `{}`: {}", scheduler.entry.name(), scheduler.entry.summary())?;
+    describe_parameters(&scheduler.parameters, scheduler.entry.parameters(), out)?;
     writeln!(out, "    reports every {report_interval}, split every {period}: {periods} periods")
 }
 
@@ -303,8 +304,8 @@ fn describe_tcp(tcp: &TcpFlow, out: &mut String) -> std::fmt::Result {
     let TcpFlow { law, supply, recovery, .. } = tcp;
     let what = if tcp.web.is_some() { "TCP connections" } else { "TCP connection" };
     if let Some(law) = law {
-        writeln!(out, "    {what} under `{}`: {}", law.entry.name, law.entry.summary)?;
-        describe_parameters(&law.parameters, law.entry.parameters, out)?;
+        writeln!(out, "    {what} under `{}`: {}", law.entry.name(), law.entry.summary())?;
+        describe_parameters(&law.parameters, law.entry.parameters(), out)?;
         writeln!(out, "    live under the kernel's `{}`, with its own parameters and hosts", tcp.congestion_control())?;
     } else {
         writeln!(out, "    {what} under the kernel's `{}`, live only", tcp.congestion_control())?;

@@ -37,7 +37,7 @@ use equipoise_session::feedback::Reporting;
 
 pub(crate) use budget::MOST_INTERVALS;
 pub use budget::OverBudget;
-pub use catalogue::{Catalogue, Choice, LawChoice, NameTaken, SchedulerChoice, Table, TrafficChoice};
+pub use catalogue::{Catalogue, Choice, LawChoice, Listed, Made, NameTaken, SchedulerChoice, Table, TrafficChoice};
 pub use content::{ContentChoice, ContentKind, Frames};
 pub use error::{OverrideProblem, Problem, ScenarioError, SyntaxError};
 pub use group::CoupledFlow;

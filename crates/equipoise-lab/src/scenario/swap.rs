@@ -1,11 +1,11 @@
 //! Another controller in the place of a flow's: what it shares with the old one is kept.
 
-use equipoise::control::{Entry, Kind, Parameter};
+use equipoise::control::{Kind, Parameter};
 use thiserror::Error;
 use toml::{Table, Value};
 
 use super::nearest::similar;
-use super::{Catalogue, Override, Scenario, ScenarioError, overrides};
+use super::{Catalogue, Listed, Override, Scenario, ScenarioError, overrides};
 
 /// A scenario in which a flow's controller is exchanged.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Swap<'a> {
     overrides: &'a [Override],
     flow: String,
     /// The old controller.
-    old: &'static Entry,
+    old: &'a Listed,
     /// The keys of its table, overrides among them.
     given: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub enum SwapError {
     #[error("{controller} needs `{parameter}`, {meaning}; give it by --set '{example}'")]
     Missing {
         /// The new controller.
-        controller: &'static str,
+        controller: String,
         /// The parameter.
         parameter: &'static str,
         /// What it means.
@@ -80,7 +80,7 @@ pub enum SwapError {
     #[error("with the controller {controller}")]
     With {
         /// The new controller.
-        controller: &'static str,
+        controller: String,
         /// What is wrong then.
         source: ScenarioError,
     },
@@ -141,19 +141,19 @@ impl<'a> Swap<'a> {
         entries.into_iter().map(|entry| self.exchange(entry)).collect()
     }
 
-    fn entry(&self, name: &str) -> Result<&'static Entry, SwapError> {
+    fn entry(&self, name: &str) -> Result<&'a Listed, SwapError> {
         let controllers = &self.catalogue.controllers;
         controllers.find(name).ok_or_else(|| SwapError::UnknownController {
             name: name.to_owned(),
             known: controllers.names(),
-            similar: similar(name, controllers.iter().map(|entry| entry.name)),
+            similar: similar(name, controllers.iter().map(Listed::name)),
         })
     }
 
     /// Every parameter that is given has to be that of somebody.
-    fn check_given(&self, entries: &[&'static Entry]) -> Result<(), SwapError> {
+    fn check_given(&self, entries: &[&Listed]) -> Result<(), SwapError> {
         let mut known: Vec<_> =
-            entries.iter().chain([&self.old]).flat_map(|entry| entry.parameters).map(|p| p.name).collect();
+            entries.iter().chain([&self.old]).flat_map(|entry| entry.parameters()).map(|p| p.name).collect();
         known.sort_unstable();
         known.dedup();
         let stray = self.given.iter().find(|given| !known.contains(&given.as_str()));
@@ -163,7 +163,7 @@ impl<'a> Swap<'a> {
         })
     }
 
-    fn exchange(&self, new: &'static Entry) -> Result<Scenario, SwapError> {
+    fn exchange(&self, new: &Listed) -> Result<Scenario, SwapError> {
         let controller = format!("flow.{}.controller", quoted(&self.flow));
         let is_kept = |given: &&String| {
             let (old, new) = (kind(self.old, given), kind(new, given));
@@ -173,17 +173,17 @@ impl<'a> Swap<'a> {
         let kept: Vec<_> = self.given.iter().filter(is_kept).collect();
         let is_missing =
             |parameter: &&Parameter| parameter.default.is_none() && kept.iter().all(|kept| *kept != parameter.name);
-        if let Some(missing) = new.parameters.iter().find(is_missing) {
+        if let Some(missing) = new.parameters().iter().find(is_missing) {
             let example = format!("{controller}.{}={}", missing.name, example(missing));
-            let (controller, meaning) = (new.name, missing.meaning);
+            let (controller, meaning) = (new.name().to_owned(), missing.meaning);
             return Err(SwapError::Missing { controller, parameter: missing.name, meaning, example });
         }
         let mut overrides = self.overrides.to_vec();
         let dropped = self.given.iter().filter(|given| !kept.contains(given));
         overrides.extend(dropped.map(|dropped| Override::remove(format!("{controller}.{}", quoted(dropped)))));
-        overrides.push(Override::set(format!("{controller}.name"), new.name));
+        overrides.push(Override::set(format!("{controller}.name"), new.name()));
         let swapped = Scenario::parse_in(self.catalogue, self.text, &overrides);
-        swapped.map_err(|source| SwapError::With { controller: new.name, source })
+        swapped.map_err(|source| SwapError::With { controller: new.name().to_owned(), source })
     }
 }
 
@@ -192,8 +192,8 @@ fn named_controller(flow: &Value) -> Option<(&str, &Table)> {
     Some((flow.get("name")?.as_str()?, flow.get("controller")?.as_table()?))
 }
 
-fn kind(entry: &Entry, parameter: &str) -> Option<Kind> {
-    entry.parameters.iter().find(|known| known.name == parameter).map(|known| known.kind)
+fn kind(entry: &Listed, parameter: &str) -> Option<Kind> {
+    entry.parameters().iter().find(|known| known.name == parameter).map(|known| known.kind)
 }
 
 /// A key of a path.
@@ -226,10 +226,10 @@ mod tests {
     }
 
     /// The first flow's controller and the parameters that are not at their defaults.
-    fn controller(scenario: &Scenario) -> (&'static str, Vec<String>) {
+    fn controller(scenario: &Scenario) -> (&str, Vec<String>) {
         let FlowKind::Session { controller, .. } = &scenario.flows[0].kind else { panic!("a session") };
         let given = controller.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
-        (controller.entry.name, given.collect())
+        (controller.entry.name(), given.collect())
     }
 
     #[test]

@@ -40,13 +40,13 @@ pub struct TcpFlow {
 impl TcpFlow {
     /// Name of the law that the simulator runs, or else of what a live run has.
     pub fn name(&self) -> &str {
-        self.law.as_ref().map_or_else(|| self.congestion_control(), |law| law.entry.name)
+        self.law.as_ref().map_or_else(|| self.congestion_control(), |law| law.entry.name())
     }
 
     /// Name of the kernel's congestion control in a live run.
     pub fn congestion_control(&self) -> &str {
         // One of both is given.
-        let of_law = || self.law.as_ref().map_or("", |law| law.entry.name);
+        let of_law = || self.law.as_ref().map_or("", |law| law.entry.name());
         self.kernel.as_deref().unwrap_or_else(of_law)
     }
 }

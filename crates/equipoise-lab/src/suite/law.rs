@@ -8,7 +8,9 @@ use equipoise_path::link::{Capacity, Discipline, PipeConfig, QueueLimit};
 
 use super::{Item, SuiteError};
 use crate::scenario::nearest::similar;
-use crate::scenario::{Catalogue, DuplexPart, Flow, FlowKind, Link, Override, Scenario, Swap, SwapError, Value};
+use crate::scenario::{
+    Catalogue, DuplexPart, Flow, FlowKind, Link, Listed, Override, Scenario, Swap, SwapError, Value,
+};
 use crate::sim;
 
 /// What a narrow link's queue is.
@@ -55,7 +57,7 @@ pub(super) fn check_names(catalogue: &Catalogue, controllers: &[String]) -> Resu
         Some(name) => Err(SuiteError::UnknownController {
             name: name.clone(),
             known: known.names(),
-            similar: similar(name, known.iter().map(|entry| entry.name)),
+            similar: similar(name, known.iter().map(Listed::name)),
         }),
         None if controllers.is_empty() => Err(SuiteError::NoController),
         None => Ok(()),
@@ -114,7 +116,7 @@ fn first_rate(capacity: &Capacity, scenario: &Scenario) -> Option<Rate> {
 pub(super) fn lacks(catalogue: &Catalogue, item: &Item, controller: &str) -> Result<(), String> {
     let Some(needed) = item.needs else { return Ok(()) };
     let entry = catalogue.controllers.find(controller);
-    let has = entry.is_some_and(|entry| entry.parameters.iter().any(|parameter| parameter.name == needed));
+    let has = entry.is_some_and(|entry| entry.parameters().iter().any(|parameter| parameter.name == needed));
     if has { Ok(()) } else { Err(format!("{controller} has no parameter `{needed}`")) }
 }
 
@@ -135,7 +137,7 @@ const FIXED_RATE: &str = "1 Mbit/s";
 /// Whether a controller keeps to a rate that it has to be given.
 fn has_fixed_rate(catalogue: &Catalogue, controller: &str) -> bool {
     let entry = catalogue.controllers.find(controller);
-    entry.is_some_and(|entry| entry.parameters.iter().any(|it| it.name == "rate" && it.default.is_none()))
+    entry.is_some_and(|entry| entry.parameters().iter().any(|it| it.name == "rate" && it.default.is_none()))
 }
 
 /// One session after the other: each keeps the parameters of its own.
@@ -153,10 +155,10 @@ fn exchanged(catalogue: &Catalogue, scenario: &Scenario, controller: &str) -> Re
 }
 
 /// The controller of a flow that is a session and not the way back of one.
-fn controller_of(flow: &Flow) -> Option<&'static str> {
+fn controller_of(flow: &Flow) -> Option<&str> {
     match &flow.kind {
-        FlowKind::Session { controller, .. } if flow.part != Some(DuplexPart::Back) => Some(controller.entry.name),
-        FlowKind::Multipath(multipath) => Some(multipath.controller.entry.name),
+        FlowKind::Session { controller, .. } if flow.part != Some(DuplexPart::Back) => Some(controller.entry.name()),
+        FlowKind::Multipath(multipath) => Some(multipath.controller.entry.name()),
         _ => None,
     }
 }

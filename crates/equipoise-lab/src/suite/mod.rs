@@ -37,7 +37,7 @@ pub use verdict::{JUDGED, Verdict};
 
 use crate::result::{Run, World};
 use crate::scenario::{Catalogue, Override, Scenario};
-use crate::sim::{self, RunObserver};
+use crate::sim::{self, RunObserver, Threads};
 use kept::Kept;
 use series::Watch;
 
@@ -62,7 +62,7 @@ pub struct Item {
 }
 
 /// How a suite is run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Seed of the first run; further runs count on from it.
     pub seed: u64,
@@ -70,8 +70,8 @@ pub struct Plan {
     pub runs: u32,
     /// What the queues of all narrow links are; `None` as the scenarios have them.
     pub aqm: Option<Aqm>,
-    /// Threads, or all cores; the results do not depend on it.
-    pub threads: Option<usize>,
+    /// The threads; the results do not depend on them.
+    pub threads: Threads,
 }
 
 /// The controllers of [`CONTROLLERS`] that a catalogue has.
@@ -143,7 +143,7 @@ fn run_each<O: RunObserver, T: Send>(
         progress(f64::from(done.fetch_add(1, Ordering::Relaxed) + 1) / jobs.len() as f64);
         kept
     };
-    let kept = sim::observe_each(&jobs, plan.threads, observer, keep)?;
+    let kept = sim::observe_each(&jobs, &plan.threads, observer, keep)?;
     // Each job is of something prepared.
     Ok(kept.into_iter().flatten().collect())
 }

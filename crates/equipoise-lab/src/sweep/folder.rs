@@ -16,6 +16,7 @@ use super::part::{Reader, Writer};
 use super::plan::{Design, Plan};
 use super::run::{Progress, Shard, each};
 use super::table::Table;
+use crate::sim::Threads;
 
 /// The file that says what the folder's sweep runs.
 pub(super) const MANIFEST: &str = "sweep.json";
@@ -96,19 +97,29 @@ impl Folder {
     pub fn run(
         &self,
         shard: Shard,
-        threads: Option<usize>,
+        threads: impl Into<Threads>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Progress, SweepError> {
-        let mut left = Vec::new();
+        let threads = threads.into();
+        let left = self.missing(shard)?;
+        let runs: Vec<_> = left.iter().map(|part| self.plan.part(*part)).collect();
+        self.plan.check(&runs, threads.number)?;
+        let keep = |place: usize, table: Table| left.get(place).map_or(Ok(()), |part| self.keep(*part, &table));
+        each(&self.plan, &runs, &threads, &keep, progress)
+    }
+
+    /// The parts of a share that are not there yet.
+    ///
+    /// # Errors
+    /// [`SweepError::StrangePart`] and [`SweepError::File`].
+    pub fn missing(&self, shard: Shard) -> Result<Vec<u64>, SweepError> {
+        let mut missing = Vec::new();
         for part in shard.parts(self.plan.parts()) {
             if !self.is_done(part)? {
-                left.push(part);
+                missing.push(part);
             }
         }
-        let runs: Vec<_> = left.iter().map(|part| self.plan.part(*part)).collect();
-        self.plan.check(&runs, threads)?;
-        let keep = |place: usize, table: Table| left.get(place).map_or(Ok(()), |part| self.keep(*part, &table));
-        each(&self.plan, &runs, threads, &keep, progress)
+        Ok(missing)
     }
 
     /// Writes the rows of all runs, in their order, into one file of Parquet, as CSV, or both. The bytes follow from the design alone.

@@ -25,6 +25,7 @@ use std::ops::Range;
 use std::slice;
 use std::sync::{Mutex, PoisonError};
 
+use crate::sim::Threads;
 pub use axis::AxisError;
 pub use draw::DrawError;
 pub use error::{PointError, SweepError};
@@ -42,18 +43,19 @@ impl Plan {
     pub fn simulate(
         &self,
         runs: Range<u64>,
-        threads: Option<usize>,
+        threads: impl Into<Threads>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Table, SweepError> {
         let runs = runs.start.min(self.runs())..runs.end.min(self.runs());
         let runs = slice::from_ref(&runs);
-        self.check(runs, threads)?;
+        let threads = threads.into();
+        self.check(runs, threads.number)?;
         let found = Mutex::new(Table::new(self.columns()));
         let keep = |_, table| {
             found.lock().unwrap_or_else(PoisonError::into_inner).append(table);
             Ok(())
         };
-        run::each(self, runs, threads, &keep, progress)?;
+        run::each(self, runs, &threads, &keep, progress)?;
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }

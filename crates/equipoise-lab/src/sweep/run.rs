@@ -12,6 +12,7 @@ use super::error::SweepError;
 use super::plan::Plan;
 use super::table::{Row, Table};
 use crate::scenario::Scenario;
+use crate::sim::{SimError, Threads};
 
 /// How far a sweep has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,16 +121,16 @@ impl<'a> Work<'a> {
 /// is told after each run; the last one is returned.
 ///
 /// # Errors
-/// The first one that a run or `keep` has; parts that were whole before were kept.
+/// The first one that a run or `keep` has, or [`SimError::Stopped`]; parts that were whole before were kept.
 pub(super) fn each(
     plan: &Plan,
     parts: &[Range<u64>],
-    threads: Option<usize>,
+    threads: &Threads,
     keep: &(dyn Fn(usize, Table) -> Result<(), SweepError> + Sync),
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Progress, SweepError> {
     let work = Mutex::new(Work::new(parts));
-    let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let number = threads.number.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let one = |(place, run), scenario: &mut Option<(u64, Scenario)>| -> Result<(), SweepError> {
         let rows = rows(plan, run, scenario)?;
         let whole = lock(&work).put((place, run), rows);
@@ -152,19 +153,23 @@ pub(super) fn each(
         let mut scenario = None;
         loop {
             let next = lock(&work).take();
-            let Some(next) = next else { break };
+            let Some(next) = next.filter(|_| !threads.stop.is_stopped()) else { break };
             if let Err(error) = one(next, &mut scenario) {
                 lock(&work).failed.get_or_insert(error);
             }
         }
     };
     thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
+        for _ in 0..number.max(1) {
             scope.spawn(worker);
         }
     });
     let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
-    work.failed.map_or(Ok(work.progress), Err)
+    match work.failed {
+        Some(error) => Err(error),
+        None if work.progress.done < work.progress.planned => Err(SimError::Stopped.into()),
+        None => Ok(work.progress),
+    }
 }
 
 /// The rows of a run; the scenario of the last one is at hand for the next one of its point.

@@ -7,6 +7,7 @@ mod directions;
 mod idle;
 mod links;
 mod live_media;
+mod made;
 mod metrics;
 mod overrides;
 mod pairs;

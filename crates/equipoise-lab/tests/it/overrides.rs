@@ -101,7 +101,7 @@ fn omitted_keys_and_tables_are_inserted_and_present_ones_removed() {
         Override::set("flow.media.tcp.receive_window", 20),
     ];
     let FlowKind::Tcp(tcp) = &with(&law).flows[0].kind else { panic!("a connection") };
-    assert_eq!(tcp.law.as_ref().map(|law| law.entry.name), Some("reno"));
+    assert_eq!(tcp.law.as_ref().map(|law| law.entry.name()), Some("reno"));
     let shorter = with(&[Override::remove("link.bottleneck.steps.0"), Override::remove("flow.'cbr-0.5'")]);
     assert_eq!(shorter.links[0].forward.capacity.rate().expect("a rate").steps().len(), 1);
     assert_eq!(shorter.flows.len(), 1);

@@ -18,7 +18,7 @@ fn every_scenario_of_the_program_parses_and_has_its_total_and_split() {
             let rate =
                 flow.controller.build(scenario.flows[0].packet_size).expect("right").allowance().rate.expect("a rate");
             assert!((rate.as_mbps_f64() - mbps).abs() < 1e-9, "{name}: {rate}");
-            assert_eq!(flow.scheduler.entry.name, method.scheduler, "{name}");
+            assert_eq!(flow.scheduler.entry.name(), method.scheduler, "{name}");
         }
     }
     for (count, paths) in [(1, 3), (2, 4)] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
 
-use equipoise::control::{Context, Entry, Needs, Parameters};
+use equipoise::control::{Context, Needs, Parameters};
 use equipoise::units::{Rate, Schedule, Size, Span, UnitError};
 use equipoise_session::feedback::{Format, Reporting};
 use equipoise_session::{Ecn, multipath, rtp};
@@ -15,7 +15,9 @@ use super::excerpt::{self, Place};
 use super::raw::{RawFlow, RawRtcp, RawScenario};
 use super::raw_source::RawSource;
 use super::raw_source::RawStep;
-use super::{Catalogue, Choice, Direction, DuplexPart, Flow, FlowKind, Link, MediaProblem, Rtcp, Scenario, Table};
+use super::{
+    Catalogue, Choice, Direction, DuplexPart, Flow, FlowKind, Link, Listed, MediaProblem, Rtcp, Scenario, Table,
+};
 
 mod content;
 mod group;
@@ -475,13 +477,13 @@ impl Check<'_> {
         let unknown = || Problem::UnknownEntry { what: table.what(), known: table.names() };
         let entry = entry.ok_or_else(|| self.wrong("name", name.span(), unknown()))?;
         let parameters = self.parameters(entry, name.span(), given)?;
-        Ok(Choice { entry, parameters })
+        Ok(Choice { entry: entry.clone(), parameters })
     }
 
     /// Values for all parameters of an entry; what is missing stands at the name.
     fn parameters<C, X: Context>(
         &self,
-        entry: &Entry<C, X>,
+        entry: &Listed<C, X>,
         name: Range<usize>,
         given: &BTreeMap<String, Spanned<Value>>,
     ) -> Result<Parameters, ScenarioError> {
@@ -513,7 +515,8 @@ impl Check<'_> {
         let table = &self.catalogue.traffic;
         let unknown = || Problem::UnknownEntry { what: table.what(), known: table.names() };
         let entry = table.find(raw.kind.get_ref()).ok_or_else(|| self.wrong("kind", raw.kind.span(), unknown()))?;
-        let traffic = Choice { entry, parameters: self.parameters(entry, raw.kind.span(), &raw.model)? };
+        let parameters = self.parameters(entry, raw.kind.span(), &raw.model)?;
+        let traffic = Choice { entry: entry.clone(), parameters };
         Ok(FlowKind::Background { traffic, rate })
     }
 }

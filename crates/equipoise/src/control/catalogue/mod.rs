@@ -109,7 +109,7 @@ impl<C, X: Context> Entry<C, X> {
             let known: Vec<_> = self.parameters.iter().map(|p| p.name).collect();
             return Err(ConfigError::UnknownParameter {
                 name: (*name).to_string(),
-                controller: self.name,
+                controller: self.name.to_string(),
                 known: known.join(", "),
             });
         }

@@ -56,8 +56,8 @@ pub enum Value {
     Choice(&'static str),
 }
 
-/// A value for every parameter of an entry, each checked against kind and range.
-#[derive(Clone, Debug, PartialEq)]
+/// A value for every parameter of an entry, each checked against kind and range; by default of an entry without parameters.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters(pub(super) Vec<(&'static str, Value)>);
 
 /// Why a controller cannot be made as asked.
@@ -70,7 +70,7 @@ pub enum ConfigError {
         /// What was given.
         name: String,
         /// The controller's name.
-        controller: &'static str,
+        controller: String,
         /// Its parameters.
         known: String,
     },

@@ -1,0 +1,97 @@
+"""Sweeps over one machine or many."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ._native import SweepFolder
+
+_MANIFEST = "sweep.json"
+_PARTS = "parts"
+
+
+def sweep(
+    scenario: str | os.PathLike[str] | Mapping[str, Any],
+    file: str | os.PathLike[str],
+    *,
+    vary: dict[str, Sequence[Any]] | None = None,
+    draw: dict[str, str] | None = None,
+    points: int = 1,
+    set: dict[str, Any] | None = None,
+    runs: int = 1,
+    seed: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    backend: str | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Callable[[float], object] | None = None,
+) -> Path:
+    """Run every combination of varied values, and many drawn ones, into one file of Parquet: a row a flow of a run.
+
+    The bytes of the file follow from what is run alone: not from threads, backends, lost workers or interruptions.
+
+    :param scenario: as of ``run``; ``set`` changes it first.
+    :param file: the file of Parquet that is written.
+    :param vary: keys with the values that they have in turn.
+    :param draw: keys with what their values are drawn from, such as ``"uniform(2 ms, 8 ms)"``, at so many ``points``.
+    :param runs: runs of each point, on the seeds from ``seed`` on.
+    :param folder: where the parts are kept: the same call with the same folder goes on after an interruption. Without, they are kept
+        beside the others of the system's temporary files, until the end.
+    :param threads: threads on this machine, without a backend; all cores by default.
+    :param backend: a backend of joblib, which has to be installed: ``"loky"``, ``"threading"``, ``"dask"`` with a client, or one that is registered. Workers
+        are handed the scenario's text and the number of a part, and hand back its bytes: they need no common file system. Which part
+        a lost worker had is run again, by the backend or, with ``folder``, by the same call.
+    :param n_jobs: jobs of the backend at a time, as joblib counts them; all by default.
+    :return: ``file``.
+    """
+    with contextlib.ExitStack() as stack:
+        kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="equipoise-")) if folder is None else folder)
+        begun = SweepFolder.create(kept, scenario, set=set, vary=vary, draw=draw, points=points, runs=runs, seed=seed)
+        if backend is None:
+            begun.run("1/1", threads=threads, progress=progress)
+        else:
+            _spread(begun, kept, backend, n_jobs, progress)
+        begun.merge(file)
+    return Path(file)
+
+
+def _spread(
+    begun: SweepFolder,
+    folder: Path,
+    backend: str,
+    n_jobs: int | None,
+    progress: bool | Callable[[float], object] | None,
+) -> None:
+    """Have workers run the parts that are missing, one a task, and keep each when it comes."""
+    import joblib  # type: ignore[import-untyped]
+
+    from ._progress import Bar
+
+    manifest = (folder / _MANIFEST).read_text(encoding="utf-8")
+    missing = begun.missing()
+    show = Bar() if progress is True else progress or None
+    with joblib.parallel_config(backend=backend, n_jobs=-1 if n_jobs is None else n_jobs):
+        # Tasks of one part: what a lost worker costs is that part.
+        tasks = (joblib.delayed(part)(manifest, number, begun.parts) for number in missing)
+        found: Iterable[tuple[str, bytes]] = joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+        for done, (name, content) in enumerate(found, start=1):
+            beside = folder / _PARTS / f"{name}.part"
+            beside.write_bytes(content)
+            beside.replace(folder / _PARTS / name)
+            if show is not None:
+                show(done / len(missing))
+
+
+def part(manifest: str, number: int, parts: int) -> tuple[str, bytes]:
+    """One part of a sweep, on a worker: the name of its file, and its bytes."""
+    with tempfile.TemporaryDirectory(prefix="equipoise-") as kept:
+        (Path(kept) / _MANIFEST).write_text(manifest, encoding="utf-8")
+        (Path(kept) / _PARTS).mkdir()
+        SweepFolder.open(kept).run(f"{number + 1}/{parts}", threads=1)
+        [file] = (Path(kept) / _PARTS).glob("*.parquet")
+        return file.name, file.read_bytes()

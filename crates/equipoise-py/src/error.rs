@@ -1,0 +1,74 @@
+//! What goes wrong, as exceptions: the classes stand in `equipoise._errors`.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use equipoise_lab::compare::CompareError;
+use equipoise_lab::scenario::{ScenarioError, SwapError};
+use equipoise_lab::suite::SuiteError;
+use pyo3::prelude::*;
+
+/// An error with its causes, in one line but for what quotes lines.
+pub(crate) fn in_words(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    words
+}
+
+/// An `EquipoiseError`.
+pub(crate) fn failed(py: Python<'_>, error: &dyn Error) -> PyErr {
+    raised(py, "EquipoiseError", |class| class.call1((in_words(error),)))
+}
+
+/// A scenario is wrong: a `ScenarioError` with line, column and key as far as there are such, or an `OSError` for a file that cannot
+/// be read.
+pub(crate) fn wrong(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    let (line, column, key) = match error {
+        ScenarioError::Read(source) => return io::Error::new(source.kind(), in_words(error)).into(),
+        ScenarioError::Wrong { line, column, key, .. } => (Some(*line), Some(*column), Some(key.as_str())),
+        ScenarioError::Syntax(syntax) => (Some(syntax.line), Some(syntax.column), None),
+        ScenarioError::Override { path, .. } | ScenarioError::Changed { path, .. } => (None, None, Some(path.as_str())),
+        _ => (None, None, None),
+    };
+    raised(py, "ScenarioError", |class| class.call1((in_words(error), line, column, key)))
+}
+
+/// A controller cannot be exchanged.
+pub(crate) fn not_swapped(py: Python<'_>, error: &SwapError) -> PyErr {
+    match error {
+        SwapError::Scenario(source) | SwapError::With { source, .. } => wrong(py, source),
+        other => failed(py, other),
+    }
+}
+
+/// Variants cannot be compared.
+pub(crate) fn not_compared(py: Python<'_>, error: &CompareError) -> PyErr {
+    failed(py, error)
+}
+
+/// A suite cannot be run.
+pub(crate) fn no_suite(py: Python<'_>, error: &SuiteError) -> PyErr {
+    match error {
+        SuiteError::Scenario { source, .. } => wrong(py, source),
+        other => failed(py, other),
+    }
+}
+
+/// A file cannot be opened.
+pub(crate) fn unread(path: &Path, error: &io::Error) -> PyErr {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display())).into()
+}
+
+fn raised<'py>(
+    py: Python<'py>,
+    class: &str,
+    make: impl FnOnce(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+) -> PyErr {
+    let made = py.import("equipoise._errors").and_then(|module| module.getattr(class)).and_then(make);
+    made.map_or_else(|error| error, PyErr::from_value)
+}

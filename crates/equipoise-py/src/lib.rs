@@ -1,0 +1,62 @@
+//! The Python package `equipoise`: scenarios run in the simulator, results as Arrow, laws written in Python.
+//!
+//! ```text
+//!   Python ── scenario, set, seeds ──▶ job ── equipoise-lab, without the GIL ──▶ result ──▶ dict, tables of Arrow
+//!                 laws ──▶ law ──▶ catalogue ──▶ the same sessions as every other law
+//! ```
+//!
+//! Glue, and no law of its own: words and units are those of the scenario file and of the JSON that the command writes. The module
+//! is imported as `equipoise._native`; what people import stands in `python/equipoise/`.
+
+#![expect(clippy::needless_pass_by_value, reason = "what Python hands over is handed over")]
+
+mod capture;
+mod catalogue;
+mod compare;
+mod controller;
+mod error;
+mod feedback;
+mod job;
+mod law;
+mod result;
+mod rows;
+mod run;
+mod source;
+mod suite;
+mod sweep;
+mod table;
+
+use pyo3::prelude::*;
+
+/// Native part of the package `equipoise`.
+#[pymodule]
+mod _native {
+    use super::{Bound, PyModule, PyModuleMethods as _, PyResult};
+
+    #[pymodule_export]
+    use super::capture::{Capture, capture_rtt};
+    #[pymodule_export]
+    use super::catalogue::controllers;
+    #[pymodule_export]
+    use super::compare::{Comparison, compare};
+    #[pymodule_export]
+    use super::controller::Controller;
+    #[pymodule_export]
+    use super::feedback::{Allowance, Frame, Interval, Packet, Packets, Sent, Silence};
+    #[pymodule_export]
+    use super::result::Result;
+    #[pymodule_export]
+    use super::run::{explain, run};
+    #[pymodule_export]
+    use super::suite::{Suite, suite};
+    #[pymodule_export]
+    use super::sweep::SweepFolder;
+    #[pymodule_export]
+    use super::table::Table;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("DEMO", equipoise_lab::DEMO)?;
+        module.add("__version__", equipoise_lab::VERSION)
+    }
+}

@@ -1,0 +1,118 @@
+//! Sweeps in their folders; `equipoise._sweep` spreads them over workers.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use equipoise_lab::scenario::{Catalogue, Scenario};
+use equipoise_lab::sim::{Stop, Threads};
+use equipoise_lab::sweep::{Design, Folder, NamedText, Plan, Shard, SweepError};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyDictMethods};
+
+use crate::{error, job, source};
+
+/// A sweep in its folder.
+#[pyclass(frozen, module = "equipoise._native")]
+#[derive(Debug)]
+pub(crate) struct SweepFolder(Folder);
+
+fn refused(py: Python<'_>, error: &SweepError) -> PyErr {
+    error::failed(py, error)
+}
+
+#[pymethods]
+impl SweepFolder {
+    /// The sweep that a folder has.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| Folder::open(&path)).map(Self).map_err(|error| refused(py, &error))
+    }
+
+    /// A folder for a sweep: a new one, or the one in which it was begun.
+    #[staticmethod]
+    #[pyo3(signature = (path, scenario, *, set, vary, draw, points, runs, seed))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    fn create(
+        py: Python<'_>,
+        path: PathBuf,
+        scenario: &Bound<'_, PyAny>,
+        set: Option<&Bound<'_, PyDict>>,
+        vary: Option<&Bound<'_, PyDict>>,
+        draw: Option<&Bound<'_, PyDict>>,
+        points: u32,
+        runs: u32,
+        seed: Option<u64>,
+    ) -> PyResult<Self> {
+        let Scenario { name, text, seed: own, .. } = source::scenario(scenario, set, &Catalogue::default())?;
+        let design = Design {
+            scenarios: vec![NamedText { file: name, text }],
+            set: Vec::new(),
+            vary: written(vary, listed)?,
+            draw: written(draw, |value| value.extract())?,
+            random_points: points,
+            seed: seed.unwrap_or(own),
+            runs,
+        };
+        let folder = py.detach(|| Folder::create(&path, &Plan::new(design)?));
+        folder.map(Self).map_err(|error| refused(py, &error))
+    }
+
+    #[getter]
+    fn parts(&self) -> u64 {
+        self.0.plan().parts()
+    }
+
+    #[getter]
+    fn runs(&self) -> u64 {
+        self.0.plan().runs()
+    }
+
+    /// Numbers of the parts that are not there yet.
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        py.detach(|| self.0.missing(Shard::ALL)).map_err(|error| refused(py, &error))
+    }
+
+    /// Runs what is not there yet of a share of the parts, I/N.
+    #[pyo3(signature = (shard, *, threads=None, progress=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        shard: &str,
+        threads: Option<usize>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let shard: Shard = shard.parse().map_err(|wrong| error::failed(py, &wrong))?;
+        let stop = Stop::default();
+        let threads = Threads { number: threads, stop: stop.clone() };
+        let ran = job::aside(py, &stop, progress, |progress| {
+            self.0.run(shard, threads, &|at| progress(at.done as f64 / at.planned.max(1) as f64))
+        })?;
+        ran.map(drop).map_err(|error| refused(py, &error))
+    }
+
+    /// Writes all rows into one file of Parquet.
+    fn merge(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
+        let out = File::create(&file).map_err(|failed| error::unread(&file, &failed))?;
+        py.detach(|| self.0.merge(Some(Box::new(BufWriter::new(out))), None)).map_err(|error| refused(py, &error))
+    }
+}
+
+/// The entries of a dict as `KEY=VALUE`.
+fn written(
+    given: Option<&Bound<'_, PyDict>>,
+    text: impl Fn(&Bound<'_, PyAny>) -> PyResult<String>,
+) -> PyResult<Vec<String>> {
+    let entries = given.into_iter().flat_map(PyDictMethods::iter);
+    entries.map(|(key, value)| Ok(format!("{}={}", key.extract::<String>()?, text(&value)?))).collect()
+}
+
+/// Values in turn, between commas.
+fn listed(values: &Bound<'_, PyAny>) -> PyResult<String> {
+    if values.is_instance_of::<pyo3::types::PyString>() {
+        return Err(PyValueError::new_err("what is varied is a list of values, not a text"));
+    }
+    let texts = values.try_iter()?.map(|value| Ok(source::value(&value?)?.to_string()));
+    Ok(texts.collect::<PyResult<Vec<_>>>()?.join(","))
+}

@@ -1,0 +1,65 @@
+"""The environment of gymnasium."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import equipoise
+
+gymnasium = pytest.importorskip("gymnasium")
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from equipoise.gym import SessionEnv  # noqa: E402
+
+
+@pytest.mark.filterwarnings("ignore:.*not within the recommended.*", "ignore:.*Box observation space.*", "ignore:.*infinity.*")
+def test_its_checker_passes() -> None:
+    """That of gymnasium."""
+    check_env(SessionEnv(set={"duration": "5 s"}), skip_render_check=True)
+
+
+def episode(env: SessionEnv, seed: int, change: float) -> list[float]:
+    """The rewards of an episode."""
+    env.reset(seed=seed)
+    rewards, is_over = [], False
+    while not is_over:
+        _, reward, _, is_over, _ = env.step(np.array([change], np.float32))
+        rewards.append(reward)
+    return rewards
+
+
+def test_the_same_seed_and_actions_give_the_same_episode(root: Path) -> None:
+    """And another seed gives another one."""
+    env = SessionEnv("scenarios/demo-short.toml", max_rate_bps=15e6)
+    assert episode(env, 3, 0.1) == episode(env, 3, 0.1) != episode(env, 4, 0.1)
+
+
+def test_actions_move_the_rate_and_the_result_is_there_at_the_end() -> None:
+    """Up to its limit, where the queue fills."""
+    env = SessionEnv(max_rate_bps=4e6)
+    up, steady = sum(episode(env, 1, 1.0)), sum(episode(env, 1, 0.0))
+    assert steady > 0 > up
+    assert env.result is not None and env.result.flows["mean_rate_bps"][0] == pytest.approx(5e5, rel=0.05)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(1, np.float32))
+
+
+def test_an_episode_that_is_left_leaves_no_thread() -> None:
+    """However often, and whoever forgets to close."""
+    before = threading.active_count()
+    env = SessionEnv()
+    for seed in range(5):
+        env.reset(seed=seed)
+        env.step(np.zeros(1, np.float32))
+    env.close()
+    assert threading.active_count() == before
+
+
+def test_what_is_wrong_is_raised() -> None:
+    """Where the agent waits."""
+    with pytest.raises(equipoise.ScenarioError):
+        SessionEnv(set={"duration": "long"}).reset(seed=1)
+    with pytest.raises(ValueError, match="between"):
+        SessionEnv(start_rate_bps=1)

@@ -1,0 +1,96 @@
+"""Comparisons, suites and captures."""
+
+import struct
+from pathlib import Path
+
+import polars
+import pytest
+
+import equipoise
+
+
+class Slow:
+    """A tenth of a megabit, always."""
+
+    def __init__(self, packet_bytes: int) -> None:
+        pass
+
+    def on_feedback(self, now_s: float, feedback: object) -> None:
+        pass
+
+    def allowance(self) -> float:
+        return 1e5
+
+
+def test_controllers_are_compared_on_the_same_seeds(root: Path) -> None:
+    """Ours and one of Python's, with the words of the command."""
+    found = equipoise.compare("scenarios/demo-short.toml", ["ap", "slow"], laws={"slow": Slow}, runs=3, seed=2)
+    assert found.flow == "media"
+    rate = found.metrics.where(metric="delivered_rate_bps")
+    assert rate["variant"] == ["ap", "slow"] and rate["word"] == [None, "less"]
+    assert rate["mean"][1] == pytest.approx(1e5, rel=0.05)
+    values = polars.DataFrame(found.values.where(metric="delivered_rate_bps", variant="ap"))
+    assert values["seed"].to_list() == [2, 3, 4] and values["value"].mean() == pytest.approx(rate["mean"][0])
+    told = found.to_dict()["flows"][0]["metrics"][0]["variants"][1]["difference"]
+    assert told["mean"] == rate["difference"][1]
+    assert found.to_html().startswith("<!DOCTYPE html>")
+
+
+def test_scenarios_are_compared_by_name() -> None:
+    """A dict gives the names; a list has those of the scenarios, which have to differ."""
+    found = equipoise.compare({"one": equipoise.DEMO, "other": equipoise.DEMO}, set={"flow.media.start": "1 s"}, runs=2)
+    assert set(found.metrics["word"]) <= {None, "equal"}
+    with pytest.raises(equipoise.EquipoiseError, match="the name `demo`"):
+        equipoise.compare([equipoise.DEMO, equipoise.DEMO], runs=2)
+    with pytest.raises(equipoise.EquipoiseError, match="similar one exists: `aimd`"):
+        equipoise.compare(equipoise.DEMO, ["ap", "amid"])
+    with pytest.raises(equipoise.ScenarioError) as wrong:
+        equipoise.compare(equipoise.DEMO, ["ap", "aimd"], set={"duration": "long"})
+    assert wrong.value.key == "duration"
+
+
+def test_a_case_of_rfc_8867_runs() -> None:
+    """With a table that says what the JSON says."""
+    found = equipoise.suite(["5.1/50ms-link"], ["gcc", "equipoise"], runs=2)
+    [gcc, ours] = found.to_dict()["results"]
+    used = found.metrics.where(scope="run", metric="utilisation")
+    assert used["controller"] == ["gcc", "equipoise"]
+    assert used["mean"] == [gcc["utilisation"]["mean"], ours["utilisation"]["mean"]]
+    # The bars are the CSV's alone.
+    assert len(found.metrics) <= found.to_csv().count("\r\n") - 1
+    assert len(found.not_run) == 0 and found.to_html().startswith("<!DOCTYPE html>")
+    with pytest.raises(equipoise.EquipoiseError, match=r"there is no case `9\.9`"):
+        equipoise.suite(["9.9"])
+    with pytest.raises(ValueError, match="fq_codel"):
+        equipoise.suite(["5.1"], aqm="red")
+
+
+def segment(sequence: int, acknowledged: int, data: bytes, *, back: bool) -> bytes:
+    """A segment of TCP over raw IPv4, without checksums."""
+    ends = (b"\x0a\0\0\x02\x0a\0\0\x01", (80, 40000)) if back else (b"\x0a\0\0\x01\x0a\0\0\x02", (40000, 80))
+    tcp = struct.pack(">HHIIBBHHH", *ends[1], sequence, acknowledged, 5 << 4, 0x10, 65535, 0, 0) + data
+    return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + ends[0] + tcp
+
+
+def test_round_trip_times_come_out_of_a_capture(tmp_path: Path) -> None:
+    """Pairs of segments, each pair acknowledged 20 ms after its second one."""
+    frames, sequence = [], 1000
+    for number in range(40):
+        at = number * 100_000
+        frames += [(at, segment(sequence, 1, b"x" * 1000, back=False)), (at + 100, segment(sequence + 1000, 1, b"x" * 1000, back=False))]
+        sequence += 2000
+        frames.append((at + 20_100, segment(1, sequence, b"", back=True)))
+    pcap = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    for at, frame in frames:
+        pcap += struct.pack("<IIII", at // 1_000_000, at % 1_000_000, len(frame), len(frame)) + frame
+    file = tmp_path / "pairs.pcap"
+    file.write_bytes(pcap)
+    found = equipoise.capture_rtt(file, bin="1 ms")
+    [row] = polars.DataFrame(found.directions).to_dicts()
+    assert row["from"] == "10.0.0.1:40000" and row["samples"] >= 35 and row["p50_s"] == pytest.approx(0.020, abs=2e-4)
+    assert found.to_dict()["frames"] == len(frames)
+    with pytest.raises(equipoise.EquipoiseError, match="no unit"):
+        equipoise.capture_rtt(file, bin="1")
+    (tmp_path / "no.pcap").write_bytes(b"nothing of the kind")
+    with pytest.raises(equipoise.EquipoiseError):
+        equipoise.capture_rtt(tmp_path / "no.pcap")
