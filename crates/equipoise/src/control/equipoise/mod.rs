@@ -71,7 +71,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// a wide link.
 ///
 /// Limits: a start beside a queue that stands takes that for the empty path, until it empties once; above 2.5 Mbit/s a flow the target is at its floor,
-/// and flows keep the shares that they began with; beside short TCP flows a seventh of what they leave is lost to the way back from their bursts.
+/// and flows on long or rough paths do not come to equal shares within half a minute; beside short TCP flows a seventh of what they leave is lost to the way back from their bursts.
 #[derive(Clone, Debug)]
 pub struct Equipoise {
     limits: RateLimits,
