@@ -8,7 +8,7 @@ use equipoise_session::wire::rtp::{RtpHeader, Subflow};
 /// Any datagrams from anywhere are safe for a server whose kernel sends nothing.
 ///
 /// The first byte says whether there is a key; the rest is a list of operations: time that goes by, noise, a session that is
-/// opened, or opened anew, by the whole exchange, the last datagram again, damaged or cut, media and reports as who has the key protects them, another
+/// opened, or opened anew, by the whole exchange, to send or to be sent to, the last datagram again, damaged or cut, media and reports as who has the key protects them, another
 /// address, another refusal of the kernel. Whatever they are, the server goes on, its sessions, paths and timers are
 /// bounded, and nobody has a session who did not ask for it as one has to.
 ///
@@ -61,7 +61,7 @@ impl Peer {
             }
             64..=95 => {
                 // One of its words is the one that may come again, damaged or from elsewhere.
-                let said = self.bench.call(self.from, ssrc, argument & 7);
+                let said = self.bench.call(self.from, ssrc, argument & 15);
                 self.last = said.into_iter().nth(usize::from(argument >> 4)).unwrap_or_default();
             }
             96..=111 => {

@@ -135,6 +135,16 @@ pub(crate) enum Error {
         /// The newest version that it may need.
         most: String,
     },
+    /// A file is larger than it may be.
+    #[error("{} has {size} bytes, and {most} are the most that it may have", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// The most that it may have.
+        most: u64,
+    },
     /// Distributions are tried where they are made, and this machine is of another kind.
     #[error("distributions are for x86_64 and aarch64, and are made on a machine of either; this one is {found}")]
     OtherMachine {

@@ -32,9 +32,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
         .argument(&page)
         .folder(&sources)
         .run()?;
-    let size = fs::metadata(&page)
-        .map_err(|source| Error::File { verb: "read", path: page.clone(), source })?
-        .len();
+    let size = fs::metadata(&page).map_err(|source| Error::File { verb: "read", path: page.clone(), source })?.len();
     println!("{}: {:.2} MB", page.display(), size as f64 / 1e6);
     if size > MOST {
         return Err(Error::TooLarge { file: page, size, most: MOST });
@@ -47,5 +45,11 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
     let page = build(workspace)?;
     let command = workspace.build_command()?;
     let test = workspace.path("web/test/page.mjs");
-    workspace.program("node").argument(test).argument(page).argument(command).argument(workspace.target("playground")).run()
+    workspace
+        .program("node")
+        .argument(test)
+        .argument(page)
+        .argument(command)
+        .argument(workspace.target("playground"))
+        .run()
 }

@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(columns.at_s.len(), 200);
         let flow = &run.flows[0];
         let of = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
-        let sent = flow.mean_rate_bps;
+        let sent = flow.mean_rate_bps.expect("a rate");
         assert!((of(&columns.sent_bps) - sent).abs() < 1e-3 * sent, "{} for {sent}", of(&columns.sent_bps));
         let longest = columns.frame_delay_s.iter().flatten().copied().fold(0.0, f64::max);
         let frames = flow.video.as_ref().expect("video").delay.max_s.expect("frames");

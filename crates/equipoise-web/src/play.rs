@@ -160,7 +160,7 @@ fn lane(scenario: &Scenario, watched: usize, seed: Option<u64>) -> Result<Lane, 
     let seed = seed.unwrap_or(scenario.seed);
     let (run, timeline) = sim::simulate_observed(scenario, seed, Timeline::new(scenario, PIECE))?;
     let controller = match &scenario.flows[watched].kind {
-        FlowKind::Session { controller, .. } => controller.entry.name.to_owned(),
+        FlowKind::Session { controller, .. } => controller.entry.name().to_owned(),
         _ => String::new(),
     };
     Ok(Lane {
@@ -212,7 +212,11 @@ mod tests {
     /// A hand takes the place of what was planned for later.
     #[test]
     fn a_pull_holds_until_the_next_one() {
-        let pulls = vec![pull(5.0, Quantity::Capacity, 3e6), pull(9.5, Quantity::Capacity, 2e6), pull(6.0, Quantity::Delay, 0.05)];
+        let pulls = vec![
+            pull(5.0, Quantity::Capacity, 3e6),
+            pull(9.5, Quantity::Capacity, 2e6),
+            pull(6.0, Quantity::Delay, 0.05),
+        ];
         let played = play(&request(pulls)).expect("pulls");
         assert_eq!(played.capacity, [(0.0, 1e6), (5.0, 3e6), (9.5, 2e6)]);
         assert_eq!(played.delay, [(0.0, 0.02), (6.0, 0.05)]);
@@ -224,7 +228,8 @@ mod tests {
     /// What is exported gives what was shown, with every controller.
     #[test]
     fn the_scenario_of_a_lane_gives_its_results_again() {
-        let pulls = vec![pull(3.0, Quantity::Cross, 3e5), pull(8.0, Quantity::Cross, 0.0), pull(9.0, Quantity::Delay, 0.06)];
+        let pulls =
+            vec![pull(3.0, Quantity::Cross, 3e5), pull(8.0, Quantity::Cross, 0.0), pull(9.0, Quantity::Delay, 0.06)];
         let controllers = vec!["gcc".to_owned(), "equipoise".to_owned()];
         let played = play(&Request { controllers, ..request(pulls) }).expect("two controllers");
         assert_eq!(played.lanes.iter().map(|lane| lane.controller.as_str()).collect::<Vec<_>>(), ["gcc", "equipoise"]);
@@ -244,7 +249,10 @@ mod tests {
         let only = |scenario: &str| play(&Request { scenario: scenario.to_owned(), ..request(Vec::new()) });
         assert!(matches!(only("name = 3"), Err(PlayError::Scenario(_))));
         let without = equipoise_lab::DEMO_OWN.lines().filter(|line| !line.starts_with("controller"));
-        let without = without.collect::<Vec<_>>().join("\n").replace("\"encoder\", frame_rate = 30, min_rate = \"150 kbit/s\", max_", "\"poisson\", ");
+        let without = without
+            .collect::<Vec<_>>()
+            .join("\n")
+            .replace("\"encoder\", frame_rate = 30, min_rate = \"150 kbit/s\", max_", "\"poisson\", ");
         let without = without.replace(", reaction = \"100 ms\"", "").replace("report_interval = \"250 ms\"", "");
         assert!(matches!(only(&without), Err(PlayError::NothingToWatch)), "{:?}", only(&without));
         let unknown = play(&Request { controllers: vec!["gc".to_owned()], ..request(Vec::new()) });

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use equipoise::control;
 use equipoise_lab::live::{self, Setup, Stage};
 use equipoise_lab::result::{FlowResult, Run};
 use equipoise_lab::scenario::{Override, Scenario};
@@ -48,7 +49,7 @@ fn what_crosses_real_sockets_runs_live() {
 #[test]
 fn a_name_is_taken_once_and_what_is_wrong_is_named_as_with_ours() {
     let mut taken = catalogue().expect("names of their own");
-    let ours = taken.controllers.find("cbr").expect("ours");
+    let ours = control::entries().iter().find(|entry| entry.name == "cbr").expect("ours");
     let error = taken.controllers.add(ours).expect_err("it is there");
     assert_eq!(error.to_string(), "there is a controller `cbr` already; give the new one another name");
     for (key, value, remedy) in [

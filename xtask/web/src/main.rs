@@ -25,6 +25,11 @@ fn bind() -> Result<(), Box<dyn Error>> {
     let [wasm, folder] = arguments.as_slice() else { return Err("usage: web WASM FOLDER".into()) };
     // A worker that is made from a text can import no modules.
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(Path::new(wasm)).no_modules(true)?.typescript(false).remove_name_section(true).remove_producers_section(true);
+    bindgen
+        .input_path(Path::new(wasm))
+        .no_modules(true)?
+        .typescript(false)
+        .remove_name_section(true)
+        .remove_producers_section(true);
     Ok(bindgen.generate(Path::new(folder))?)
 }

@@ -114,7 +114,8 @@ fn all(asked: &Asked, options: &Common) -> Result<Outcome, CliError> {
         threads: options.threads.map(usize::from).into(),
     };
     #[cfg(feature = "live")]
-    let live = asked.live_runs.map(|runs| live::Live::announce(&asked.items, law, Plan { runs, ..plan.clone() }, is_quiet));
+    let live =
+        asked.live_runs.map(|runs| live::Live::announce(&asked.items, law, Plan { runs, ..plan.clone() }, is_quiet));
     #[cfg(feature = "live")]
     let live = live.transpose()?;
     let bar = Bar::new(options.results.quiet, "simulated");

@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
-use equipoise::units::Span;
+use equipoise::units::{Rate, Span};
 use equipoise_session::multipath::MAX_PATHS;
 use equipoise_session::rtp::Payload;
 use nix::errno::Errno;
@@ -11,7 +11,7 @@ use crate::secure::Key;
 use crate::secure::message::{Message, sign};
 use crate::secure::opening::{Asked, Opening};
 use crate::secure::protection::source_of;
-use crate::{Clock, NetError, Socket, Time};
+use crate::{Clock, NetError, Socket, Time, Wanted};
 
 /// A server in the caller's time, for what must hold of any datagrams: whatever it answers, its kernel refuses to send.
 pub struct ServerBench {
@@ -23,7 +23,12 @@ pub struct ServerBench {
     deserved: u64,
     /// Datagrams that it has heard.
     heard: u64,
+    /// Time that went by.
+    elapsed: Span,
 }
+
+/// What it sends of its own, in all sessions together.
+const SENT: Rate = Rate::from_bps(200_000);
 
 /// Sees nothing.
 struct Nobody;
@@ -43,8 +48,9 @@ impl ServerBench {
         socket.kernel_says = Some(Errno::EPERM);
         let now = socket.clock().now();
         let key = if is_secure { Key::new(b"what everybody knows").ok() } else { None };
-        let config = ServerConfig { most_sessions: Self::MOST, ..ServerConfig::new(key) };
-        Ok(Self { state: State::new(socket, config, Nobody), now, callers: Vec::new(), deserved: 0, heard: 0 })
+        let config = ServerConfig { most_sessions: Self::MOST, reverse_limit: SENT, ..ServerConfig::new(key) };
+        let (state, callers) = (State::new(socket, config, Nobody), Vec::new());
+        Ok(Self { state, now, callers, deserved: 0, heard: 0, elapsed: Span::ZERO })
     }
 
     /// What time it is there.
@@ -60,6 +66,7 @@ impl ServerBench {
     /// So much time goes by.
     pub fn wait(&mut self, span: Span) {
         self.now = self.now + span.max(Span::ZERO);
+        self.elapsed = self.elapsed + span.max(Span::ZERO);
         self.state.ring(self.now);
     }
 
@@ -88,7 +95,11 @@ impl ServerBench {
             payload,
             reporting: None,
             several: variant & 4 != 0,
-            wanted: None,
+            wanted: if variant & 8 == 0 {
+                None
+            } else {
+                Wanted::new(Rate::from_bps(50_000), Rate::from_bps(100_000)).ok()
+            },
         };
         let at = self.callers.iter().position(|(source, _)| *source == ssrc).unwrap_or_else(|| {
             self.callers.push((ssrc, Caller::new(Opening::new(asked), from)));
@@ -138,9 +149,14 @@ impl ServerBench {
         if timers.len() > live.len() {
             return Some(format!("{} timers of {} sessions", timers.len(), live.len()));
         }
+        let granted: u64 = live.values().map(|session| session.half.granted().as_bps()).sum();
+        if granted > SENT.as_bps() {
+            return Some(format!("{granted} bit/s are promised, of {SENT}"));
+        }
         let unsent = socket.stats().unsent;
-        // A report may be due beside the answer, and reports that were held back.
-        let most = 4 * (self.heard + 1) * MAX_PATHS as u64;
+        // A report may be due beside the answer, and reports that were held back; and what it sends itself, in packets of 100 bytes at the least.
+        let media = self.elapsed.as_secs_f64() * SENT.as_bps() as f64 / 800.0;
+        let most = 4 * (self.heard + 1) * MAX_PATHS as u64 + media as u64;
         (unsent > most).then(|| format!("{unsent} answers to {} datagrams", self.heard))
     }
 }
