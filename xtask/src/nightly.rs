@@ -1,4 +1,4 @@
-//! What takes too long for every change: whole papers, long fuzzing, the release command. The last result of each stands in the book.
+//! What takes too long for every change: whole papers, long fuzzing, the release command, what people install. The last result of each stands in the book.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::{self, Workspace};
-use crate::{fuzz, results, smoke};
+use crate::{dist, fuzz, results, smoke, web};
 
 /// Where the results stand.
 const PAGE: &str = "docs/src/nightly.md";
@@ -28,6 +28,10 @@ enum Part {
     Paper(&'static str),
     /// Random paths under our own law.
     Paths,
+    /// The page that runs the simulator in a browser, used by a browser.
+    Web,
+    /// What people install, on a bare Debian.
+    Dist,
     /// A fuzz target.
     Fuzz(String),
 }
@@ -39,6 +43,8 @@ impl Part {
             Self::Demo => "demo".to_owned(),
             Self::Paper(paper) => format!("paper {paper}"),
             Self::Paths => "paths".to_owned(),
+            Self::Web => "web".to_owned(),
+            Self::Dist => "dist".to_owned(),
             Self::Fuzz(target) => format!("fuzz {target}"),
         }
     }
@@ -52,6 +58,8 @@ impl Part {
             }
             Self::Paper(paper) => run_paper(workspace, paper),
             Self::Paths => run_paths(workspace),
+            Self::Web => web::check(workspace),
+            Self::Dist => dist::run(workspace),
             Self::Fuzz(target) => {
                 fuzz::run_target(workspace, target, FUZZ_SECONDS)?;
                 Ok(format!("nothing found in {FUZZ_SECONDS} s"))
@@ -67,7 +75,7 @@ impl Part {
 pub(crate) fn run(workspace: &Workspace, wanted: &str) -> Result<(), Error> {
     let mut parts = vec![Part::Demo];
     parts.extend(PAPERS.map(Part::Paper));
-    parts.push(Part::Paths);
+    parts.extend([Part::Paths, Part::Web, Part::Dist]);
     parts.extend(fuzz::targets(workspace)?.into_iter().map(Part::Fuzz));
     parts.retain(|part| part.name().starts_with(wanted));
     if parts.is_empty() {

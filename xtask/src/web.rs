@@ -11,8 +11,8 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// What a page may weigh, in bytes: some seconds over a telephone's link.
 const MOST: u64 = 3_000_000;
 
-/// Builds the page, and says where it is.
-pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
+/// Builds the page. Gives its place, and its size in words.
+pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, String), Error> {
     workspace.program("rustup").arguments(["target", "add", TARGET]).run()?;
     let build = ["build", "--profile", "web", "--locked", "--package", "equipoise-web", "--target", TARGET];
     workspace.cargo(build).run()?;
@@ -33,23 +33,21 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf, Error> {
         .folder(&sources)
         .run()?;
     let size = fs::metadata(&page).map_err(|source| Error::File { verb: "read", path: page.clone(), source })?.len();
-    println!("{}: {:.2} MB", page.display(), size as f64 / 1e6);
+    let words = format!("{:.2} MB", size as f64 / 1e6);
+    println!("{}: {words}", page.display());
     if size > MOST {
         return Err(Error::TooLarge { file: page, size, most: MOST });
     }
-    Ok(page)
+    Ok((page, words))
 }
 
-/// Builds the page, and has Debian's Chromium use it as a person would; its figures have to be those of the command.
-pub(crate) fn check(workspace: &Workspace) -> Result<(), Error> {
-    let page = build(workspace)?;
+/// Builds the page, and has Debian's Chromium use it as a person would; its figures have to be those of the command. Gives the page's size in
+/// words.
+pub(crate) fn check(workspace: &Workspace) -> Result<String, Error> {
+    let (page, size) = build(workspace)?;
     let command = workspace.build_command()?;
     let test = workspace.path("web/test/page.mjs");
-    workspace
-        .program("node")
-        .argument(test)
-        .argument(page)
-        .argument(command)
-        .argument(workspace.target("playground"))
-        .run()
+    let folder = workspace.target("playground");
+    workspace.program("node").argument(test).argument(page).argument(command).argument(folder).run()?;
+    Ok(size)
 }

@@ -6,6 +6,9 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::workspace::Workspace;
 
+/// As what is distributed is built.
+const PROFILE: &str = "dist";
+
 /// A kind of machine that a distribution is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Machine {
@@ -61,7 +64,8 @@ impl Machine {
             workspace.program("rustup").arguments(["target", "add", &target]).run()?;
         }
         let upper = target.to_uppercase().replace('-', "_");
-        let cargo = workspace.cargo(["build", "--release", "--locked", "--package", package, "--target", &target]);
+        let cargo =
+            workspace.cargo(["build", "--profile", PROFILE, "--locked", "--package", package, "--target", &target]);
         let cargo = cargo.arguments(arguments);
         // Debian's cross compilers, and where its libraries for the other machine are.
         let cargo = cargo.variable(&format!("CARGO_TARGET_{upper}_LINKER"), format!("{triplet}-gcc"));
@@ -72,7 +76,7 @@ impl Machine {
             cargo.variable(&format!("LIBBPF_SYS_LIBRARY_PATH_{}", machine.target()), libraries)
         });
         cargo.run()?;
-        Ok(workspace.target(target).join("release"))
+        Ok(workspace.target(target).join(PROFILE))
     }
 
     /// A copy of a program or shared library without symbols and lines for debuggers.

@@ -20,6 +20,9 @@ pub(crate) use machine::Machine;
 /// The newest C library that a command may need: Debian 12's.
 const NEWEST_GLIBC: (u32, u32) = (2, 36);
 
+/// The most bytes that a stripped command may have.
+const MOST: u64 = 15_000_000;
+
 /// Where one distribution is made, and what it says of itself.
 #[derive(Debug)]
 struct Dist<'a> {
@@ -35,8 +38,9 @@ struct Dist<'a> {
     date: String,
 }
 
-/// Makes all files for both machines, lists them with their sizes and checksums, and tries those of this machine on a bare system.
-pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
+/// Makes all files for both machines, lists them with their sizes and checksums, and tries those of this machine on a bare system. Gives the
+/// sizes of the commands in words.
+pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
     let dist = Dist::new(workspace)?;
     // That of this machine first: it writes the manual pages of all.
     let others = Machine::ALL.into_iter().filter(|machine| *machine != dist.here);
@@ -45,7 +49,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Error> {
         dist.make(machine)?;
     }
     dist.list()?;
-    trial::run(&dist)
+    let sizes = Machine::ALL.iter().map(|machine| dist.size(*machine)).collect::<Result<Vec<_>, _>>()?;
+    trial::run(&dist)?;
+    Ok(sizes.join(", "))
 }
 
 impl<'a> Dist<'a> {
@@ -79,6 +85,19 @@ impl<'a> Dist<'a> {
     /// Where the stripped command of a machine is.
     fn program(&self, machine: Machine) -> PathBuf {
         self.work.join(format!("equipoise-{}", machine.name()))
+    }
+
+    /// The size of a stripped command, in words.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] above [`MOST`].
+    fn size(&self, machine: Machine) -> Result<String, Error> {
+        let file = self.program(machine);
+        let size =
+            fs::metadata(&file).map_err(|source| Error::File { verb: "read", path: file.clone(), source })?.len();
+        let words = format!("{} {:.1} MB", machine.name(), size as f64 / 1e6);
+        println!("  the command for {words}");
+        if size > MOST { Err(Error::TooLarge { file, size, most: MOST }) } else { Ok(words) }
     }
 
     /// A folder as a compressed archive of its name: the same bytes for the same content.
