@@ -57,7 +57,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<String, Error> {
 impl<'a> Dist<'a> {
     fn new(workspace: &'a Workspace) -> Result<Self, Error> {
         let here = Machine::here().ok_or(Error::OtherMachine { found: std::env::consts::ARCH })?;
-        let (out, work) = (workspace.target("dist"), workspace.target("dist-work"));
+        // Cargo has a folder of the profile's name for itself.
+        let (out, work) = (workspace.target("distributions"), workspace.target("dist-work"));
         for folder in [&out, &work] {
             make_anew(folder)?;
         }
