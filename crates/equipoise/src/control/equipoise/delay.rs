@@ -39,6 +39,8 @@ pub(super) struct Situation {
     /// `D`, from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
+    /// `C`, what gauges show of the bottleneck.
+    pub(super) capacity_bps: Option<f64>,
     /// The present rate.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
@@ -65,6 +67,11 @@ const KNOWN_S: f64 = 10.0;
 const SPREAD: f64 = 0.85;
 /// The share of the headroom that counts at the most.
 const MOST_HEADROOM: f64 = 0.5;
+/// `a`, the growth of a flow with half of the bottleneck, in 1/s: less takes longer than a call's begin to equal shares, more stands in the queue. The most
+/// `C/B - 1`; and from which capacity on in bit/s, in full from twice of it on: below the target tells flows apart.
+const SHARING: f64 = 0.1;
+const MOST_OTHERS: f64 = 6.0;
+const SHARED_FROM_BPS: f64 = 1e6;
 /// The base follows the rate of service within so much time, in s.
 const ANCHOR_S: f64 = 0.12;
 /// Beyond so much above the target a queue is an overshoot, in s, and is worked off at a rate lower by its length in s, to this share at the least.
@@ -205,8 +212,9 @@ impl DelayMode {
     fn integrate(&mut self, seen: &Seen, situation: &Situation, error_s: f64) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
+        let sharing = situation.capacity_bps.map_or(0.0, |capacity| sharing(self.base_bps, capacity, (target_s, loop_s))) * seen.usage;
         if error_s <= 0.0 {
-            self.base_bps *= libm::exp(gain * error_s.max(-target_s) * seen.elapsed_s);
+            self.base_bps *= libm::exp((gain * error_s.max(-target_s) + sharing) * seen.elapsed_s);
             return Reason::Law;
         }
         let clear = error_s / target_s;
@@ -215,7 +223,7 @@ impl DelayMode {
         let logistic = seen
             .trains
             .map_or(BLIND_GROWTH, |trains| growth_s * (1.0 - rate_bps / trains.arrived_bps).clamp(0.0, MOST_HEADROOM));
-        let growth = gain * error_s + clear * clear * starting * logistic;
+        let growth = gain * error_s + clear * clear * starting * logistic + sharing;
         let is_used = rate_bps <= 1.5 * seen.received_bps + 20e3;
         if !is_used || seen.usage <= 0.0 {
             return Reason::AppLimited;
@@ -273,6 +281,18 @@ impl DelayMode {
         }
         self.dips_until_s.is_some()
     }
+}
+
+/// Growth in proportion to what others have, in 1/s: `a (C/B - 1)`, so that `dB/dt = a (C - B)`.
+///
+/// Logistic growth of competitors towards a capacity that is measured inline (Kodama 2009; Lotka and Volterra). Added up, it is additive increase that
+/// is the same for all flows of a bottleneck, against decreases that are a share of the own rate. Of two flows with `x = ln(B1/B2)` that hold the capacity
+/// together, `dx/dt = -2 a sinh x`, whatever the round trip, where the target's pull goes by `1/D²`.
+fn sharing(base_bps: f64, capacity_bps: f64, (_target_s, loop_s): (f64, f64)) -> f64 {
+    let fast = ((capacity_bps - SHARED_FROM_BPS) / SHARED_FROM_BPS).clamp(0.0, 1.0);
+    let own_s = (0.005 * (1e6 / base_bps.max(1.0)).min(9.0) - 0.002).max(0.0);
+    let pull = own_s * INTEGRAL / (loop_s * loop_s);
+    fast * (SHARING - pull).max(0.0) * (capacity_bps / base_bps.max(1.0) - 1.0).clamp(0.0, MOST_OTHERS)
 }
 
 #[cfg(test)]
