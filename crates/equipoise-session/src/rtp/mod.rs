@@ -29,6 +29,7 @@ mod duplex_tests;
 mod ecn;
 #[cfg(test)]
 mod ecn_tests;
+mod evenness;
 pub(super) mod exchange;
 #[cfg(test)]
 mod fault_tests;

@@ -8,6 +8,7 @@ use super::application::Application;
 use super::breaker::{Breakers, Trip};
 use super::compound::CompoundTimer;
 use super::delays::Delays;
+use super::evenness::Evenness;
 use super::exchange::Exchange;
 use super::frames::Room;
 use super::governor::Governor;
@@ -126,6 +127,7 @@ pub struct Sender {
     /// `None` where the receiver does not report on single packets.
     by_packet: Option<ByPacket>,
     pacer: Pacer<SenderClock>,
+    evenness: Evenness,
     report_interval: Span,
     start: Instant<SenderClock>,
     exchange: Exchange,
@@ -178,6 +180,7 @@ impl Sender {
             plain: Vec::new(),
             application: Application::default(),
             pacer: Pacer::new(governor.rate()),
+            evenness: Evenness::default(),
             governor,
             probe: None,
             provided,
@@ -240,6 +243,26 @@ impl Sender {
         self.pacer.set_rate(self.governor.probe().map_or(pace, |probe| probe.rate.max(pace)));
     }
 
+    /// Whether a packet may leave, by pace and mean.
+    fn readiness(&self, now: Instant<SenderClock>) -> Readiness<SenderClock> {
+        match (self.pacer.poll(now), self.evenness.rests(now)) {
+            (Readiness::Now, Some(until)) => Readiness::At(until),
+            (Readiness::At(due), Some(until)) => Readiness::At(due.max(until)),
+            (readiness, _) => readiness,
+        }
+    }
+
+    /// So much left at `now`: what has no end leaves at the rate in the mean. A probe is beyond it, within its own bounds.
+    fn keep_mean(&mut self, now: Instant<SenderClock>, size: Size) {
+        let is_framed = self.payload == Payload::Generated && self.stock.is_framed();
+        let is_faster = self.pacer.rate() > self.governor.rate();
+        if is_framed || !is_faster {
+            self.evenness = Evenness::default();
+        } else if self.governor.probe().is_none() {
+            self.evenness.on_departure(now, size, self.governor.rate());
+        }
+    }
+
     /// Does what is due at `now`.
     pub(super) fn run(&mut self, now: Instant<SenderClock>) {
         if now < self.start {
@@ -264,9 +287,12 @@ impl Sender {
         if self.governor.on_timer(now) {
             self.decided();
         }
+        if let Some(until) = self.evenness.take_rested(now) {
+            self.pacer.rested_until(until);
+        }
         // Two at the most: one that is due, and one that lateness of just a gap makes due at the same moment.
         for _ in 0..2 {
-            if self.breakers.has_stopped() || self.is_window_full() || self.pacer.poll(now) != Readiness::Now {
+            if self.breakers.has_stopped() || self.is_window_full() || self.readiness(now) != Readiness::Now {
                 break;
             }
             let Some(size) = self.send(now) else {
@@ -274,10 +300,11 @@ impl Sender {
                 break;
             };
             let size = size + self.send_second(now);
+            self.keep_mean(now, size);
             if let Some(late) = self.pacer.on_departure(now, size) {
                 self.outbox.event(Event::PacingReset { late });
             }
-            if let (false, Readiness::At(due)) = (self.has_payload(), self.pacer.poll(now)) {
+            if let (false, Readiness::At(due)) = (self.has_payload(), self.readiness(now)) {
                 self.application.waits(due);
             }
         }
@@ -469,7 +496,7 @@ impl Endpoint for Sender {
         let report = self.compound.due().map_or(request, |due| due.min(request));
         let is_stocked = self.payload == Payload::Generated && !self.breakers.has_stopped();
         let refill = self.stock.next_at(self.handled).filter(|_| is_stocked);
-        let media = match self.pacer.poll(self.handled) {
+        let media = match self.readiness(self.handled) {
             _ if self.is_window_full() => Instant::MAX,
             _ if !self.has_payload() => refill.map_or(Instant::MAX, |at| at.max(self.handled + Span::from_nanos(1))),
             Readiness::At(due) => due.max(self.start),

@@ -64,6 +64,11 @@ impl Stock {
         if let Kind::Content(content) = &self.kind { Some(content.packets()) } else { None }
     }
 
+    /// Whether it is frames, whose encoders keep their mean within the rate.
+    pub(super) const fn is_framed(&self) -> bool {
+        matches!(self.kind, Kind::Live(_))
+    }
+
     /// How much faster than the rate packets leave.
     pub(super) fn pacing(&self) -> f64 {
         if let Kind::Live(queue) = &self.kind { queue.pacing() } else { 1.0 }
