@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char};
 use std::ptr;
 use std::sync::OnceLock;
 
-use equipoise::control::{BoxedController, Entry, Kind, Parameter, entries, find};
+use equipoise::control::{BoxedController, Entry, Parameter, entries, find};
 use equipoise::units::Size;
 
 use crate::border::{Growing, fill, pairs, text};
@@ -142,16 +142,9 @@ impl Listed {
 
 impl ListedParameter {
     fn new(parameter: &Parameter) -> Self {
-        let kind = match parameter.kind {
-            Kind::Rate => "rate".to_owned(),
-            Kind::Span => "time".to_owned(),
-            Kind::Number { unit: "" } => "number".to_owned(),
-            Kind::Number { unit } => unit.to_owned(),
-            Kind::Choice(words) => words.join(", "),
-        };
         Self {
             name: for_c(parameter.name),
-            kind: for_c(&kind),
+            kind: for_c(&parameter.kind.to_string()),
             standard: parameter.default.map(for_c),
             range: parameter.range.map(|(least, most)| (for_c(least), for_c(most))),
             meaning: for_c(parameter.meaning),

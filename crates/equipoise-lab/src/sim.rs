@@ -1,30 +1,28 @@
 //! A scenario in the simulated world.
 
 mod sample;
+mod stage;
+mod tell;
 
 use std::borrow::Borrow;
 use std::iter::once;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use equipoise::control::PathLoad;
 use equipoise::units::{Instant, Size, Span};
-use equipoise_path::link::PipeConfig;
-use equipoise_path::source::WebConfig;
 use equipoise_session::{Event, PathId};
-use equipoise_sim::{
-    Arrival, Datagram, FlowError, FlowId, LinkId, Observer, Packet, PathLinks, Side, Stream, Time, World,
-};
+use equipoise_sim::{Arrival, Datagram, FlowError, FlowId, Observer, Packet, Side, Time, World};
 use rayon::prelude::*;
 use thiserror::Error;
 
+use self::stage::Stage;
+pub use self::tell::RunObserver;
+use self::tell::{InOrder, Observed, Shares, Silence, Tell};
 use crate::Progress;
-use crate::coupling::Groups;
-use crate::ends::{self, EndsError};
-use crate::playout::SharedPlayout;
+use crate::ends::EndsError;
 use crate::record::{LinkRecord, Received, Recorder};
 use crate::result::{self, Run};
-use crate::scenario::{Choice, DuplexPart, Flow, FlowKind, MultipathFlow, OverBudget, Scenario, TcpFlow};
+use crate::scenario::{OverBudget, Scenario};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, Error)]
@@ -118,7 +116,7 @@ pub fn simulate_captured(
     progress: &mut dyn FnMut(Progress),
     datagrams: &mut dyn FnMut(Span, &Datagram<'_>),
 ) -> Result<Run, SimError> {
-    Ok(run(scenario, seed, InOrder { early: Vec::new(), progress, datagrams }, &Stop::default())?.0)
+    Ok(run(scenario, seed, InOrder::new(progress, datagrams), &Stop::default())?.0)
 }
 
 /// One run with `seed`, of which nobody is told while it goes on.
@@ -265,88 +263,6 @@ fn received(&Packet { at, sent, size, ecn, .. }: &Packet) -> Received {
     Received { at: at - Time::ZERO, sent: sent - Time::ZERO, delay: at - sent, size, ecn }
 }
 
-/// Who is told of a run while it goes on.
-trait Tell {
-    fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event);
-    /// A packet came to the far end, for which it had waited in queues for so long; its event follows.
-    fn waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
-    /// A datagram left one end or came to one.
-    fn datagram(&mut self, _at: Span, _datagram: &Datagram<'_>) {}
-    /// All events up to `until` have been told; this share of the run is done.
-    fn come_to(&mut self, until: Span, share: f64);
-}
-
-/// Nobody.
-struct Silence;
-
-impl Tell for Silence {
-    fn event(&mut self, _: Span, _: usize, _: Option<PathId>, _: &Event) {}
-    fn come_to(&mut self, _: Span, _: f64) {}
-}
-
-/// Somebody who only wants to know how much is done.
-struct Shares<'a>(&'a (dyn Fn(f64) + Sync));
-
-impl Tell for Shares<'_> {
-    fn event(&mut self, _: Span, _: usize, _: Option<PathId>, _: &Event) {}
-
-    fn come_to(&mut self, _: Span, share: f64) {
-        (self.0)(share);
-    }
-}
-
-/// Sees the events of a run.
-pub trait RunObserver {
-    /// One end of flow number `flow` did or saw something at `at` after the run's start; after the end of the run, what was
-    /// still under way arrives. The events of one end come in the order of their times.
-    fn on_event(&mut self, at: Span, flow: usize, event: &Event);
-
-    /// A packet of flow number `flow` came to its receiver, for which it had waited in queues for so long. If it was media, its event
-    /// follows.
-    fn on_waited(&mut self, _at: Span, _flow: usize, _waited: Span) {}
-}
-
-/// An observer of a run's events.
-struct Observed<O>(O);
-
-impl<O: RunObserver> Tell for Observed<O> {
-    fn event(&mut self, at: Span, flow: usize, _: Option<PathId>, event: &Event) {
-        self.0.on_event(at, flow, event);
-    }
-
-    fn waited(&mut self, at: Span, flow: usize, waited: Span) {
-        self.0.on_waited(at, flow, waited);
-    }
-
-    fn come_to(&mut self, _: Span, _: f64) {}
-}
-
-/// Somebody who wants the events in order, though the world may tell a stream's ahead of time.
-struct InOrder<'a> {
-    early: Vec<(Span, usize, Option<PathId>, Event)>,
-    progress: &'a mut dyn FnMut(Progress),
-    datagrams: &'a mut dyn FnMut(Span, &Datagram<'_>),
-}
-
-impl Tell for InOrder<'_> {
-    fn event(&mut self, at: Span, flow: usize, path: Option<PathId>, event: &Event) {
-        self.early.push((at, flow, path, *event));
-    }
-
-    fn datagram(&mut self, at: Span, datagram: &Datagram<'_>) {
-        (self.datagrams)(at, datagram);
-    }
-
-    fn come_to(&mut self, until: Span, share: f64) {
-        self.early.sort_by_key(|(at, ..)| *at);
-        let due = self.early.partition_point(|(at, ..)| *at <= until);
-        for (at, flow, path, event) in self.early.drain(..due) {
-            (self.progress)(Progress::Event { at, origin: Instant::ZERO, flow, path, event });
-        }
-        (self.progress)(Progress::Share(share));
-    }
-}
-
 /// `runs` runs with the seeds from `first_seed` on, on so many threads or all cores; of each what `keep` makes of it, in
 /// the order of their seeds and the same whatever the number of threads. `progress` is told the share of the runs that
 /// are done.
@@ -433,185 +349,4 @@ fn each<T: Send>(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.number.unwrap_or(0)).build()?;
     let of_place = |(place, (scenario, seed)): (usize, &(_, u64))| one(place, Borrow::borrow(scenario), *seed);
     pool.install(|| scenarios.par_iter().enumerate().map(of_place).collect())
-}
-
-/// The scenario's world, the directions of its links, its flows, and for each link the playout buffer in its place.
-struct Stage {
-    world: World,
-    /// All forward ones first.
-    links: Vec<LinkId>,
-    flows: Vec<FlowId>,
-    playouts: Vec<Option<SharedPlayout>>,
-    groups: Groups,
-}
-
-/// The links that a flow's packets pass there and back.
-struct Ways {
-    forward: Vec<LinkId>,
-    backward: Vec<LinkId>,
-}
-
-/// Adds both directions of a scenario's links to a world: all forward ones first.
-fn add_links(world: &mut World, scenario: &Scenario) -> Result<Vec<LinkId>, SimError> {
-    let mut add = |(link, config): (&crate::scenario::Link, &PipeConfig)| {
-        let added = world.add_link(config.clone());
-        added.map_err(|source| SimError::Link { link: link.name.clone(), source })
-    };
-    let forward = scenario.links.iter().map(|link| (link, &link.forward));
-    forward.chain(scenario.links.iter().map(|link| (link, &link.back))).map(&mut add).collect()
-}
-
-impl Stage {
-    fn new(scenario: &Scenario, seed: u64) -> Result<Self, SimError> {
-        scenario.check_budget()?;
-        let mut world = World::seeded(seed);
-        let links = add_links(&mut world, scenario)?;
-        let playouts = SharedPlayout::of(scenario, Instant::ZERO).into_iter().zip(&scenario.links);
-        let playouts = playouts
-            .map(|(playout, link)| {
-                playout.map_err(|source| SimError::Link { link: link.name.clone(), source: source.into() })
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut stage = Self { world, links, flows: Vec::new(), playouts, groups: Groups::default() };
-        for (index, flow) in scenario.flows.iter().enumerate() {
-            let place = Place { scenario, flow, index, seed };
-            let added = match flow.part {
-                None => stage.add(&place).map(|id| stage.flows.push(id)),
-                Some(DuplexPart::There) => stage.add_duplex(&place).map(|ids| stage.flows.extend(ids)),
-                // It was added with the media there.
-                Some(DuplexPart::Back) => Ok(()),
-            };
-            added.map_err(|error| match error {
-                Refused::Ends(source) => SimError::Ends { flow: flow.name.clone(), source },
-                Refused::Flow(error) => SimError::Flow(error),
-            })?;
-        }
-        Ok(stage)
-    }
-
-    fn add(&mut self, place: &Place<'_>) -> Result<FlowId, Refused> {
-        let Place { flow, index, seed, .. } = *place;
-        match &flow.kind {
-            FlowKind::Session { controller, report_interval, .. } => {
-                self.add_session(place, controller, *report_interval)
-            }
-            FlowKind::Multipath(multipath) => self.add_multipath(place, multipath),
-            FlowKind::Background { traffic, rate } => {
-                let source = ends::source(flow, (traffic, rate), index, seed, Time::ZERO)?;
-                Ok(self.world.add_stream(Stream { source, forward: self.ways(place).forward })?)
-            }
-            FlowKind::Tcp(tcp) => match tcp.web {
-                Some(web) => self.add_web(place, tcp, web),
-                None => self.add_tcp(place, tcp),
-            },
-            FlowKind::Pair(pair) => {
-                let (near, far) = ends::pair(flow, pair, index, seed)?;
-                let Ways { forward, backward } = self.ways(place);
-                Ok(self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?)
-            }
-        }
-    }
-
-    /// The links that a flow's packets pass if it has one path.
-    fn ways(&self, place: &Place<'_>) -> Ways {
-        self.ways_over(place, place.flow.network())
-    }
-
-    fn ways_over(&self, Place { scenario, flow, .. }: &Place<'_>, path: &[usize]) -> Ways {
-        let links = |way: Vec<usize>| way.into_iter().filter_map(|place| self.links.get(place)).copied().collect();
-        let [there, back] = scenario.ways(flow, path);
-        Ways { forward: links(there), backward: links(back) }
-    }
-
-    fn add_session(
-        &mut self,
-        place: &Place<'_>,
-        controller: &Choice,
-        report_interval: Span,
-    ) -> Result<FlowId, Refused> {
-        let playout = place.flow.playout().and_then(|link| self.playouts.get(link)?.clone());
-        let load = PathLoad::default();
-        let how = (controller, report_interval, &load);
-        let shared = (playout, &mut self.groups);
-        let (near, far) = ends::session(place.flow, how, (place.index, place.seed), shared, Instant::ZERO)?;
-        let Ways { forward, backward } = self.ways(place);
-        let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
-        if load.is_shared() {
-            self.world.share_load(id, load)?;
-        }
-        Ok(id)
-    }
-
-    /// Adds a session with media both ways, the second direction of which is the flow behind it.
-    fn add_duplex(&mut self, place: &Place<'_>) -> Result<Vec<FlowId>, Refused> {
-        let loads = [PathLoad::default(), PathLoad::default()];
-        let Some(ways) = ends::both_ways(place.scenario, place.index, &loads) else { return Ok(Vec::new()) };
-        let (near, far) = ends::duplex(ways, place.seed, Instant::ZERO)?;
-        let Ways { forward, backward } = self.ways(place);
-        let ids = self.world.add_duplex(equipoise_sim::Flow::new(near, far, forward, backward))?;
-        let [load, _] = loads;
-        if load.is_shared() {
-            self.world.share_load(ids[0], load)?;
-        }
-        Ok(ids.to_vec())
-    }
-
-    fn add_multipath(&mut self, place: &Place<'_>, multipath: &MultipathFlow) -> Result<FlowId, Refused> {
-        let (near, far) = ends::multipath(place.flow, multipath, (place.index, place.seed), Instant::ZERO)?;
-        let paths = place.scenario.paths_of(place.flow).map(|path| {
-            let Ways { forward, backward } = self.ways_over(place, &path.links);
-            let changes = path.changes().into_iter().map(|(at, change)| (Time::ZERO + at, change)).collect();
-            PathLinks { forward, backward, changes }
-        });
-        let paths = paths.collect();
-        Ok(self.world.add_flow(equipoise_sim::Flow { near: Box::new(near), far: Box::new(far), paths })?)
-    }
-
-    fn add_tcp(&mut self, place: &Place<'_>, tcp: &TcpFlow) -> Result<FlowId, Refused> {
-        let Place { flow, index, seed, .. } = *place;
-        let oracle = ends::bandwidth_oracle(flow, tcp, index, seed);
-        let told = oracle.as_ref().map(|oracle| oracle.told.clone());
-        let (near, far) = ends::tcp(flow, tcp, (index, seed), told)?;
-        let Ways { forward, backward } = self.ways(place);
-        let id = self.world.add_flow(equipoise_sim::Flow::new(near, far, forward, backward))?;
-        if let Some(oracle) = oracle {
-            self.world.share_bandwidth(id, oracle)?;
-        }
-        Ok(id)
-    }
-
-    fn add_web(&mut self, place: &Place<'_>, tcp: &TcpFlow, web: WebConfig) -> Result<FlowId, Refused> {
-        let (near, far) = ends::web(place.flow, tcp, web, (place.index, place.seed))?;
-        let Ways { forward, backward } = self.ways(place);
-        let paths = vec![PathLinks::new(forward, backward); near.places()];
-        Ok(self.world.add_flow(equipoise_sim::Flow { near: Box::new(near), far: Box::new(far), paths })?)
-    }
-}
-
-/// A flow, where it is added, and what its random numbers follow from.
-struct Place<'a> {
-    scenario: &'a Scenario,
-    flow: &'a Flow,
-    /// The flow's place in the scenario.
-    index: usize,
-    /// The run's seed.
-    seed: u64,
-}
-
-/// Why a flow cannot be added.
-enum Refused {
-    Ends(EndsError),
-    Flow(FlowError),
-}
-
-impl From<EndsError> for Refused {
-    fn from(error: EndsError) -> Self {
-        Self::Ends(error)
-    }
-}
-
-impl From<FlowError> for Refused {
-    fn from(error: FlowError) -> Self {
-        Self::Flow(error)
-    }
 }

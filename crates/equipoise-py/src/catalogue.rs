@@ -1,6 +1,6 @@
 //! What there is to name.
 
-use equipoise::control::{Entry, Kind, entries};
+use equipoise::control::{Entry, entries};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,15 +13,8 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 fn described<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
     let parameters = PyDict::new(py);
     for parameter in entry.parameters {
-        let kind = match parameter.kind {
-            Kind::Rate => "rate".to_owned(),
-            Kind::Span => "time".to_owned(),
-            Kind::Number { unit: "" } => "number".to_owned(),
-            Kind::Number { unit } => unit.to_owned(),
-            Kind::Choice(words) => words.join(", "),
-        };
         let about = PyDict::new(py);
-        about.set_item("kind", kind)?;
+        about.set_item("kind", parameter.kind.to_string())?;
         about.set_item("default", parameter.default)?;
         about.set_item("range", parameter.range)?;
         about.set_item("meaning", parameter.meaning)?;

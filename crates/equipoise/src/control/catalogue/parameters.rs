@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use thiserror::Error;
 
@@ -41,6 +42,25 @@ pub enum Kind {
     Span,
     /// One of some words.
     Choice(&'static [&'static str]),
+}
+
+/// In a word: `rate`, `time`, `number`, a number's unit, or the words of which it is one.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate => f.write_str("rate"),
+            Self::Span => f.write_str("time"),
+            Self::Number { unit: "" } => f.write_str("number"),
+            Self::Number { unit } => f.write_str(unit),
+            Self::Choice(words) => {
+                for (place, word) in words.iter().enumerate() {
+                    let comma = if place == 0 { "" } else { ", " };
+                    write!(f, "{comma}{word}")?;
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 /// A parameter's value.
