@@ -31,7 +31,7 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile) -> Result<(), Error> 
 
     let fresh = Environment::fresh(workspace, &python, "fresh")?;
     fresh.pip(["install", "--quiet", "pytest", "matplotlib"]).argument(&wheel).run()?;
-    fresh.test(&["tests/test_readme.py"])?;
+    fresh.tests(&["tests/test_readme.py"]).run()?;
 
     let whole = Environment::kept(workspace, &python, "tests")?;
     whole.pip(["install", "--quiet"]).argument(format!("{}[test]", wheel.display())).run()?;
@@ -42,7 +42,9 @@ pub(crate) fn run(workspace: &Workspace, profile: Profile) -> Result<(), Error> 
     whole.program("python").arguments(["-m", "mypy", "tests"]).folder(workspace.path(PACKAGE)).run()?;
     // Beside the sources it would look at those.
     whole.program("python").arguments(["-m", "mypy.stubtest", "equipoise"]).folder(workspace.target("python")).run()?;
-    whole.test(&[])
+    // Its JSON is compared with that of the command.
+    let command = workspace.build_command()?;
+    whole.tests(&[]).variable("EQUIPOISE_COMMAND", command).run()
 }
 
 /// The wheel for this machine.
@@ -108,8 +110,8 @@ impl<'a> Environment<'a> {
         self.program("python").arguments(["-m", "pip", "--disable-pip-version-check"]).arguments(words)
     }
 
-    fn test(&self, files: &[&str]) -> Result<(), Error> {
+    fn tests(&self, files: &[&str]) -> Process {
         let tests = self.program("python").arguments(["-m", "pytest"]).arguments(files);
-        tests.folder(self.workspace.path(PACKAGE)).run()
+        tests.folder(self.workspace.path(PACKAGE))
     }
 }

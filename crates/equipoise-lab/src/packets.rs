@@ -10,7 +10,7 @@ use crate::csv::quoted;
 /// Puts together what both ends of the flows say of their packets. What is lost, or was never seen to arrive, is kept to the end.
 #[derive(Debug, Default)]
 pub struct PacketLines {
-    /// By flow and the 16 bits that go over the wire: receivers count the wraps from elsewhere than senders.
+    /// By flow and 16-bit sequence number: sender and receiver extend that number to 64 bits from different starting points.
     under_way: BTreeMap<(String, u16), Vec<Sent>>,
 }
 

@@ -63,7 +63,8 @@ const PARTS: i64 = 200;
 /// How long packets that are under way at the end are waited for.
 const DRAIN: Span = Span::from_secs(300);
 
-/// On how many threads runs are made; the results do not depend on it. A number is a number of threads.
+/// How runs are executed: the number of threads, and the handle that cancels them. The results depend on neither. `Some(4).into()` sets only
+/// the number.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     /// How many; `None` for all cores.
@@ -119,13 +120,13 @@ pub fn simulate_captured(
     Ok(run(scenario, seed, InOrder::new(progress, datagrams), &Stop::default())?.0)
 }
 
-/// One run with `seed`, of which nobody is told while it goes on.
+/// One run with `seed`, of which nobody is told while it goes on, and which can be stopped.
 ///
 /// # Errors
-/// As [`simulate`].
+/// As [`simulate`], and [`SimError::Stopped`].
 #[cfg(feature = "sweep")]
-pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64) -> Result<Run, SimError> {
-    Ok(run(scenario, seed, Silence, &Stop::default())?.0)
+pub(crate) fn simulate_silently(scenario: &Scenario, seed: u64, stop: &Stop) -> Result<Run, SimError> {
+    Ok(run(scenario, seed, Silence, stop)?.0)
 }
 
 /// Whether the scenario can be simulated.

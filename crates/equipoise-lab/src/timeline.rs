@@ -11,8 +11,8 @@ use crate::sim::RunObserver;
 /// The pieces of a run, of each flow.
 #[derive(Debug)]
 pub struct Timeline {
+    duration: Span,
     piece: Span,
-    pieces: usize,
     flows: Vec<FlowTimeline>,
 }
 
@@ -57,19 +57,22 @@ impl Timeline {
     pub fn new(scenario: &Scenario, piece: Span) -> Self {
         let least = Span::from_nanos(scenario.duration.as_nanos() / MOST_PIECES);
         let piece = piece.max(least).max(Span::from_millis(1));
-        let pieces = scenario.duration.as_nanos().div_euclid(piece.as_nanos()).max(0) as usize;
+        let pieces = (scenario.duration.as_nanos().max(0) as u64).div_ceil(piece.as_nanos() as u64) as usize;
         let flow = |_: &_| FlowTimeline { frames: LiveRecord::of_both(), pieces: vec![Piece::default(); pieces] };
-        Self { piece, pieces, flows: scenario.flows.iter().map(flow).collect() }
+        Self { duration: scenario.duration, piece, flows: scenario.flows.iter().map(flow).collect() }
     }
 
     /// The columns of flow number `flow`; empty for a flow that there is not.
     pub fn columns(&self, flow: usize) -> Columns {
         let Some(flow) = self.flows.get(flow) else { return Columns::default() };
         let mut columns = Columns::default();
-        for (number, piece) in (1i64..).zip(&flow.pieces) {
-            let rate = |size: Size| size.as_bits() as f64 / self.piece.as_secs_f64();
+        for (number, piece) in (0i64..).zip(&flow.pieces) {
+            let begin = self.piece * number;
+            // The last one is as short as the run's rest.
+            let end = (begin + self.piece).min(self.duration);
+            let rate = |size: Size| size.as_bits() as f64 / (end - begin).as_secs_f64();
             let of_packets = |span: Span| (piece.packets > 0).then(|| span.as_secs_f64());
-            columns.at_s.push((self.piece * number).as_secs_f64());
+            columns.at_s.push(end.as_secs_f64());
             columns.sent_bps.push(rate(piece.sent));
             columns.received_bps.push(rate(piece.received));
             columns.wait_mean_s.push(of_packets(piece.waited).map(|waited| waited / f64::from(piece.packets)));
@@ -82,7 +85,7 @@ impl Timeline {
     /// The flow and its piece in which `at` is; `None` after the run's end.
     fn at(&mut self, at: Span, flow: usize) -> Option<(&mut LiveRecord, &mut Piece)> {
         let place = usize::try_from(at.as_nanos().div_euclid(self.piece.as_nanos())).ok()?;
-        let FlowTimeline { frames, pieces } = self.flows.get_mut(flow).filter(|_| place < self.pieces)?;
+        let FlowTimeline { frames, pieces } = self.flows.get_mut(flow).filter(|_| at < self.duration)?;
         pieces.get_mut(place).map(|piece| (frames, piece))
     }
 }
@@ -143,5 +146,13 @@ mod tests {
         let text = crate::DEMO_OWN.replace("duration = \"20 s\"", "duration = \"1 h\"");
         let scenario = Scenario::parse(&text).expect("a longer demo");
         assert_eq!(Timeline::new(&scenario, Span::from_millis(100)).columns(0).at_s.len(), 3000);
+    }
+
+    #[test]
+    fn the_last_piece_ends_with_the_run() {
+        let text = crate::DEMO_OWN.replace("duration = \"20 s\"", "duration = \"20.05 s\"");
+        let scenario = Scenario::parse(&text).expect("a longer demo");
+        let columns = Timeline::new(&scenario, Span::from_millis(100)).columns(0);
+        assert_eq!(columns.at_s[199..], [20.0, 20.05]);
     }
 }

@@ -1,6 +1,6 @@
 //! Variants of a scenario on the same seeds.
 
-use equipoise_lab::compare::{self as lab, MetricComparison, Plan, Sample, Variant, Word};
+use equipoise_lab::compare::{self as lab, MetricComparison, Plan, Sample, Variant};
 use equipoise_lab::report;
 use equipoise_lab::scenario::{Scenario, Swap};
 use equipoise_lab::sim::{Stop, Threads};
@@ -80,15 +80,6 @@ fn of_scenarios(laws: &Laws, given: &Bound<'_, PyAny>, set: Option<&Bound<'_, Py
     sources.iter().map(|source| read(source).map(variant)).collect()
 }
 
-const fn word(word: Word) -> &'static str {
-    match word {
-        Word::Less => "less",
-        Word::More => "more",
-        Word::Equal => "equal",
-        Word::Undecided => "undecided",
-    }
-}
-
 /// A metric of a flow in one variant.
 struct Row<'a> {
     flow: &'a str,
@@ -112,7 +103,7 @@ impl Comparison {
             .number("difference", |row| Some(row.sample.difference?.mean.mean))
             .number("difference_lo", |row| row.sample.difference?.mean.ci95.map(|[lo, _]| lo))
             .number("difference_hi", |row| row.sample.difference?.mean.ci95.map(|[_, hi]| hi))
-            .text("word", |row| Some(word(row.sample.difference?.word)))
+            .text("word", |row| Some(row.sample.difference?.word.text()))
             .table()
     }
 

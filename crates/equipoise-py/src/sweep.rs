@@ -74,6 +74,11 @@ impl SweepFolder {
         py.detach(|| self.0.missing(Shard::ALL)).map_err(|error| refused(py, &error))
     }
 
+    /// Puts the bytes of a part into its place that a worker has made.
+    fn put(&self, py: Python<'_>, part: u64, content: &[u8]) -> PyResult<()> {
+        py.detach(|| self.0.put(part, content)).map_err(|error| refused(py, &error))
+    }
+
     /// Runs what is not there yet of a share of the parts, I/N.
     #[pyo3(signature = (shard, *, threads=None, progress=None))]
     fn run(

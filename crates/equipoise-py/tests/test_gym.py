@@ -5,13 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 import equipoise
 
-gymnasium = pytest.importorskip("gymnasium")
-from gymnasium.utils.env_checker import check_env  # noqa: E402
-
-from equipoise.gym import SessionEnv  # noqa: E402
+from equipoise.gym import SessionEnv
 
 
 @pytest.mark.filterwarnings("ignore:.*not within the recommended.*", "ignore:.*Box observation space.*", "ignore:.*infinity.*")

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import distributed
 import polars
 import pytest
 
@@ -61,7 +62,6 @@ def test_what_was_done_is_not_run_again(tmp_path: Path) -> None:
 
 def test_a_lost_worker_costs_its_part(tmp_path: Path) -> None:
     """Three workers of dask, of which one is killed on the way: the same bytes in the end."""
-    distributed = pytest.importorskip("distributed")
     design = {**DESIGN, "points": 8, "set": {**DESIGN["set"], "duration": "60 s"}}
     alone = equipoise.sweep(equipoise.DEMO, tmp_path / "alone.parquet", **design)
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, \

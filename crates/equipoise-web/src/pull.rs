@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// A change by hand of one quantity from one moment on, in place of what the scenario has planned for it later.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pull {
     /// When, in seconds after the start of the run.
     pub at_s: f64,

@@ -199,7 +199,7 @@ fn of_sweep(error: &SweepError) -> u8 {
     match error {
         SweepError::Run(error) => of_sim(error),
         SweepError::Incomplete { .. } => 1,
-        SweepError::File { .. } | SweepError::Output(_) | SweepError::Parquet(_) => 5,
+        SweepError::File { .. } | SweepError::Output(_) | SweepError::Csv(_) | SweepError::Parquet(_) => 5,
         SweepError::Point { source, .. } => match source.as_ref() {
             PointError::Sim(error) => of_sim(error),
             _ => 3,

@@ -170,15 +170,18 @@ impl Relay {
     }
 }
 
+/// Packets of audio that a socket may hold before the session is open: a hundred seconds of them.
+const MOST_LATE: usize = 5000;
+
 /// Hands over the packets of any source but the video's.
 fn forward_audio(socket: &UdpSocket, video: u32, payloads: &PayloadSender, stop: &AtomicBool, given: &Given) {
     let mut buffer = vec![0; 65_536];
-    // What came before the session was open is late by now.
-    let mut is_late = socket.set_nonblocking(true).is_ok();
-    while is_late {
-        is_late = socket.recv(&mut buffer).is_ok();
+    // What came before the session was open is late by now; a flood is not waited out.
+    let is_late = |_: &usize| socket.recv(&mut buffer).is_ok();
+    if socket.set_nonblocking(true).is_ok() {
+        let _ = (0..MOST_LATE).take_while(is_late).count();
+        let _ = socket.set_nonblocking(false);
     }
-    let _ = socket.set_nonblocking(false);
     while !stop.load(Ordering::Relaxed) {
         let Ok((length, _)) = socket.recv_from(&mut buffer) else { continue };
         if !is_rtp(&buffer[..length]) || buffer[8..12] == video.to_be_bytes() {

@@ -5,7 +5,7 @@ mod meter;
 
 use std::path::PathBuf;
 
-use equipoise_lab::scenario::Scenario;
+use equipoise_lab::scenario::{Override, Scenario};
 use equipoise_lab::sweep::{Design, Folder, NamedText, Plan, Shard, SweepError};
 
 use crate::error::CliError;
@@ -66,10 +66,12 @@ fn design(options: &Sweep) -> Result<Design, CliError> {
     })
 }
 
-/// The seed of the first scenario.
+/// The seed of the first scenario, as it is set.
 fn first_seed(options: &Sweep, scenarios: &[NamedText]) -> Result<u64, CliError> {
     let (Some(file), Some(first)) = (options.files.first(), scenarios.first()) else { return Ok(1) };
-    let scenario = Scenario::parse(&first.text);
+    // What is wrong with these is said of the whole design.
+    let set = options.set.iter().map(|text| text.parse()).collect::<Result<Vec<Override>, _>>().unwrap_or_default();
+    let scenario = Scenario::parse_with(&first.text, &set);
     scenario.map(|scenario| scenario.seed).map_err(|source| CliError::Scenario { file: file.clone(), source })
 }
 
@@ -80,9 +82,11 @@ fn merge(
     mut csv: Option<Output>,
 ) -> Result<(), CliError> {
     let merged = folder.merge(parquet.as_mut().map(Output::writer), csv.as_mut().map(Output::writer));
-    merged.map_err(|error| match (error, options.csv.as_ref().or(options.merge.as_ref())) {
-        (SweepError::Output(source), Some(path)) => CliError::Lost { path: path.clone(), source },
-        (error, _) => CliError::Sweep(error),
+    merged.map_err(|error| match (error, &options.merge, &options.csv) {
+        (SweepError::Output(source), Some(path), _) | (SweepError::Csv(source), _, Some(path)) => {
+            CliError::Lost { path: path.clone(), source }
+        }
+        (error, ..) => CliError::Sweep(error),
     })?;
     parquet.map_or(Ok(()), Output::finish)?;
     csv.map_or(Ok(()), Output::finish)

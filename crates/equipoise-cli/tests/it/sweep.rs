@@ -144,3 +144,13 @@ fn the_book_has_every_column() {
         text.lines().next().expect("a head").split(',').filter(|name| !book.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "docs/src/sweep.md lacks {missing:?}");
 }
+
+#[test]
+fn a_seed_that_is_set_is_the_first_seed() {
+    let folder = Folder::new();
+    let (demo, out, csv) = (scenario("demo-short"), folder.file("out"), folder.file("out.csv"));
+    let set = ["sweep", &demo, "--set", "duration=6s", "--set", "warm_up=1s", "--set", "seed=7"];
+    done(&[&set[..], &["--vary", "link.bottleneck.rate=15M", "--out", &out, "--csv", &csv]].concat());
+    let table = fs::read_to_string(csv).expect("written");
+    assert!(table.lines().nth(1).expect("a row").starts_with("0,0,7,"), "{table}");
+}

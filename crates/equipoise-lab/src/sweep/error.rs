@@ -130,9 +130,12 @@ pub enum SweepError {
     /// A table cannot be written or read.
     #[error("a table cannot be written or read as Parquet")]
     Parquet(#[from] ParquetError),
-    /// The merged table cannot be written.
+    /// The merged table cannot be written as Parquet.
     #[error("the merged table cannot be written")]
     Output(#[source] io::Error),
+    /// The merged table cannot be written as CSV.
+    #[error("the merged table cannot be written as CSV")]
+    Csv(#[source] io::Error),
 }
 
 /// Why a point cannot be run.

@@ -32,7 +32,6 @@ const ROWS_PER_GROUP: usize = 16_384;
 #[serde(deny_unknown_fields)]
 struct Manifest {
     version: String,
-    runs_per_part: u64,
     design: Design,
 }
 
@@ -41,7 +40,7 @@ struct Manifest {
 pub struct Folder {
     path: PathBuf,
     plan: Plan,
-    /// The manifest as its file has it.
+    /// The manifest as this version writes it.
     manifest: String,
 }
 
@@ -108,6 +107,20 @@ impl Folder {
         each(&self.plan, &runs, &threads, &keep, progress)
     }
 
+    /// Puts a part into its place that another folder of the same sweep has made: the bytes of its file.
+    ///
+    /// # Errors
+    /// [`SweepError::StrangePart`] if it is none, and [`SweepError::File`].
+    pub fn put(&self, part: u64, bytes: &[u8]) -> Result<(), SweepError> {
+        let path = self.file(part);
+        write_whole(&path, bytes)?;
+        if matches!(self.is_done(part), Ok(true)) {
+            return Ok(());
+        }
+        fs::remove_file(&path).map_err(|source| SweepError::File { path: path.clone(), source })?;
+        Err(SweepError::StrangePart { path, part })
+    }
+
     /// The parts of a share that are not there yet.
     ///
     /// # Errors
@@ -125,7 +138,8 @@ impl Folder {
     /// Writes the rows of all runs, in their order, into one file of Parquet, as CSV, or both. The bytes follow from the design alone.
     ///
     /// # Errors
-    /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::Parquet`] and [`SweepError::Output`].
+    /// [`SweepError::Incomplete`] if a part is missing, [`SweepError::StrangePart`], [`SweepError::Parquet`], [`SweepError::Output`] and
+    /// [`SweepError::Csv`].
     pub fn merge(
         &self,
         parquet: Option<Box<dyn Write + Send + '_>>,
@@ -135,13 +149,13 @@ impl Folder {
         let columns = self.plan.columns();
         let mut file = parquet.map(|out| Writer::new(out, columns, (ABOUT, &self.manifest))).transpose()?;
         if let Some(csv) = &mut csv {
-            csv.write_all(Table::csv_head(columns).as_bytes()).map_err(SweepError::Output)?;
+            csv.write_all(Table::csv_head(columns).as_bytes()).map_err(SweepError::Csv)?;
         }
         let mut rows = Table::new(columns);
         for part in 0..self.plan.parts() {
             let table = self.read(part)?;
             if let Some(csv) = &mut csv {
-                csv.write_all(table.csv_rows().as_bytes()).map_err(SweepError::Output)?;
+                csv.write_all(table.csv_rows().as_bytes()).map_err(SweepError::Csv)?;
             }
             rows.append(table);
             while rows.rows() >= ROWS_PER_GROUP {
@@ -155,7 +169,7 @@ impl Folder {
             }
             file.finish()?.flush().map_err(SweepError::Output)?;
         }
-        csv.map_or(Ok(()), |mut csv| csv.flush().map_err(SweepError::Output))
+        csv.map_or(Ok(()), |mut csv| csv.flush().map_err(SweepError::Csv))
     }
 
     fn check_complete(&self) -> Result<(), SweepError> {
@@ -216,15 +230,11 @@ impl Folder {
 }
 
 fn manifest(plan: &Plan) -> String {
-    let found = Manifest {
-        version: crate::VERSION.to_owned(),
-        runs_per_part: plan.runs_per_part(),
-        design: plan.design().clone(),
-    };
+    let found = Manifest { version: crate::VERSION.to_owned(), design: plan.design().clone() };
     crate::result::json(&found)
 }
 
-/// What tells designs apart; nobody is kept from making two that are alike.
+/// A hash of 64 bits that identifies a design. It is not cryptographic: collisions can be constructed.
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(text.len() as u64, |hash, byte| stream_seed(hash, u64::from(byte)))
 }
@@ -260,5 +270,9 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), SweepError> {
         file.sync_all()?;
         fs::rename(&beside, path)
     };
-    write().map_err(|source| SweepError::File { path: path.to_path_buf(), source })
+    write().map_err(|source| {
+        // A full disk is not filled further by every attempt; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&beside);
+        SweepError::File { path: path.to_path_buf(), source }
+    })
 }

@@ -144,10 +144,6 @@ impl Plan {
         self.runs / self.runs_per_point()
     }
 
-    pub(super) const fn runs_per_part(&self) -> u64 {
-        self.runs_per_part
-    }
-
     const fn runs_per_point(&self) -> u64 {
         if self.design.runs == 0 { 1 } else { self.design.runs as u64 }
     }
@@ -267,10 +263,15 @@ impl Plan {
     }
 
     /// The rows of a run, whose scenario this is.
-    pub(super) fn rows(&self, planned: &PlannedRun, scenario: &Scenario) -> Result<Vec<Row>, SweepError> {
+    pub(super) fn rows(
+        &self,
+        planned: &PlannedRun,
+        scenario: &Scenario,
+        stop: &sim::Stop,
+    ) -> Result<Vec<Row>, SweepError> {
         let name = self.names.get(planned.scenario).map_or("", String::as_str);
         let key = Key { run: planned.run, point: planned.point, seed: planned.seed, scenario: name };
-        let run = sim::simulate_silently(scenario, planned.seed)?;
+        let run = sim::simulate_silently(scenario, planned.seed, stop)?;
         Ok(table::rows(key, &table::key_cells(&self.columns, &planned.changes), scenario, &run))
     }
 }

@@ -12,7 +12,7 @@ use super::error::SweepError;
 use super::plan::Plan;
 use super::table::{Row, Table};
 use crate::scenario::Scenario;
-use crate::sim::{SimError, Threads};
+use crate::sim::{SimError, Stop, Threads};
 
 /// How far a sweep has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub(super) fn each(
     let work = Mutex::new(Work::new(parts));
     let number = threads.number.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let one = |(place, run), scenario: &mut Option<(u64, Scenario)>| -> Result<(), SweepError> {
-        let rows = rows(plan, run, scenario)?;
+        let rows = rows(plan, run, scenario, &threads.stop)?;
         let whole = lock(&work).put((place, run), rows);
         if let Some(rows) = whole {
             let mut table = Table::new(plan.columns());
@@ -173,13 +173,13 @@ pub(super) fn each(
 }
 
 /// The rows of a run; the scenario of the last one is at hand for the next one of its point.
-fn rows(plan: &Plan, run: u64, last: &mut Option<(u64, Scenario)>) -> Result<Vec<Row>, SweepError> {
+fn rows(plan: &Plan, run: u64, last: &mut Option<(u64, Scenario)>, stop: &Stop) -> Result<Vec<Row>, SweepError> {
     let Some(planned) = plan.run(run) else { return Ok(Vec::new()) };
     let (_, scenario) = match last.take() {
         Some(found) if found.0 == planned.point => last.insert(found),
         _ => last.insert((planned.point, plan.scenario(&planned)?)),
     };
-    plan.rows(&planned, scenario)
+    plan.rows(&planned, scenario, stop)
 }
 
 fn lock<'a, 'w>(work: &'a Mutex<Work<'w>>) -> MutexGuard<'a, Work<'w>> {

@@ -227,3 +227,39 @@ fn a_share_is_one_of_several_counted_from_1() {
         assert_eq!(text.parse::<Shard>(), Err(ShardError), "{text}");
     }
 }
+
+/// If it fails, a person waits for the end of a run that takes hours.
+#[test]
+fn a_sweep_is_stopped_within_a_run() {
+    let mut two = design();
+    two.set = vec!["warm_up=1 s".to_owned()];
+    (two.vary, two.draw, two.random_points, two.runs) = (vec!["duration=40 s,2 h".to_owned()], Vec::new(), 1, 1);
+    let stop = crate::sim::Stop::default();
+    let threads = crate::sim::Threads { number: Some(2), stop: stop.clone() };
+    // When the short one is done, the long one is under way; without an end to it both would be done.
+    let ended = Plan::new(two).expect("a right design").simulate(0..2, threads, &|_| stop.stop());
+    assert!(
+        matches!(ended, Err(SweepError::Run(crate::sim::SimError::Stopped))),
+        "{:?}",
+        ended.map(|table| table.rows())
+    );
+}
+
+/// What a worker hands back is looked at before it counts.
+#[test]
+fn a_part_from_elsewhere_is_taken_if_it_is_that_part() {
+    let (here, there) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let folders = [&here, &there].map(|folder| Folder::create(folder.path(), &plan()).expect("a new folder"));
+    folders[1].run(Shard::ALL, Some(2), &|_| {}).expect("it runs");
+    let part = |number: u64| {
+        let name = format!("parts/runs-{:012}.parquet", plan().part(number).start);
+        fs::read(there.path().join(name)).expect("written")
+    };
+    for wrong in [&part(1)[..], &part(0)[..100], b"", b"PAR1 and no more PAR1"] {
+        let refused = folders[0].put(0, wrong);
+        assert!(matches!(refused, Err(SweepError::StrangePart { part: 0, .. })), "{refused:?}");
+        assert_eq!(fs::read_dir(here.path().join("parts")).expect("a folder").count(), 0);
+    }
+    folders[0].put(0, &part(0)).expect("the right one");
+    assert!(!folders[0].missing(Shard::ALL).expect("readable").contains(&0));
+}

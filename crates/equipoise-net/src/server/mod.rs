@@ -224,7 +224,8 @@ impl<V: SessionObserver> State<V> {
             }
             self.ring(self.socket.clock().now());
             if batch.received.len() == Batch::MOST {
-                // There is probably more.
+                // There is probably more; a flood keeps nobody from asking.
+                self.ask(key_frames);
                 continue;
             }
             let check = self.socket.clock().now() + STOP_CHECK;

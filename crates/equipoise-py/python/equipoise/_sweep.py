@@ -56,7 +56,10 @@ def sweep(
             begun.run("1/1", threads=threads, progress=progress)
         else:
             _spread(begun, kept, backend, n_jobs, progress)
-        begun.merge(file)
+        # What is there under its name is whole.
+        beside = Path(f"{os.fspath(file)}.{os.getpid()}.part")
+        begun.merge(beside)
+        beside.replace(file)
     return Path(file)
 
 
@@ -78,20 +81,18 @@ def _spread(
     with joblib.parallel_config(backend=backend, n_jobs=-1 if n_jobs is None else n_jobs):
         # Tasks of one part: what a lost worker costs is that part.
         tasks = (joblib.delayed(part)(manifest, number, begun.parts) for number in missing)
-        found: Iterable[tuple[str, bytes]] = joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
-        for done, (name, content) in enumerate(found, start=1):
-            beside = folder / _PARTS / f"{name}.part"
-            beside.write_bytes(content)
-            beside.replace(folder / _PARTS / name)
+        found: Iterable[tuple[int, bytes]] = joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+        for done, (number, content) in enumerate(found, start=1):
+            begun.put(number, content)
             if show is not None:
                 show(done / len(missing))
 
 
-def part(manifest: str, number: int, parts: int) -> tuple[str, bytes]:
-    """One part of a sweep, on a worker: the name of its file, and its bytes."""
+def part(manifest: str, number: int, parts: int) -> tuple[int, bytes]:
+    """One part of a sweep, on a worker: its number, and its bytes."""
     with tempfile.TemporaryDirectory(prefix="equipoise-") as kept:
         (Path(kept) / _MANIFEST).write_text(manifest, encoding="utf-8")
         (Path(kept) / _PARTS).mkdir()
         SweepFolder.open(kept).run(f"{number + 1}/{parts}", threads=1)
         [file] = (Path(kept) / _PARTS).glob("*.parquet")
-        return file.name, file.read_bytes()
+        return number, file.read_bytes()

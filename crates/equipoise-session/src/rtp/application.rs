@@ -29,6 +29,15 @@ impl Application {
         since.is_some()
     }
 
+    /// From `now` to `until` the pacer sends what is none of the application's use of the rate, as no answer proves that it came.
+    pub(crate) fn lends(&mut self, now: Instant<SenderClock>, until: Instant<SenderClock>) {
+        let waits = self.goes_on(now);
+        self.waited = self.waited + (until - now).max(Span::ZERO);
+        if waits {
+            self.waits(until);
+        }
+    }
+
     /// How long the pacer has waited for it by `now`, since the session began.
     pub(crate) fn waited_by(&mut self, now: Instant<SenderClock>) -> Span {
         if let Some(since) = self.waits_since {

@@ -353,8 +353,8 @@ impl<C> Endpoint for Duplex<C> {
             Input::Payload { .. } => self.outbox.ignore(DropReason::Stray),
             Input::Stop if self.phase != Phase::Left => self.stop(now),
             Input::Unreachable { .. } => self.sender.on_unreachable(),
-            Input::KeyFrame(request) => self.receiver.want_key_frame(request),
-            Input::Stop | Input::Timer | Input::Path { .. } => {}
+            Input::KeyFrame(request) if self.phase == Phase::Open => self.receiver.want_key_frame(request),
+            Input::KeyFrame(_) | Input::Stop | Input::Timer | Input::Path { .. } => {}
         }
         self.run(now);
     }

@@ -36,7 +36,8 @@ pub(crate) struct MissingPackets {
     missing: BTreeMap<u64, Missing>,
     /// From a request to what it asked for, smoothed, and when that was learned.
     round_trip: Option<(Span, Instant<ReceiverClock>)>,
-    asked: Option<Instant<ReceiverClock>>,
+    /// When it had a turn at last: it asked, or it was too late to.
+    turn: Option<Instant<ReceiverClock>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ struct Missing {
 impl MissingPackets {
     /// Of a receiver that waits for so long.
     pub(crate) const fn new(hold: Span) -> Self {
-        Self { hold, highest: None, missing: BTreeMap::new(), round_trip: None, asked: None }
+        Self { hold, highest: None, missing: BTreeMap::new(), round_trip: None, turn: None }
     }
 
     /// A packet came for the first time.
@@ -97,11 +98,14 @@ impl MissingPackets {
         self.round_trip.filter(|(_, learned)| at - *learned < BELIEVED).map(|(round_trip, _)| round_trip)
     }
 
-    /// When to ask for one that is missing.
+    /// When to ask for one that is missing, and not before the next turn.
     fn due_of(&self, missing: &Missing) -> Instant<ReceiverClock> {
-        let Some((_, asked)) = missing.asked else { return missing.since + SETTLES };
         let longer = |round_trip: Span| Span::from_nanos(round_trip.as_nanos() / 2 * 3) + SPACING;
-        asked + self.round_trip(asked).map_or(FIRST_RETRY, longer)
+        let due = match missing.asked {
+            None => missing.since + SETTLES,
+            Some((_, asked)) => asked + self.round_trip(asked).map_or(FIRST_RETRY, longer),
+        };
+        self.turn.map_or(due, |turn| due.max(turn + SPACING))
     }
 
     /// Whether one that is asked for at `at` can still come in time.
@@ -112,8 +116,7 @@ impl MissingPackets {
     /// When there is something to ask for; `None` for nothing.
     pub(crate) fn due(&self) -> Option<Instant<ReceiverClock>> {
         let due = self.missing.values().map(|missing| (missing, self.due_of(missing)));
-        let due = due.filter(|(missing, at)| self.is_in_time(missing, *at)).map(|(_, at)| at).min()?;
-        Some(self.asked.map_or(due, |asked| due.max(asked + SPACING)))
+        due.filter(|(missing, at)| self.is_in_time(missing, *at)).map(|(_, at)| at).min()
     }
 
     /// Has `ssrc` ask the source `media_ssrc` for what is due at `now`.
@@ -128,6 +131,7 @@ impl MissingPackets {
         }
         let is_due = |missing: &Missing| self.due_of(missing) <= now && self.is_in_time(missing, now);
         let due: Vec<u64> = self.missing.iter().filter(|(_, it)| is_due(it)).map(|(sequence, _)| *sequence).collect();
+        self.turn = Some(now);
         // By now it may be too late for what was due when there was no time to ask.
         if due.is_empty() {
             return;
@@ -141,7 +145,59 @@ impl MissingPackets {
                 (missing.asked, missing.times) = (Some((first, now)), missing.times + 1);
             }
         }
-        self.asked = Some(now);
         outbox.event(Event::RepetitionAsked { packets: asked as u64 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SSRC: (u32, u32) = (1, 2);
+
+    fn at(micros: i64) -> Instant<ReceiverClock> {
+        Instant::ZERO + Span::from_micros(micros)
+    }
+
+    /// Two packets of which the second is not due before it is too late for it.
+    #[test]
+    fn what_cannot_be_asked_for_in_time_wakes_nobody() {
+        let mut missing = MissingPackets::new(Span::from_millis(100));
+        missing.round_trip = Some((Span::from_millis(94), at(0)));
+        let mut outbox = Outbox::default();
+        for (micros, sequence) in [(0, 0), (1000, 2), (3000, 4)] {
+            missing.on_packet(at(micros), sequence);
+        }
+        assert_eq!(missing.due(), Some(at(6000)));
+        missing.ask(at(6000), SSRC, &mut outbox);
+        assert_eq!(missing.due(), None);
+    }
+
+    proptest! {
+        /// If it fails, whoever waits for what is due wakes up without end.
+        #[test]
+        fn behind_a_turn_nothing_is_due_that_was_due_before(
+            hold in 1i64..300_000,
+            round_trip in prop::option::of(0i64..400_000),
+            steps in prop::collection::vec((0i64..60_000, 1u64..6, any::<bool>()), 1..80),
+        ) {
+            let mut missing = MissingPackets::new(Span::from_micros(hold));
+            missing.round_trip = round_trip.map(|span| (Span::from_micros(span), at(0)));
+            let mut outbox = Outbox::default();
+            let (mut now, mut sequence) = (0, 0);
+            for (later, further, is_answered) in steps {
+                now += later;
+                sequence += further;
+                missing.on_packet(at(now), sequence);
+                if is_answered {
+                    missing.on_repetition(at(now), (sequence - 1) as u16);
+                }
+                missing.ask(at(now), SSRC, &mut outbox);
+                let due = missing.due();
+                prop_assert!(due.is_none_or(|due| due > at(now)), "{due:?} at {:?}", at(now));
+            }
+        }
     }
 }

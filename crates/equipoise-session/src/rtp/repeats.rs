@@ -62,6 +62,9 @@ impl RepeatQueue {
     const SPARE: usize = 64;
 
     pub(crate) fn new(config: Repeating) -> Self {
+        // Of no number comes no right, and nothing is sent again more often than once for each first time.
+        let share = if config.share.is_nan() { 0.0 } else { config.share.clamp(0.0, 1.0) };
+        let config = Repeating { share, ..config };
         Self { config, kept: VecDeque::new(), bytes: 0, wanted: VecDeque::new(), credit: SAVED, spare: Vec::new() }
     }
 

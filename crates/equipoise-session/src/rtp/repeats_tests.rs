@@ -1,12 +1,14 @@
 //! Packets that the path loses, asked for and sent again.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use equipoise::control::Cbr;
+use equipoise::control::{Allowance, Cbr, Controller, Feedback, Snapshot};
 use equipoise::measure::ClockMap;
-use equipoise::units::{Instant, Rate, Size, Span};
+use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 
 use super::two_ends::{EPOCH, MILLI, Passing, TwoEnds};
 use super::{Payload, Receiver, ReceiverConfig, Repeating, Sender, SenderConfig, StreamConfig};
@@ -147,6 +149,67 @@ fn a_flood_of_requests_gets_no_more_than_an_eighth_and_strangers_get_nothing() {
     assert_eq!(bench.count(|event| *event == Event::Ignored(DropReason::Foreign)), 1);
 }
 
+/// A fixed rate, and of how many intervals it heard, and how many of them the application limited.
+#[derive(Debug)]
+struct Counting(Cbr, Arc<[AtomicU32; 2]>);
+
+impl Controller for Counting {
+    fn on_feedback(&mut self, _: Instant<SenderClock>, feedback: &Feedback<'_>) {
+        if let Feedback::Interval(interval) = feedback {
+            self.1[0].fetch_add(1, Ordering::Relaxed);
+            self.1[1].fetch_add(u32::from(interval.app_limited), Ordering::Relaxed);
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.0.allowance()
+    }
+
+    fn lowest_rate(&self) -> Rate {
+        self.0.lowest_rate()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.0.snapshot()
+    }
+}
+
+/// If it fails, a receiver that asks for what it has makes a law believe that the application uses the rate.
+#[test]
+fn what_is_sent_again_is_no_use_that_the_application_makes_of_the_rate() {
+    let heard = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let mut bench = ends(Payload::Rtp, |_: &Passing| vec![MILLI]);
+    let config = SenderConfig {
+        payload: Payload::Rtp,
+        repeating: Some(Repeating::default()),
+        ..SenderConfig::new(
+            StreamConfig::new(0x0102_0304, 96, Size::from_bytes(1000), "sender@test"),
+            Span::from_millis(500),
+            Instant::from_nanos(EPOCH),
+            1,
+        )
+    };
+    let controller = Counting(Cbr::new(Rate::from_bps(1_000_000)), Arc::clone(&heard));
+    bench.sender = Sender::new(config, Box::new(controller)).expect("valid");
+    let mut repeated = 0;
+    for number in 0..400u16 {
+        let [high, low] = number.to_be_bytes();
+        let packet = [&[0x80, 96, high, low, 0, 0, 0, 0, 1, 2, 3, 4][..], &[7; 930]].concat();
+        bench.tell(true, Input::payload(&packet));
+        // Every 10 ms: four fifths of the rate with all headers. All that is under way is asked for.
+        bench.run_until(u64::from(number + 1) * 10);
+        for first in (0..0x1_0000u32).step_by(17 * 16) {
+            let mut all = Vec::new();
+            encode_nack(9, 0x0102_0304, (first..first + 17 * 16).map(|number| number as u16), 16, &mut all);
+            bench.tell(true, Input::datagram(&all));
+        }
+        repeated = bench.count(|event| matches!(event, Event::MediaRepeated { .. }));
+    }
+    let [intervals, limited] = [0, 1].map(|place: usize| heard[place].load(Ordering::Relaxed));
+    assert!(repeated >= 40 && intervals >= 6, "{repeated} packets, {intervals} intervals");
+    assert_eq!(limited, intervals, "of {intervals} intervals with {repeated} packets sent again");
+}
+
 #[test]
 fn a_sender_that_repeats_nothing_says_so_and_a_repetition_that_nobody_asked_for_is_dropped() {
     let mut bench = TwoEnds::cbr(Payload::Rtp, |_: &Passing| vec![MILLI]);
@@ -159,7 +222,7 @@ fn a_sender_that_repeats_nothing_says_so_and_a_repetition_that_nobody_asked_for_
     let stamp = crate::wire::relay::Stamp {
         ssrc: 0x0102_0304,
         number: 3,
-        time: crate::wire::NtpTime::from_instant(Instant::<equipoise::units::SenderClock>::from_nanos(bench.now)),
+        time: crate::wire::NtpTime::from_instant(Instant::<SenderClock>::from_nanos(bench.now)),
         subflow: None,
         is_repetition: true,
     };

@@ -292,16 +292,18 @@ impl Sender {
             if self.breakers.has_stopped() || self.is_window_full() || self.pacer.poll(now) != Readiness::Now {
                 break;
             }
-            let Some(size) = self.send(now) else {
+            let repeated = self.repeat(now);
+            let Some(size) = repeated.or_else(|| self.send(now).map(|size| size + self.send_second(now))) else {
                 self.application.waits(now);
                 break;
             };
-            let size = size + self.send_second(now);
             if let Some(late) = self.pacer.on_departure(now, size) {
                 self.outbox.event(Event::PacingReset { late });
             }
-            if let (false, Readiness::At(due)) = (self.has_payload(), self.pacer.poll(now)) {
-                self.application.waits(due);
+            match self.pacer.poll(now) {
+                Readiness::At(due) if repeated.is_some() => self.application.lends(now, due),
+                Readiness::At(due) if !self.has_media() => self.application.waits(due),
+                _ => {}
             }
         }
         self.ask_about_probe(now);
@@ -315,17 +317,25 @@ impl Sender {
         }
     }
 
+    /// Sends what is missing once more and returns its size; `None` where nothing is, or where what goes before all else waits.
+    ///
+    /// It is waited for, and so goes before other media. No measure knows of it: it has no number and no time of its own.
+    fn repeat(&mut self, now: Instant<SenderClock>) -> Option<Size> {
+        let Self { packetiser, plain, outbox, repeats, further, .. } = self;
+        if further.as_ref().is_some_and(|further| further.queue.waiting() > 0) {
+            return None;
+        }
+        let sequence = repeats.as_mut()?.take(now, plain)?;
+        // A mark would tell nobody.
+        outbox.media_says(Ecn::NotCapable);
+        Some(packetiser.repeat(now, sequence, plain, outbox))
+    }
+
     /// Sends the next packet and returns its size; `None` where the application has none.
     fn send(&mut self, now: Instant<SenderClock>) -> Option<Size> {
         let Self { packetiser, queue, stock, plain, exchange, outbox, repeats, further, .. } = self;
         let further = further.as_mut().map(|further| &mut further.queue).filter(|queue| queue.waiting() > 0);
         outbox.media_says(exchange.ecn());
-        // What is missing is waited for, and so goes first. No measure knows of it: it has no number and no time of its own.
-        if further.is_none()
-            && let Some(sequence) = repeats.as_mut().and_then(|repeats| repeats.take(now, plain))
-        {
-            return Some(packetiser.repeat(now, sequence, plain, outbox));
-        }
         let sent = if self.payload == Payload::Generated {
             // What there is of media goes into a probe first.
             let padding = self.governor.probe().map(|_| packetiser.full(now));
@@ -435,13 +445,18 @@ impl Sender {
         self.queue.waiting() + self.further.as_ref().map_or(0, |further| further.queue.waiting())
     }
 
+    /// Whether there is something to send.
     fn has_payload(&self) -> bool {
-        let there = match self.payload {
+        let repeats = self.repeats.as_ref().is_some_and(RepeatQueue::is_ready);
+        !self.breakers.has_stopped() && (repeats || self.has_media())
+    }
+
+    /// Whether there is something to send for the first time.
+    fn has_media(&self) -> bool {
+        match self.payload {
             Payload::Generated => self.stock.has(self.handled) || self.governor.probe().is_some(),
             Payload::Stream | Payload::Rtp => self.unsent() > 0,
-        };
-        let there = there || self.repeats.as_ref().is_some_and(RepeatQueue::is_ready);
-        !self.breakers.has_stopped() && there
+        }
     }
 
     fn end(&mut self, by_peer: bool) {

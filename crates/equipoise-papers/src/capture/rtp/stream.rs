@@ -94,8 +94,8 @@ pub struct Second {
 
 /// Packets of which the time is remembered, for the other interface and for duplicates.
 const REMEMBERED: usize = 8192;
-/// Seconds and delays of all streams together, at the most: half a gigabyte.
-const MOST_KEPT: usize = 8_000_000;
+/// Seconds and delays of all streams together, at the most: with what they are put together from and written as, a quarter of a gigabyte.
+const MOST_KEPT: usize = 1_000_000;
 
 /// Room for seconds and delays.
 pub(super) struct Room {

@@ -95,8 +95,9 @@ impl Sender {
         }
         let repeats = self.repeats.as_mut().ok_or(DropReason::Stray)?;
         nack.numbers().take(RepeatQueue::MOST_PACKETS).for_each(|number| repeats.want(now, number));
-        if repeats.is_ready() {
-            self.on_supply(now);
+        // The pacer has waited, and is not late with it; the application goes on waiting.
+        if repeats.is_ready() && !self.has_media() {
+            self.pacer.rested_until(now);
         }
         Ok(())
     }
