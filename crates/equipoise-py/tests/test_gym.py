@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
