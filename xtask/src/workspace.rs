@@ -64,7 +64,8 @@ impl Workspace {
 
     /// Builds the command as the tests do, and says where it is.
     pub(crate) fn build_command(&self) -> Result<PathBuf, Error> {
-        self.cargo(["build", "--quiet", "--package", "equipoise-cli", "--bin", "equipoise"]).run()?;
+        // Among all default members, and with an example, libraries have the features that tests ask for: those of the tests serve.
+        self.cargo(["build", "--quiet", "--bin", "equipoise", "--example", "scenario"]).run()?;
         Ok(self.target.join("debug/equipoise"))
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use equipoise::control::{
-    self, Allowance, Beliefs, BoxedController, Cbr, Controller, Feedback, Needs, Probe, SentPacket, Snapshot,
+    self, Allowance, BoxedController, Cbr, Controller, Feedback, Snapshot,
 };
 use equipoise::units::{Instant, Rate, SenderClock};
 use equipoise_session::feedback::Reporting;
@@ -75,59 +75,6 @@ impl Controller for Steady {
     }
 }
 
-/// A law whose packets never follow each other faster than the highest rate: media that is always there would else have the pace of
-/// frames for its rate.
-#[derive(Debug)]
-struct Within(BoxedController, Rate);
-
-impl Controller for Within {
-    fn on_feedback(&mut self, now: Instant<SenderClock>, feedback: &Feedback<'_>) {
-        self.0.on_feedback(now, feedback);
-    }
-
-    fn allowance(&self) -> Allowance {
-        let mut allowance = self.0.allowance();
-        allowance.pace = allowance.pace.map(|pace| pace.min(self.1));
-        allowance
-    }
-
-    fn needs(&self) -> Needs {
-        self.0.needs()
-    }
-
-    fn on_sent(&mut self, now: Instant<SenderClock>, packet: &SentPacket) {
-        self.0.on_sent(now, packet);
-    }
-
-    fn on_timer(&mut self, now: Instant<SenderClock>) {
-        self.0.on_timer(now);
-    }
-
-    fn next_timer(&self) -> Option<Instant<SenderClock>> {
-        self.0.next_timer()
-    }
-
-    fn wanted_probe(&self) -> Option<Probe> {
-        self.0.wanted_probe()
-    }
-
-    fn lowest_rate(&self) -> Rate {
-        self.0.lowest_rate()
-    }
-
-    fn is_held_to_proof(&self) -> bool {
-        self.0.is_held_to_proof()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.0.snapshot()
-    }
-
-    fn beliefs(&self) -> Option<Beliefs> {
-        self.0.beliefs()
-    }
-}
-
 /// What decides on the rate, up to `most`; `None` where the law cannot live with it.
 fn controller(wanted: &Wanted, most: Rate) -> Option<BoxedController> {
     if wanted.is_constant() {
@@ -138,6 +85,5 @@ fn controller(wanted: &Wanted, most: Rate) -> Option<BoxedController> {
     let start = wanted.start().map(|start| start.min(most).to_string());
     let mut given = vec![("min_rate", min.as_str()), ("max_rate", &max)];
     given.extend(start.as_deref().map(|start| ("initial_rate", start)));
-    let law = law.build(&law.parse(&given).ok()?, wanted.packet_size()).ok()?;
-    Some(Box::new(Within(law, most)))
+    law.build(&law.parse(&given).ok()?, wanted.packet_size()).ok()
 }

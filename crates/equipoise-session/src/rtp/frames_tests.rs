@@ -8,7 +8,7 @@ use super::{LiveMedia, Pause, Sender, SenderConfig, StreamConfig, Supply};
 use crate::wire::is_rtcp;
 use crate::wire::rtp::{RtpHeader, RtpPacket};
 use crate::{Endpoint, Event, Fragment, Input, Medium, Output};
-use equipoise::control::Cbr;
+use equipoise::control::{Allowance, BoxedController, Cbr, Controller, Feedback, Snapshot};
 use equipoise::units::{Instant, Rate, SenderClock, Size, Span};
 use equipoise_path::video::Encoder;
 
@@ -26,9 +26,34 @@ struct Left {
 }
 
 fn sender(rate: Rate, supply: Supply, pauses: Vec<Pause>) -> Sender {
+    of_law(Box::new(Cbr::new(rate)), supply, pauses)
+}
+
+fn of_law(law: BoxedController, supply: Supply, pauses: Vec<Pause>) -> Sender {
     let stream = StreamConfig::new(7, 96, Size::from_bytes(1000), "sender@test");
     let config = SenderConfig { supply, pauses, ..SenderConfig::new(stream, Span::from_secs(1), Instant::ZERO, 1) };
-    Sender::new(config, Box::new(Cbr::new(rate))).expect("a valid configuration")
+    Sender::new(config, law).expect("a valid configuration")
+}
+
+/// A rate, whose frames may leave twice as fast.
+#[derive(Debug)]
+struct Paced(Rate);
+
+impl Controller for Paced {
+    fn on_feedback(&mut self, _now: Instant<SenderClock>, _feedback: &Feedback<'_>) {}
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.0).with_pace(Rate::from_bps(2 * self.0.as_bps()))
+    }
+
+    /// Nobody answers here.
+    fn is_held_to_proof(&self) -> bool {
+        false
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Cbr::new(self.0).snapshot()
+    }
 }
 
 /// Runs a sender to which nobody answers: what left, and its other events.
@@ -149,4 +174,16 @@ fn nothing_is_captured_in_a_pause() {
     assert!(silent(310.0, 710.0) && silent(1000.0, 2000.0));
     let after: Vec<f64> = left.iter().map(|it| it.millis).filter(|at| *at >= 710.0).take(2).collect();
     assert_eq!(after, [710.0, 718.0], "at the rate from the first packet on");
+}
+
+/// If it fails, `--max-rate 8M` sends 10.8 Mbit/s.
+#[test]
+fn what_has_no_end_leaves_at_the_rate_and_frames_at_their_pace() {
+    let (left, _) = run(of_law(Box::new(Paced(MBPS)), Supply::Unlimited, vec![]), Span::from_secs(2));
+    let gaps: Vec<f64> = left.windows(2).map(|pair| pair[1].millis - pair[0].millis).collect();
+    assert_eq!(gaps, [8.0; 249]);
+    let (left, _) =
+        run(of_law(Box::new(Paced(MBPS)), Supply::Live(Box::new(live(video(), None))), vec![]), Span::from_millis(30));
+    let gaps: Vec<f64> = left.windows(2).map(|pair| pair[1].millis - pair[0].millis).collect();
+    assert_eq!(gaps, [4.0; 5]);
 }

@@ -70,8 +70,8 @@ impl Governor {
         self.rate
     }
 
-    /// The rate at which single packets may follow each other, where as many as [`rate`](Self::rate) allows come in bursts: that
-    /// rate times `pacing`, within what was proved.
+    /// The rate at which single packets of frames may follow each other, whose encoder keeps to [`rate`](Self::rate) in the mean: that
+    /// rate times `pacing`, within what was proved. What comes without end would have the pace for its rate, and is not to ask.
     ///
     /// A controller that says at which rate they may is followed in that, as far as it is followed in the rate.
     pub(crate) fn pace(&self, pacing: f64) -> Rate {

@@ -255,7 +255,8 @@ impl Sender {
 
     /// Packets follow each other as the controller allows, or as fast as it wants a probe to be.
     fn keep_pace(&mut self) {
-        let pace = self.governor.pace(self.stock.pacing());
+        let pacing = if self.payload == Payload::Rtp { Some(1.0) } else { self.stock.pacing() };
+        let pace = pacing.map_or(self.governor.rate(), |pacing| self.governor.pace(pacing));
         self.pacer.set_rate(self.governor.probe().map_or(pace, |probe| probe.rate.max(pace)));
     }
 

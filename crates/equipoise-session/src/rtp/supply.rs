@@ -64,9 +64,9 @@ impl Stock {
         if let Kind::Content(content) = &self.kind { Some(content.packets()) } else { None }
     }
 
-    /// How much faster than the rate packets leave.
-    pub(super) fn pacing(&self) -> f64 {
-        if let Kind::Live(queue) = &self.kind { queue.pacing() } else { 1.0 }
+    /// How much faster than the rate frames leave; `None` for what comes in no frames.
+    pub(super) fn pacing(&self) -> Option<f64> {
+        if let Kind::Live(queue) = &self.kind { Some(queue.pacing()) } else { None }
     }
 
     /// Time has come to `now`; encoders may fill `room`, and `tell` is told of frames as they join what waits.
