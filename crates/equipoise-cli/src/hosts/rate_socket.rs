@@ -3,8 +3,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use crate::error::CliError;
+
+/// How long nobody is accepted after that has failed.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Steers encoders: a line `rate BITS_PER_SECOND` for each rate of payload, and `keyframe` for each key frame that is wanted.
 pub(super) struct RateSocket {
@@ -31,7 +35,12 @@ impl RateSocket {
         let state = Arc::new(Mutex::new(Listeners::default()));
         let shared = state.clone();
         thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else {
+                    // Without descriptors left, say, it fails at once, and again.
+                    thread::sleep(PAUSE);
+                    continue;
+                };
                 let mut listeners = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 // A reader that does not read is let go rather than waited for.
                 let ready = stream.set_nonblocking(true).is_ok();

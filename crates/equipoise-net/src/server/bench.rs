@@ -48,7 +48,8 @@ impl ServerBench {
         socket.kernel_says = Some(Errno::EPERM);
         let now = socket.clock().now();
         let key = if is_secure { Key::new(b"what everybody knows").ok() } else { None };
-        let config = ServerConfig { most_sessions: Self::MOST, reverse_limit: SENT, ..ServerConfig::new(key) };
+        let config =
+            ServerConfig { most_sessions: Self::MOST, reverse_limit: SENT, repairs: true, ..ServerConfig::new(key) };
         let (state, callers) = (State::new(socket, config, Nobody), Vec::new());
         Ok(Self { state, now, callers, deserved: 0, heard: 0, elapsed: Span::ZERO })
     }

@@ -2,9 +2,7 @@
 
 use std::net::SocketAddr;
 
-use equipoise::control::{
-    self, Allowance, BoxedController, Cbr, Controller, Feedback, Snapshot,
-};
+use equipoise::control::{self, Allowance, BoxedController, Cbr, Controller, Feedback, Snapshot};
 use equipoise::units::{Instant, Rate, SenderClock};
 use equipoise_session::feedback::Reporting;
 use equipoise_session::rtp::{Delays, Sender, SenderConfig, StreamConfig};

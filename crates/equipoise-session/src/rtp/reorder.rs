@@ -42,8 +42,13 @@ enum Place {
     AtOnce,
 }
 
-/// What a place counts for that is kept without payload, in bytes: they, too, are bounded.
+/// What a place counts for at the least, in bytes: those without payload are bounded, too.
 const KEPT_PLACE: usize = 64;
+
+/// What a place counts for, in bytes.
+fn weight(payload: Option<&[u8]>) -> usize {
+    payload.map_or(0, <[u8]>::len).max(KEPT_PLACE)
+}
 
 /// Puts payloads into the order of their sequence numbers.
 #[derive(Debug)]
@@ -124,11 +129,11 @@ impl ReorderBuffer {
         payload.clear();
         match write(&mut payload) {
             Place::InOrder => {
-                self.held += payload.len();
+                self.held += weight(Some(&payload));
                 self.early.insert(sequence, (now, Some(payload)));
             }
             Place::AtOnce => {
-                self.held += KEPT_PLACE;
+                self.held += weight(None);
                 self.ready.push_back((0, payload));
                 self.early.insert(sequence, (now, None));
             }
@@ -191,7 +196,7 @@ impl ReorderBuffer {
             let next = self.next.unwrap_or(sequence);
             self.missing = self.missing.saturating_add(sequence.saturating_sub(next));
             self.next = Some(sequence.saturating_add(1));
-            self.held -= payload.as_ref().map_or(KEPT_PLACE, Vec::len);
+            self.held -= weight(payload.as_deref());
             if let Some(payload) = payload {
                 self.ready.push_back((core::mem::take(&mut self.missing), payload));
             }
@@ -211,7 +216,8 @@ mod tests {
 
     /// One that holds for 50 ms and has given out everything before packet 10.
     fn reorder() -> ReorderBuffer {
-        let mut reorder = ReorderBuffer::new(ReorderConfig { hold: Span::from_millis(50), most: 100, in_order: true });
+        let mut reorder =
+            ReorderBuffer::new(ReorderConfig { hold: Span::from_millis(50), most: 100 * KEPT_PLACE, in_order: true });
         reorder.next = Some(10);
         reorder
     }
@@ -289,7 +295,7 @@ mod tests {
         for sequence in 12..200 {
             push(&mut reorder, 1, sequence);
         }
-        assert_eq!((reorder.held, drain(&mut reorder).len()), (0, 189), "beyond 100 bytes the gap is passed over");
+        assert_eq!((reorder.held, drain(&mut reorder).len()), (0, 189), "beyond the bound the gap is passed over");
         push(&mut reorder, 2, 202);
         reorder.flush();
         assert_eq!(drain(&mut reorder), [(202, 2)]);
