@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Judges the law `equipoise` on the conditions that were held out (docs/src/held-out.md).
+
+    ./x python && target/python/tests/bin/python bench/held-out/judge.py SECRET --json held-out.json
+
+Prints the table of the suite's cases under drawn conditions. The random paths and the recorded links are runs of the command; with
+--commands this prints what to run.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import statistics
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import equipoise
+
+ROOT = Path(__file__).resolve().parents[2]
+LAWS = ["equipoise", "gcc", "nada", "scream"]
+COMMITMENT = "12336bfcd47b92b8e28ce48a04ebae1460f94ac8d11d69f680b6d60f224ccfec"
+RATES = {"rate", "min_rate", "max_rate", "initial_rate"}
+UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6}
+# 97.5 % quantile of Student's t with 9 degrees of freedom: ten runs.
+T_9 = 2.262
+
+
+def digest(name: str, secret: str) -> bytes:
+    """SHA-256 of a name and the secret."""
+    return hashlib.sha256((name + secret).encode()).digest()
+
+
+def first_seed(name: str, secret: str) -> int:
+    """The first twelve hex digits of it."""
+    return int(digest(name, secret).hex()[:12], 16)
+
+
+def drawn(case: str, secret: str) -> dict[str, float]:
+    """The conditions of a case."""
+    numbers = random.Random(digest(case, secret))
+    return {
+        "delay_ms": numbers.uniform(10, 150),
+        "feedback_ms": numbers.uniform(20, 200),
+        "factor": math.exp(numbers.uniform(math.log(0.3), math.log(20))),
+        "queue_ms": numbers.uniform(100, 1000),
+    }
+
+
+def scaled(value: Any, factor: float, key: str = "") -> Any:
+    """A part of a scenario with its rates times the factor; audio stays what it is."""
+    if isinstance(value, dict):
+        if value.get("kind") == "audio":
+            return value
+        return {key: scaled(part, factor, key) for key, part in value.items()}
+    if isinstance(value, list):
+        return [scaled(part, factor) for part in value]
+    if key in RATES and value != "unlimited":
+        return f"{bps(value) * factor:.0f} bit/s"
+    return value
+
+
+def bps(rate: str) -> float:
+    """A rate of a scenario, in bit/s."""
+    number, unit = rate.split()
+    return float(number) * UNITS[unit]
+
+
+def changed(text: str, draw: dict[str, float], law: str) -> dict[str, Any]:
+    """The case under its conditions and a law. The least rates stay: what an encoder can do at the least is no matter of the path."""
+    plain = tomllib.loads(text)
+    scenario: dict[str, Any] = scaled(plain, draw["factor"])
+    longest = max(path_ms(plain, flow) for flow in plain["flow"])
+    for link in scenario["link"]:
+        share = float(link["delay"].split()[0]) / longest if longest else 0.0
+        link["delay"] = f"{share * draw['delay_ms']:.3f} ms"
+        if "queue" in link:
+            link["queue"] = f"{draw['queue_ms']:.3f} ms"
+        if "aqm" in link:
+            # Its room is in bytes (RFC 8868, Sec. 4.3): at the first rate.
+            link["queue"] = f"{draw['queue_ms'] / 8e3 * bps(link['rate']):.0f} B"
+    for flow, before in zip(scenario["flow"], plain["flow"], strict=True):
+        if "controller" in flow:
+            ours = flow["controller"]
+            least = before["controller"]["min_rate"]
+            flow["controller"] = {"name": law, "initial_rate": least, "min_rate": least, "max_rate": ours["max_rate"]}
+            flow["feedback"] = {"format": "rfc8888", "interval": f"{draw['feedback_ms']:.3f} ms"}
+            for source, source_before in zip(flow["source"], before["source"], strict=True):
+                if "min_rate" in source:
+                    source["min_rate"] = source_before["min_rate"]
+    return scenario
+
+
+def path_ms(scenario: dict[str, Any], flow: dict[str, Any]) -> float:
+    """The one-way delay of a flow's path."""
+    delays = {link["name"]: float(link["delay"].split()[0]) for link in scenario["link"]}
+    return sum(delays[name] for name in flow["path"])
+
+
+def estimate(values: list[float | None]) -> dict[str, float] | None:
+    """Mean and half of the 95 % interval."""
+    found = [value for value in values if value is not None]
+    if len(found) < 2:
+        return None
+    return {"mean": statistics.fmean(found), "plus_minus": T_9 * statistics.stdev(found) / math.sqrt(len(found))}
+
+
+def judged(result: equipoise.Result) -> dict[str, Any]:
+    """What is compared, over the runs of a law."""
+    runs = result.summary["runs"]
+    sessions = [[flow for flow in run["flows"] if flow.get("video")] for run in runs]
+    return {
+        "used": estimate([run["media"]["utilisation"] for run in runs]),
+        "queue_p95_s": estimate([run["media"]["queueing"]["p95_s"] for run in runs]),
+        "frame_p95_s": estimate([max(flow["video"]["delay"]["p95_s"] for flow in flows) for flows in sessions]),
+        "rate_bps": estimate([sum(flow["delivered_rate_bps"] for flow in flows) for flows in sessions]),
+    }
+
+
+def verdicts(laws: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """The bars (a) and (b) of the book: the comparators by which each is missed."""
+    ours = laws["equipoise"]
+
+    def mean(law: dict[str, Any], key: str) -> float:
+        return float(law[key]["mean"])
+
+    slower, ahead = [], []
+    for name, law in laws.items():
+        if name == "equipoise":
+            continue
+        comparable = mean(law, "rate_bps") >= 0.95 * mean(ours, "rate_bps")
+        if comparable and mean(ours, "frame_p95_s") >= mean(law, "frame_p95_s"):
+            slower.append(name)
+        is_ahead = mean(law, "used") > mean(ours, "used") + 0.05
+        if is_ahead and mean(law, "queue_p95_s") < 2 * mean(ours, "queue_p95_s"):
+            ahead.append(name)
+    return {"frames_behind": slower, "use_behind": ahead}
+
+
+def main() -> None:
+    """The table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("secret", help="32 hex digits; any other than the one committed to makes a trial")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--case", help="only those whose name begins so")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--commands", action="store_true", help="print the commands for paths and links instead")
+    options = parser.parse_args()
+    secret: str = options.secret
+    if hashlib.sha256(secret.encode()).hexdigest() != COMMITMENT:
+        print("not the secret that was committed to: a trial", file=sys.stderr)
+    if options.commands:
+        print(f"equipoise suite paths --runs 10000 --first-seed {first_seed('paths', secret)}")
+        print("equipoise suite traces ODD_LINKS --controllers gcc,nada,scream,equipoise --duration 120s --max-rate 20M")
+        return
+    seed, results = first_seed("suite", secret), {}
+    for path in sorted((ROOT / "scenarios/rfc8867").glob("*.toml")):
+        if options.case and not path.stem.startswith(options.case):
+            continue
+        draw = drawn(path.stem, secret)
+        laws = {}
+        for law in LAWS:
+            scenario = changed(path.read_text(), draw, law)
+            laws[law] = judged(equipoise.run(scenario, seed=seed, runs=options.runs, series=False))
+        results[path.stem] = {"conditions": draw, "laws": laws, **verdicts(laws)}
+        print(row(path.stem, results[path.stem]), flush=True)
+    met = sum(not result["frames_behind"] and not result["use_behind"] for result in results.values())
+    print(f"\nboth bars are met in {met} of {len(results)} cases")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def row(name: str, result: dict[str, Any]) -> str:
+    """A line of the table: used in %, p95 of queueing and of frames in ms."""
+    draw = result["conditions"]
+    cells = [name, "{delay_ms:.0f} ms, {feedback_ms:.0f} ms, × {factor:.2f}, {queue_ms:.0f} ms".format(**draw)]
+    for law in result["laws"].values():
+        figures = (100 * law["used"]["mean"], 1e3 * law["queue_p95_s"]["mean"], 1e3 * law["frame_p95_s"]["mean"])
+        cells.append(" · ".join(f"{figure:.0f}" for figure in figures))
+    missed = [f"frames: {', '.join(result['frames_behind'])}"] if result["frames_behind"] else []
+    missed += [f"use: {', '.join(result['use_behind'])}"] if result["use_behind"] else []
+    return "| " + " | ".join([*cells, "; ".join(missed) or "met"]) + " |"
+
+
+if __name__ == "__main__":
+    main()
