@@ -1,4 +1,5 @@
 use super::path::{Path, Seen};
+use super::sharing::Sharing;
 use crate::control::Reason;
 use crate::measure::packets::Service;
 
@@ -21,6 +22,7 @@ pub(super) struct DelayMode {
     /// Until when the rate is lowered so that all see the empty path.
     dips_until_s: Option<f64>,
     slower: Option<Slower>,
+    sharing: Sharing,
 }
 
 /// The bottleneck was found to be slower than before.
@@ -39,6 +41,8 @@ pub(super) struct Situation {
     /// `D`, from a decision to the report on it, in s.
     pub(super) loop_s: f64,
     pub(super) service: Option<Service>,
+    /// `C`, what gauges show of the bottleneck.
+    pub(super) capacity_bps: Option<f64>,
     /// The present rate.
     pub(super) rate_bps: f64,
     pub(super) min_bps: f64,
@@ -67,6 +71,8 @@ const SPREAD: f64 = 0.85;
 const MOST_HEADROOM: f64 = 0.5;
 /// The base follows the rate of service within so much time, in s.
 const ANCHOR_S: f64 = 0.12;
+/// Where the bottleneck is shared, what is served is the share of the past: so much of it goes by the slope of the queue alone, which all see alike.
+const SLOPE: f64 = 0.5;
 /// Beyond so much above the target a queue is an overshoot, in s, and is worked off at a rate lower by its length in s, to this share at the least.
 const OVERSHOOT_S: f64 = 0.040;
 const LEAST_SHARE: f64 = 0.3;
@@ -95,6 +101,7 @@ impl DelayMode {
             empty_s: 0.0,
             dips_until_s: None,
             slower: None,
+            sharing: Sharing::new(),
         }
     }
 
@@ -179,12 +186,18 @@ impl DelayMode {
         self.recall(seen);
         let error_s =
             target_s - Self::predicted_s(seen, service) - target_s * ((seen.marked - MARKED) / (1.0 - MARKED)).max(0.0);
-        let mut reason = self.integrate(seen, situation, error_s);
+        let capacity_bps = situation.capacity_bps;
+        let share = self.sharing.step(seen, capacity_bps, (situation.rate_bps, target_s));
+        let shared_error_s = error_s + share.longer_s;
+        if !situation.has_rival {
+            self.base_bps *= libm::exp(share.pull);
+        }
+        let mut reason = self.integrate(seen, situation, (error_s, shared_error_s));
         if let Some(service) = service {
-            self.follow(seen, service);
+            self.follow(seen, service, share.shared);
         }
         self.base_bps = self.base_bps.clamp(min_bps, 1.02 * max_bps);
-        let proportional = libm::exp(PROPORTIONAL * error_s.min(target_s) / loop_s).min(MOST_PROPORTIONAL);
+        let proportional = libm::exp(PROPORTIONAL * shared_error_s.min(target_s) / loop_s).min(MOST_PROPORTIONAL);
         let mut rate_bps = self.base_bps * proportional;
         if let Some(service) = service
             && seen.last_s > target_s + OVERSHOOT_S
@@ -202,14 +215,16 @@ impl DelayMode {
         (rate_bps, reason)
     }
 
-    fn integrate(&mut self, seen: &Seen, situation: &Situation, error_s: f64) -> Reason {
+    /// By the error without what sharing adds to the target, and with it.
+    fn integrate(&mut self, seen: &Seen, situation: &Situation, (calm_s, error_s): (f64, f64)) -> Reason {
         let Situation { target_s, loop_s, rate_bps, .. } = *situation;
         let gain = INTEGRAL / (loop_s * loop_s);
         if error_s <= 0.0 {
             self.base_bps *= libm::exp(gain * error_s.max(-target_s) * seen.elapsed_s);
             return Reason::Law;
         }
-        let clear = error_s / target_s;
+        // What sharing adds to the target is no sign that the path is clear.
+        let clear = calm_s.max(0.0) / target_s;
         let starting = if self.has_queued { 1.0 } else { STARTING };
         let growth_s = if self.returns() { RETURN_GROWTH } else { GROWTH };
         let logistic = seen
@@ -225,12 +240,14 @@ impl DelayMode {
     }
 
     /// The base goes with what the bottleneck serves.
-    fn follow(&mut self, seen: &Seen, service: Service) {
+    fn follow(&mut self, seen: &Seen, service: Service, shared: f64) {
         let mut distance = libm::log(service.served_bps / self.base_bps);
         if distance < 0.0 && service.sent_bps < self.base_bps {
             let by_own = distance.max(libm::log(service.served_bps / service.sent_bps)).min(0.0);
             distance = f64::midpoint(distance, by_own);
         }
+        let slope = libm::log(service.served_bps / service.sent_bps);
+        let distance = distance + SLOPE * shared * (slope - distance);
         self.base_bps *= libm::exp((seen.elapsed_s / ANCHOR_S).min(0.5) * distance.clamp(-1.0, 0.3));
         // What filled the queue for a moment is over: back to where the rate was.
         let is_back = self.base_bps < 0.9 * self.calm_bps

@@ -7,6 +7,7 @@ mod media;
 mod path;
 mod probing;
 mod rival;
+mod sharing;
 mod standing;
 mod target;
 #[cfg(test)]
@@ -119,6 +120,8 @@ const CLEAR_PACE: f64 = 1.35;
 const POLICED_PACE: f64 = 1.1;
 /// The most on the way back to a rate that was known to be free.
 const MOST_PACE: f64 = 2.5;
+/// A run that tells of the rate of service has to be so many times as long as delays are rough: a twentieth of it is noise then.
+const RUN_OVER_ROUGHNESS: f64 = 40.0;
 /// The path counts as clear after so long, in full after so long more, in s.
 const CLEAR_S: f64 = 0.15;
 const CLEAR_WIDTH_S: f64 = 0.3;
@@ -207,7 +210,13 @@ impl Equipoise {
             return;
         }
         let since_s = self.left.as_ref().map_or(f64::INFINITY, |(at_s, _)| seen.now_s - at_s);
-        match self.standing.judge(seen, &self.path, since_s, self.delay.has_slowed()) {
+        match self.standing.judge(
+            seen,
+            &self.path,
+            since_s,
+            self.delay.has_slowed(),
+            self.probing.capacity_bps().unwrap_or(f64::INFINITY),
+        ) {
             Standing::Nothing => {}
             Standing::LongerPath(by_s) => {
                 self.path.shift(by_s);
@@ -225,10 +234,14 @@ impl Equipoise {
     }
 
     fn decide(&mut self, seen: &Seen, target_s: f64) -> (f64, Reason) {
+        if self.delay.has_slowed() {
+            self.probing.forget();
+        }
         let situation = Situation {
             target_s,
             loop_s: seen.loop_s(),
-            service: self.service(target_s),
+            service: self.service(seen, target_s),
+            capacity_bps: self.probing.capacity_bps().filter(|_| self.losses.cap_bps().is_none()),
             rate_bps: self.rate_bps,
             min_bps: self.limits.min().as_bps_f64(),
             max_bps: self.limits.max().as_bps_f64(),
@@ -241,7 +254,7 @@ impl Equipoise {
         }
         let had_queued = self.delay.has_queued();
         let (mut rate_bps, mut reason) = self.delay.step(seen, &situation);
-        if let Some(proved_bps) = self.probing.on_report(seen.now_s, &self.path, had_queued)
+        if let Some(proved_bps) = self.probing.on_report(seen.now_s, &self.path, had_queued, self.rate_bps)
             && proved_bps > rate_bps
         {
             self.delay.base_bps = proved_bps.min(situation.max_bps);
@@ -287,7 +300,7 @@ impl Equipoise {
         };
         Beliefs {
             mode,
-            capacity_bps: self.service(target_s).map(|service| service.served_bps as f32),
+            capacity_bps: self.service(seen, target_s).map(|service| service.served_bps as f32),
             available_bps: seen.trains.map(|trains| trains.arrived_bps as f32),
             base_s: seen.least_round_trip_s as f32,
             noise_s: seen.roughness_s as f32,
@@ -297,8 +310,9 @@ impl Equipoise {
     }
 
     /// The rate of service of the bottleneck, if a queue of half the target showed it lately.
-    fn service(&self, target_s: f64) -> Option<Service> {
-        self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s)
+    fn service(&self, seen: &Seen, target_s: f64) -> Option<Service> {
+        let least_s = RUN_OVER_ROUGHNESS * seen.roughness_s;
+        self.path.recent.service((target_s / 2.0).max(LEAST_QUEUE_S), target_s, least_s)
     }
 
     /// Pace, window and the media's rate after a decision.
@@ -386,6 +400,7 @@ impl Controller for Equipoise {
         let Some(now_s) = self.path.seconds(now) else { return };
         self.media.on_frame(now_s, frame, self.pace_bps);
         if !self.silent {
+            self.probing.on_frame(now_s, frame.size.as_bits() as f64, self.rate_bps);
             self.ask_media(now_s);
         }
     }

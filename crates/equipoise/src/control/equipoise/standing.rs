@@ -56,6 +56,9 @@ pub(super) const AGAIN_S: f64 = 8.0;
 /// How long the queue has to be, in s, and how far above the least target.
 const LEAST_STANDING_S: f64 = 0.035;
 const ABOVE_TARGET_S: f64 = 0.010;
+/// On a slow link a packet of each flow that shares it waits anyway: so many of so many bits above the target.
+const OWN_PACKETS: f64 = 2.0;
+const PACKET_BITS: f64 = 9600.0;
 /// The share of the queue at the beginning that is still there at the end.
 const STILL_THERE: f64 = 0.7;
 /// Delays that lie so close together do not vary, in s: of single packets, of those where delays are smooth as a rule, of minima.
@@ -87,7 +90,14 @@ impl StandingQueue {
     }
 
     /// What stands now; the last rival left so long ago, and the rate of service has fallen lately, or not.
-    pub(super) fn judge(&self, seen: &Seen, path: &Path, since_rival_s: f64, has_slowed: bool) -> Standing {
+    pub(super) fn judge(
+        &self,
+        seen: &Seen,
+        path: &Path,
+        since_rival_s: f64,
+        has_slowed: bool,
+        capacity_bps: f64,
+    ) -> Standing {
         if self.full.is_filled(seen.now_s, since_rival_s) {
             return Standing::Rival(self.extremes(seen.now_s, 2.0, 0.0).1);
         }
@@ -103,7 +113,12 @@ impl StandingQueue {
         let (standing_s, _) = self.extremes(seen.now_s, over_s, 0.0);
         let (lately_s, _) = self.extremes(seen.now_s, 0.5, 0.0);
         let (_, before_s) = self.extremes(seen.now_s, over_s, over_s - 0.4);
-        if standing_s <= (target_s + ABOVE_TARGET_S).max(LEAST_STANDING_S) || lately_s <= STILL_THERE * before_s {
+        if standing_s
+            <= (target_s + ABOVE_TARGET_S)
+                .max(LEAST_STANDING_S)
+                .max(target_s + OWN_PACKETS * PACKET_BITS / capacity_bps)
+            || lately_s <= STILL_THERE * before_s
+        {
             return Standing::Nothing;
         }
         let is_lossy = self.lost_s.is_some_and(|at| at > seen.now_s - LOSSES_S);

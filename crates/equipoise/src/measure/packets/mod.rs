@@ -1,16 +1,18 @@
 //! Packets sent and arrived, one by one → what they tell of the path.
 //!
 //! Each meter takes [`Sample`]s and answers a question of its own: how long the empty path takes ([`BaseDelay`]), how fast a busy
-//! bottleneck serves ([`Recent::service`]), at which rate what went in faster came out ([`Trains`]), and how rough delays are
+//! bottleneck serves ([`Recent::service`]), what its capacity is ([`Capacity`]), at which rate what went in faster came out ([`Trains`]), and how rough delays are
 //! ([`Roughness`]). All are ours, after what the doc comment of each names; all of them need no more of the two clocks than that
 //! both run on.
 
 mod base;
+mod capacity;
 mod recent;
 mod roughness;
 mod trains;
 
 pub use base::{BaseDelay, SizeClass};
+pub use capacity::Capacity;
 pub use recent::{Recent, Service};
 pub use roughness::Roughness;
 pub use trains::{TrainRates, Trains};

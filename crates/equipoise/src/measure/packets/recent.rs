@@ -68,13 +68,13 @@ impl Recent {
         self.last(span_s).map(|it| it.bits).sum()
     }
 
-    /// The rate of the newest unbroken run of packets that all waited for more than `threshold_s`; `None` if they do not show a busy
-    /// bottleneck.
+    /// The rate of the newest unbroken run of packets that all waited for more than `threshold_s`, if it is longer than `least_s`; `None` if they do not
+    /// show a busy bottleneck.
     ///
     /// Packets that find a queue come out of it at the rate of service: the dispersion of a long train (Dovrolis 2001), for which the
     /// queue of the media themselves is enough. A queue within `calm_s` whose packets arrive as far apart as they left, within 5 %, is one that
     /// another's packets make: nothing is known then.
-    pub fn service(&self, threshold_s: f64, calm_s: f64) -> Option<Service> {
+    pub fn service(&self, threshold_s: f64, calm_s: f64, least_s: f64) -> Option<Service> {
         let last = self.samples.back()?;
         let mut run = Run::default();
         for sample in self.last(Self::RUN_S).take_while(|it| it.over_s > threshold_s) {
@@ -82,7 +82,7 @@ impl Recent {
         }
         let first = run.first?;
         let (arriving, leaving) = (last.arrived_s - first.arrived_s, (last.departed_s - first.departed_s).max(1e-3));
-        if run.packets < Self::LEAST_PACKETS || arriving <= Self::LEAST_RUN_S {
+        if run.packets < Self::LEAST_PACKETS || arriving <= Self::LEAST_RUN_S.max(least_s) {
             return None;
         }
         if run.highest_s < calm_s && (arriving / leaving - 1.0).abs() < 0.05 {
@@ -146,16 +146,16 @@ mod tests {
 
     #[test]
     fn what_waited_comes_out_at_the_rate_of_service() {
-        let service = queued(1.5e6, 1e6, None).service(0.006, 0.005).expect("busy");
+        let service = queued(1.5e6, 1e6, None).service(0.006, 0.005, 0.0).expect("busy");
         assert!((service.served_bps / 1e6 - 1.0).abs() < 1e-9 && (service.sent_bps / 1.5e6 - 1.0).abs() < 1e-9);
-        assert_eq!(queued(1.5e6, 1e6, None).service(10.0, 0.005), None, "nothing waited");
-        assert_eq!(queued(1e6, 1e6, None).service(0.006, 0.020), None, "the queue is another's");
+        assert_eq!(queued(1.5e6, 1e6, None).service(10.0, 0.005, 0.0), None, "nothing waited");
+        assert_eq!(queued(1e6, 1e6, None).service(0.006, 0.020, 0.0), None, "the queue is another's");
     }
 
     /// What breaks otherwise: a radio link that rests for 30 ms looks like one of half the rate.
     #[test]
     fn one_long_gap_among_equal_ones_is_a_pause() {
-        let service = queued(2.5e6, 2e6, Some((20, 0.030))).service(0.006, 0.005).expect("busy");
+        let service = queued(2.5e6, 2e6, Some((20, 0.030))).service(0.006, 0.005, 0.0).expect("busy");
         assert!((service.served_bps / 2e6 - 1.0).abs() < 1e-9, "{service:?}");
     }
 

@@ -11,16 +11,21 @@ pub struct Roughness {
     /// The delays above the base of the last two packets of a train, and their bits.
     before: [Option<f64>; 2],
     bits: f64,
+    /// When the last of them left, in s.
+    departed_s: f64,
 }
 
 impl Roughness {
     /// Weight of a packet, and the most that one counts for, in s.
     const GAIN: f64 = 0.01;
     const MOST_S: f64 = 0.030;
+    /// Packets that follow sooner are passed over, in s: behind a jitter that does not reorder they come in clumps, and the delays of neighbours in a
+    /// fast flow are alike. 6 ms are between packets of 1200 bytes at 1.6 Mbit/s. Ours.
+    const APART_S: f64 = 0.006;
 
     /// Nothing has arrived yet.
     pub const fn new() -> Self {
-        Self { mean_s: 0.0, before: [None; 2], bits: 0.0 }
+        Self { mean_s: 0.0, before: [None; 2], bits: 0.0, departed_s: 0.0 }
     }
 
     /// Takes the next packet, which `follows` the last one in a train, or not.
@@ -29,7 +34,10 @@ impl Roughness {
         if !follows || (sample.bits - self.bits).abs() >= 1.0 {
             self.before = [None; 2];
             self.bits = sample.bits;
+        } else if sample.departed_s - self.departed_s < Self::APART_S {
+            return;
         }
+        self.departed_s = sample.departed_s;
         if let [Some(first), Some(second)] = self.before {
             let rough = (sample.over_s - 2.0 * second + first).abs() / 2.0;
             self.mean_s += Self::GAIN * (rough.min(Self::MOST_S) - self.mean_s);
@@ -51,7 +59,13 @@ mod tests {
         let mut roughness = Roughness::default();
         for number in 0..2000 {
             let over_s = over(number);
-            let sample = Sample { number: number.into(), departed_s: 0.0, arrived_s: 0.0, bits: 9600.0, over_s };
+            let sample = Sample {
+                number: number.into(),
+                departed_s: 0.007 * f64::from(number),
+                arrived_s: 0.0,
+                bits: 9600.0,
+                over_s,
+            };
             roughness.push(&sample, number % train != 0);
         }
         roughness.mean_s()
