@@ -36,11 +36,11 @@ const GIVEN_WITHIN: f64 = 0.5;
 const BOUNDS: (f64, f64) = (0.25, 8.0);
 /// Size of a push while probing, as a share of the headroom.
 const PROBE: f64 = 0.25;
-/// The probing phase ends when the standard error of b is below this share of b,
+/// Standard deviation of b, as a share of b, below which the probing phase ends.
 const KNOWN_WITHIN: f64 = 0.25;
-/// but not before this number of reports,
+/// Minimum number of reports in the probing phase.
 const LEAST_REPORTS: u32 = 8;
-/// and at the latest after this number.
+/// Maximum number of reports in the probing phase.
 const MOST_REPORTS: u32 = 64;
 /// Effective memory while adapting, in reports.
 const MEMORY: f64 = 64.0;
