@@ -1,4 +1,4 @@
-//! Seeds and generators of random numbers: the same seed gives the same numbers on every machine.
+//! Seeds and generators of random numbers: the same seed yields the same numbers on every machine.
 //!
 //! Nothing in this crate uses ambient randomness. The caller passes a seed, and each use has its own stream, so that a
 //! new use does not change the others.

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn bursts_have_the_stationary_share_and_the_mean_length_of_the_model() {
         let losses = losses(Loss::Burst(GilbertElliott::bursts(share(0.005), share(0.25))));
-        // p / (p + r) and 1 / r (Gilbert 1960); the standard errors are some 0.000 35 and 0.05.
+        // p / (p + r) and 1 / r (Gilbert 1960); the standard errors are about 0.000 35 and 0.05.
         assert!((share_of(&losses) - 0.005 / 0.255).abs() < 0.0014, "{}", share_of(&losses));
         assert!((mean_burst(&losses) - 4.0).abs() < 0.2, "{}", mean_burst(&losses));
     }

@@ -9,7 +9,7 @@ use equipoise::units::{Size, Span};
 /// A model of background traffic: the gaps between the packets of a [`Source`](super::Source).
 ///
 /// Times are in nanoseconds since the origin of the source. Random numbers come from the generator of the source alone, so
-/// that the same seed gives the same departures.
+/// that the same seed yields the same departures.
 pub trait TrafficModel: Send + Sync + fmt::Debug {
     /// The next gap, in bits that are sent at the rate of the source: for even spacing, a gap equals the size of a
     /// packet, `packet`.

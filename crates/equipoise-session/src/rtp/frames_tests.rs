@@ -90,7 +90,7 @@ fn run(mut sender: Sender, until: Span) -> (Vec<Left>, Vec<(f64, Event)>) {
     (both.collect(), events)
 }
 
-/// Frames of 5000 bytes, 25 a second: 1 Mbit/s without headers.
+/// Frames of 5000 bytes, 25 per second: 1 Mbit/s without headers.
 fn video() -> Encoder {
     Encoder::constant(MBPS, FRAME)
 }

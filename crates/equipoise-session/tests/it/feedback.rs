@@ -76,8 +76,8 @@ fn by_ticks(ticks: u64) -> PacketArrival {
     arrived(ArrivalTime::At(Instant::from_nanos(ticks * 250_000)), Ecn::NotCapable)
 }
 
-// The packets below come from pion/rtcp v1.2.20: a Go program calls `Marshal` on the values stated in the comments (`go
-// get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
+// The packets below come from pion/rtcp v1.2.20: a Go program calls `Marshal` on the values stated in the comments
+// (`go get github.com/pion/rtcp@v1.2.20; go run .`), and prints the result with `%X`.
 
 /// `CCFeedbackReport`: three packets from 65535 on (CE and 512, lost, ECT(1) and 8189), none on a second source, and 0x1FFE with
 /// ECT(0) and 0x1FFF on a third.

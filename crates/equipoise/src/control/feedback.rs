@@ -560,7 +560,7 @@ pub enum Reason {
     FarAboveTarget,
     /// The delay was far above the target and falling fast enough: the rate was kept.
     Draining,
-    /// More packets were lost than by chance: the rate was reduced below the delivery rate.
+    /// More packets were lost than chance explains: the rate was reduced below the delivery rate.
     Overload,
     /// The step up was reduced near the rate at which the path was last full.
     Ceiling,

@@ -209,7 +209,7 @@ mod tests {
         lda.rate.as_bps_f64() / 1e3
     }
 
-    /// The golden values: AIR 5 kbit/s and 605 kbit/s; then 2 % of loss from 600 kbit/s gives 564 kbit/s.
+    /// The golden values: AIR 5 kbit/s and 605 kbit/s; then 2 % of loss reduces 600 kbit/s to 564 kbit/s.
     #[test]
     fn one_step_up_and_one_down_are_those_of_the_paper() {
         let mut lda = controller(Increase::Shrinking);

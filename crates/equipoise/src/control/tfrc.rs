@@ -206,7 +206,7 @@ mod tests {
         assert!(tfrc.loss_event_rate().is_some_and(|rate| rate > 0.0));
     }
 
-    /// A loss every hundred packets is a loss event rate of 1 %, whatever came before the ninth last.
+    /// A loss every hundred packets is a loss event rate of 1 %, independent of losses before the ninth last.
     #[test]
     fn equal_intervals_give_their_inverse() {
         let mut tfrc = tfrc();

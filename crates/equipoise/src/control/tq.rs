@@ -301,8 +301,8 @@ mod tests {
         }
     }
 
-    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval the error settles at `d / (1 -
-    /// k_v)` = 6 packets as printed, and at zero with the adaptive estimator.
+    /// Subramanya 2003, Eq. 5 and 6: under a disturbance of 3 packets in each interval the error settles at
+    /// `d / (1 - k_v)` = 6 packets as printed, and at zero with the adaptive estimator.
     #[test]
     fn the_adaptive_estimator_removes_what_a_constant_disturbance_leaves() {
         let rest = |mut accumulation: TrafficAccumulation| {

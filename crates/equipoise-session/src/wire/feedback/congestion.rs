@@ -291,7 +291,8 @@ impl StreamWriter<'_> {
     }
 }
 
-/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, or 12 without any report. `write` appends the reports on streams.
+/// Appends a feedback packet of `ssrc`, made at `at`, of at most `limit` bytes, or 12 without any report. `write`
+/// appends the reports on streams.
 ///
 /// The limit of a path is its MTU less the headers of IP, UDP and SRTP, so that no packet is fragmented (RFC 8888, Sec.
 /// 3.1).

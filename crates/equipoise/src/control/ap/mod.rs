@@ -26,8 +26,8 @@
 //! first interval with few samples, a short interval, or a high target is enough to cause this. [`Ap`] keeps the idea
 //! that the fluctuation predicts the response of the delay, and changes five things:
 //!
-//! 1. **The whole curve.** The headroom h follows from the variance ([`md1::headroom_mbps`]), and waiting is `1 /
-//!    (2h)`, so the step follows that curve ([`curve_step_mbps`]). It takes at most half of the headroom.
+//! 1. **The whole curve.** The headroom h follows from the variance ([`md1::headroom_mbps`]), and waiting is
+//!    `1 / (2h)`, so the step follows that curve ([`curve_step_mbps`]). It takes at most half of the headroom.
 //! 2. **A filter.** Each report is weighted so that its noise, as measured from the reports, moves the rate by a given
 //!    share of the headroom. A report four standard deviations off is treated as a change and accepted at once.
 //! 3. **The variance of noise alone.** If the mean moved between two reports, a part of the variance is that of a ramp;

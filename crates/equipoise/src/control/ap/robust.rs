@@ -185,7 +185,7 @@ impl Ap {
         };
         // A ramp from one mean to the next has its own variance, which is not the queue's noise.
         let ramp_s2 = (mean_s - path.last_s) * (mean_s - path.last_s) / 12.0;
-        // The mean may also have jumped between the intervals, so the known part of the variance is not taken for a
+        // The mean may also have jumped between the intervals, so the known part of the variance is not treated as a
         // ramp.
         let variance_s2 = (delay.variance_s2 - ramp_s2).max(delay.variance_s2.min(path.variance_s2));
         let surprise = mean_s - path.mean_s;
@@ -285,7 +285,7 @@ impl Ap {
         self.decide(next, reason, None);
     }
 
-    /// Reacts to more loss than by chance: sets the rate below the delivery rate, because anything above it is lost.
+    /// Reacts to more loss than chance explains: sets the rate below the delivery rate, because anything above it is lost.
     fn on_losses(&mut self, now: Instant<SenderClock>, interval: &IntervalSummary) {
         let rate = self.rate.as_mbps_f64();
         let delivered = interval.delivered.map_or(rate / 2.0, Rate::as_mbps_f64);

@@ -44,7 +44,7 @@ impl Signs {
         self.least.0 = least;
     }
 
-    /// Whether more packets are lost than by chance.
+    /// Whether more packets are lost than chance explains.
     pub(super) fn are_of_a_full_path(&self) -> bool {
         let queue = self.round_trip.zip(self.least_round_trip()).map_or(Span::ZERO, |(now, least)| now - least);
         let share = if queue > QUEUE { LOSSY } else { LOSSY_ALONE };

@@ -8,7 +8,7 @@ use crate::control::{
 };
 use crate::units::{Instant, Rate, SenderClock, Span};
 
-/// A group shared by several controllers, behind a lock of the caller's choice: the core has no lock.
+/// A group shared by several controllers, behind a lock chosen by the caller: the core has no locks.
 pub trait SharedGroup: Send + Sync + fmt::Debug {
     /// Calls `act` with exclusive access to the group.
     fn with(&self, act: &mut dyn FnMut(&mut FlowGroup));

@@ -3,8 +3,8 @@ use crate::units::{Instant, ReceiverClock, SenderClock, Span};
 /// Groups packets that left together, and computes the differences between successive groups.
 ///
 /// A sender releases a frame, or packets of one pacer interval, in bursts, and links that aggregate deliver bursts.
-/// Gaps within a burst say nothing about the queue, so only the last packets of groups are compared: `d = (t_i -
-/// t_{i-1}) - (T_i - T_{i-1})`.
+/// Gaps within a burst say nothing about the queue, so only the last packets of groups are compared:
+/// `d = (t_i - t_{i-1}) - (T_i - T_{i-1})`.
 ///
 /// Source: draft-ietf-rmcat-gcc-02, Sec. 5.2 for pre-filtering; libwebrtc, `inter_arrival_delta` for the resets.
 #[derive(Clone, Debug, Default)]

@@ -45,7 +45,7 @@
 //! | threshold's gains up, down | 0.0087, 0.039 | 0.01, 0.000 18 |
 //! | delivery rate | smaller of sent and received over 1 s, without the longest gap | received in 0.5 s |
 //! | after overuse | 0.85 R - 5 kbit/s | 0.85 R |
-//! | increase near the capacity | half a packet per response time, at least 4 kbit/s per second | half a packet per response time, in steps of at least 1 kbit/s |
+//! | increase near the capacity | half a packet per response time, at least 4 kbit/s per second | the same, in steps of at least 1 kbit/s |
 //! | increase up to | 1.5 R + 10 kbit/s | 1.5 R |
 //! | losses | model of the path, fitted to 15 observations | 2 % and 10 % |
 //! | probes | yes | no |

@@ -6,7 +6,7 @@ use crate::units::{Rate, Size};
 /// input, NaN included, yields a number; if an equation has no valid result, the rate is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NadaLaw {
-    /// PRIO, the weight of the flow among others. Its share of a bottleneck is proportional to it.
+    /// PRIO, the weight of the flow relative to other flows. Its share of a bottleneck is proportional to it.
     pub priority: f64,
     /// RMAX in bit/s: the rate of the flow if the congestion signal is PRIO times XREF.
     pub max_bps: f64,

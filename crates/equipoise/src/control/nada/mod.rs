@@ -50,7 +50,7 @@ use crate::units::{Instant, Rate, SenderClock, Size, Span};
 /// | `delta` | time since the last update | s |
 /// | `rtt` | round-trip time | s |
 /// | `r_ref`, `r_recv` | reference rate, receiving rate | bit/s |
-/// | `r_vin`, `r_send` | rates of encoder and sender where a shaping buffer holds `L` bytes | bit/s |
+/// | `r_vin`, `r_send` | rates of encoder and sender if the shaping buffer holds `L` bytes | bit/s |
 /// | `loss_int`, `loss_exp` | mean interval between loss events; MULTILOSS times that | packets |
 ///
 /// Readings:

@@ -15,11 +15,11 @@ pub struct Drift {
 
 /// Estimates the drift from the windows' points, in one buffer of fixed size.
 ///
-/// Source: Sen 1968: the median of the slopes of all pairs of points; its interval from the distribution of `S = sum of
-/// sgn(slope - truth)`, which does not depend on the distribution of the noise as long as it is the same for all
-/// points. Here only some pairs are comparable. Let each point be the later one in `a` pairs and the earlier one in `b`
-/// pairs. Signs of pairs that share a point correlate by 1/3, so `Var S = (pairs + sum of (a - b)²) / 3`. If all `n`
-/// points are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
+/// Source: Sen 1968: the median of the slopes of all pairs of points; its interval from the distribution of
+/// `S = sum of sgn(slope - truth)`, which does not depend on the distribution of the noise as long as it is the same
+/// for all points. Here only some pairs are comparable. Let each point be the later one in `a` pairs and the earlier
+/// one in `b` pairs. Signs of pairs that share a point correlate by 1/3, so `Var S = (pairs + sum of (a - b)²) / 3`. If
+/// all `n` points are comparable, this is Sen's `n (n - 1) (2n + 5) / 18`.
 #[derive(Clone, Debug)]
 pub(super) struct DriftFinder {
     slopes: Vec<f64>,

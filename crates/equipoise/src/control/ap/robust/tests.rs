@@ -54,7 +54,7 @@ fn a_change_is_answered_at_once_along_the_whole_curve() {
     let before = ap.rate.as_mbps_f64();
     let (rate, reason) = after(&mut ap, 9.07, 3.23);
     // h = sqrt(1 / (2·2.4·3.23e-6 s²)) = 253.97/s of 1000-byte packets; an error of -0.87 ms takes h to
-    // h / (1 - 0.4419) = 455.1/s: 1.609 Mbit/s more, where Eq. 15, the tangent, asks for 0.898 less rate.
+    // h / (1 - 0.4419) = 455.1/s: 1.609 Mbit/s more. Eq. 15, the tangent, would lower the rate by 0.898.
     let expected = 1.609f64.min(before / 2.0);
     assert!((before - rate - expected).abs() < 2e-3, "{before} to {rate}");
     assert!(matches!(reason, Some(Reason::Change | Reason::StepGuard)), "{reason:?}");
