@@ -166,7 +166,7 @@ impl History {
     /// Maximum number of remembered numbers: half of the number space, because more would be ambiguous.
     pub const MAX_CAPACITY: u16 = 1 << 15;
 
-    /// A history that remembers `capacity` numbers, clamped to 1 and [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// A history that remembers `capacity` numbers, clamped to the range 1 to [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     ///
     /// It takes 24 bytes per number. It should last for a few reports and round trips: 8192 packets of 1000 bytes are
     /// 6.5 s at 10 Mbit/s.

@@ -57,7 +57,7 @@ impl Recorder {
     /// The maximum window: the number of packets that a report of RFC 8888 can cover.
     pub const MAX_WINDOW: u16 = 16_384;
 
-    /// A recorder that remembers `window` numbers, clamped to 1 and [`MAX_WINDOW`](Self::MAX_WINDOW).
+    /// A recorder that remembers `window` numbers, clamped to the range 1 to [`MAX_WINDOW`](Self::MAX_WINDOW).
     ///
     /// It takes 24 bytes per number. A wider window tolerates longer intervals between reports and more reordering.
     pub fn new(window: u16) -> Self {

@@ -92,7 +92,7 @@ pub struct PacedGuest {
 #[derive(Debug)]
 enum Sent {
     Rtcp(Reports),
-    /// Packet history; the option is the last number used.
+    /// Packet history, and the last number used.
     Arrays(History, Option<u64>),
 }
 

@@ -143,7 +143,7 @@ impl Arrivals {
             (None, Some(_), Some(receipt)) => receipt.arrived,
             (None, Some(_), None) => (sent as u32).saturating_sub(missing(departed, block)),
         };
-        // At most the packets that have not arrived yet; a count that goes back, as duplicates allow, is ignored.
+        // At most as many as have not arrived yet. A count that goes back is ignored; duplicates can cause that.
         let arrived = u64::from(if arrived.cast_signed() < 0 { 0 } else { arrived }).min(sent + self.lost);
         let sending = departed.at - before.at;
         let stretched = self.round_trip.map_or(Span::ZERO, |before| round_trip - before);

@@ -169,7 +169,8 @@ mod tests {
         assert_eq!(receipts.read(&asked, &wrong, 0.0), Err(Contradiction));
     }
 
-    /// If it fails, a stopped session is asked about its last packets, which are lost, for ever, and never restarts.
+    /// If it fails, a stopped session never restarts, because every request asks about its last packets, which are
+    /// lost.
     #[test]
     fn where_nothing_has_left_since_nothing_is_doubted() {
         let mut receipts = receipts(1);

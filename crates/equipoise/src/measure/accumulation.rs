@@ -92,7 +92,7 @@ impl TrafficAccumulation {
 
     /// Processes an interval and returns the accumulation f after it, in packets.
     ///
-    /// NaN and infinite input propagates, except in `delay_s`: without a valid delay, q is as printed.
+    /// NaN and infinite inputs propagate, except in `delay_s`: without a valid delay, q is as printed.
     pub fn after(&mut self, traffic: &Traffic) -> f64 {
         let Traffic { interval_s, ingress, arrival, service, occupancy, delay_s } = *traffic;
         let added = (ingress - arrival) * interval_s;

@@ -178,8 +178,8 @@ impl<C, P: Clone + Queued> Pipe<C, P> {
 
     /// A packet that was lost or dropped, so that the caller can reuse its memory.
     ///
-    /// The list stays short if it is emptied, until `None`, after every entry and departure; packets that are not taken
-    /// are kept.
+    /// Packets are kept until they are taken. Call this until it returns `None`, after every entry and departure, to
+    /// keep the list short.
     pub fn discarded(&mut self) -> Option<P> {
         self.discarded.pop()
     }

@@ -22,8 +22,8 @@ pub fn variance(lambda: f64, mu: f64) -> f64 {
 
 /// Coefficient of response b at load `rho`, in 1/(s·Mbit/s), for packets of `packet`.
 ///
-/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Reading: `rho` is clamped to [`LEAST_LOAD`] and 1. Below,
-/// b grows without bound and steps vanish. Above, there is no steady queue.
+/// Source: Waki 2013, Eq. 11: `6 / (ρ(4 - ρ))` per packet/s. Reading: `rho` is clamped to the range [`LEAST_LOAD`] to
+/// 1. Below, b grows without bound and steps vanish. Above, there is no steady queue.
 pub fn response(rho: f64, packet: Size) -> f64 {
     let rho = if rho.is_nan() { LEAST_LOAD } else { rho.clamp(LEAST_LOAD, 1.0) };
     6.0 / (rho * (4.0 - rho)) * packets_per_s_per_mbps(packet)

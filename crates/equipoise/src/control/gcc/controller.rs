@@ -46,8 +46,8 @@ pub struct GccConfig {
     pub form: GccForm,
     /// The probes.
     pub probing: GccProbing,
-    /// β, the rate after overuse as a share of the delivery rate. Values are clamped to 0 and 1; NaN is replaced by
-    /// [`GccConfig::DECREASE`].
+    /// β, the rate after overuse as a share of the delivery rate. Values are clamped to the range 0 to 1; NaN is
+    /// replaced by [`GccConfig::DECREASE`].
     pub decrease: f64,
     /// Pacing rate of libwebrtc's form, as a multiple of the rate; at least 1. NaN is replaced by
     /// [`GccConfig::PACING`].

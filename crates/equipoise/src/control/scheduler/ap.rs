@@ -278,7 +278,7 @@ mod tests {
             let views = [view(0, first, Some(900.0)), view(1, second.0, second.1)];
             scheduler.split(TOTAL, &views).iter().map(|share| share.rate.as_bps()).collect()
         };
-        // However bad the other path is.
+        // The rates do not depend on how bad the other path is.
         assert_eq!(bps(2_000_000, (2_000_000, None)), [2_400_000, 1_600_000]);
         assert_eq!(bps(3_800_000, (200_000, None)), [3_936_000, 64_000]);
         assert_eq!(bps(3_936_000, (64_000, None)), [3_936_000, 64_000]);

@@ -184,7 +184,7 @@ fn long_round_trip(round_trip_s: f64) -> f64 {
     (round_trip_s / VIRTUAL_ROUND_TRIP_S).max(1.0)
 }
 
-/// Clamps a share to 0 and 1; `NaN` becomes 1, the full backoff.
+/// Clamps a share to the range 0 to 1; `NaN` becomes 1, the full backoff.
 fn unit(share: f64) -> f64 {
     if share.is_nan() { 1.0 } else { share.clamp(0.0, 1.0) }
 }
