@@ -40,7 +40,7 @@ pub enum VideoErrorKind {
         text: String,
     },
     /// The frame type is not known.
-    #[error("`{text}` is no type of frame; it must be I, IDR, P or B")]
+    #[error("`{text}` is not a frame type; it must be I, IDR, P or B")]
     FrameType {
         /// The text found.
         text: String,

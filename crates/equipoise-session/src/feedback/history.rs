@@ -123,7 +123,7 @@ pub enum Refusal {
         sequence: u16,
     },
     /// It acknowledges a packet that has not been sent yet.
-    #[error("a report that packet {sequence} arrived, which has not left yet")]
+    #[error("a report that packet {sequence} arrived, which has not been sent yet")]
     Ahead {
         /// The packet's sequence number.
         sequence: u16,

@@ -55,7 +55,7 @@ impl PacedConfig {
 pub enum PacedError {
     /// Packet numbers must increase.
     #[error(
-        "packet {number} is not behind the one before, or above 2^62; a packet that is sent again has a new number"
+        "packet {number} does not follow the previous one, or is above 2^62; a packet that is sent again has a new number"
     )]
     Number {
         /// The packet's number.

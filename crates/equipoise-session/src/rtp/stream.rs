@@ -87,7 +87,7 @@ pub enum SessionError {
     #[error("feedback by packet is for sessions over one path with media one way; this one has interval reports")]
     ByPacket,
     /// Packets with payload of an application have no transport-wide number.
-    #[error("transport-wide numbers are for generated payload; feedback of RFC 8888 speaks of any")]
+    #[error("transport-wide numbers are for generated payload; feedback of RFC 8888 works with any payload")]
     TransportWide,
     /// The controller needs feedback that the session does not provide.
     #[error(transparent)]

@@ -128,13 +128,13 @@ impl DelayedAcks {
 #[non_exhaustive]
 pub enum TcpError {
     /// The header leaves no room for data.
-    #[error("a packet of {packet} has no room for data; it has to be larger than {HEADER}")]
+    #[error("a packet of {packet} has no room for data; it must be larger than {HEADER}")]
     NoPayload {
         /// The packet's size.
         packet: Size,
     },
     /// The receiver could never accept a segment.
-    #[error("a receive window of no segments lets nothing through; it has to be one at least")]
+    #[error("a receive window of zero segments lets nothing through; it must be at least one")]
     NoWindow,
     /// Acknowledgements do not provide what the controller needs.
     #[error(transparent)]

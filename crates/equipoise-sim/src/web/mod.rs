@@ -51,7 +51,7 @@ pub enum WebTrafficError {
     #[error(transparent)]
     Tcp(#[from] TcpError),
     /// There is no law for its connections.
-    #[error("no law for its connections can be made")]
+    #[error("the web traffic has no law for its connections")]
     NoLaw,
 }
 

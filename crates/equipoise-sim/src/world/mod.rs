@@ -43,7 +43,7 @@ pub enum FlowError {
         links: usize,
     },
     /// A stream or a path has no link.
-    #[error("a stream, and a path there and back, has to pass one link at least")]
+    #[error("a stream must pass at least one link, and a path at least one in either direction")]
     NoLink,
     /// There is no such flow with ends; a stream has no ends.
     #[error("flow {flow} is not one of this world's flows with two ends")]
@@ -52,13 +52,13 @@ pub enum FlowError {
         flow: usize,
     },
     /// The measuring interval is zero, so the world would measure endlessly at one moment.
-    #[error("bandwidth measured every {interval}; the time between two measurements has to be above zero")]
+    #[error("bandwidth measured every {interval}; the time between two measurements must be above zero")]
     MeasuringInterval {
         /// The interval that was given.
         interval: Span,
     },
     /// The simulation has started, and packets may be ahead of its time.
-    #[error("time has passed in this world; flows have to be added before, with a later start where that is meant")]
+    #[error("the simulation has started; flows must be added before, with a later start if that is intended")]
     Running,
     /// The flows' paths form a ring of links without delay, in which no packet order is defined.
     #[error("link {link} is part of a ring of links without propagation delay; give one of them a delay")]

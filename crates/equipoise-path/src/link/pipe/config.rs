@@ -160,7 +160,7 @@ pub enum PipeError {
         found: String,
     },
     /// A parameter of a discipline is too small or too large.
-    #[error("the {what} {found} of {discipline} cannot be; it must be at least {least}")]
+    #[error("the {what} {found} of {discipline} is not allowed; it must be at least {least}")]
     Discipline {
         /// Its name.
         discipline: &'static str,

@@ -128,7 +128,7 @@ pub enum FeedbackError {
         found: u16,
     },
     /// Not even one packet's status fits.
-    #[error("a report on a packet needs {need} bytes more, {have} are left of what it may have")]
+    #[error("a report on a packet needs {need} more bytes; {have} are left")]
     NoRoom {
         /// Bytes needed.
         need: usize,

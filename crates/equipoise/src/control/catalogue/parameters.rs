@@ -113,7 +113,7 @@ pub enum ConfigError {
         source: UnitError,
     },
     /// The text is not a number.
-    #[error("`{name}` is to be a number{unit}, not `{text}`")]
+    #[error("`{name}` must be a number{unit}, not `{text}`")]
     NotANumber {
         /// The parameter.
         name: &'static str,
@@ -123,7 +123,7 @@ pub enum ConfigError {
         text: String,
     },
     /// The text is not one of the allowed words.
-    #[error("`{name}` is to be one of {known}, not `{text}`")]
+    #[error("`{name}` must be one of {known}, not `{text}`")]
     NotAChoice {
         /// The parameter.
         name: &'static str,
@@ -145,7 +145,7 @@ pub enum ConfigError {
         max: &'static str,
     },
     /// The parameters belong to another entry.
-    #[error("`{name}` is asked for and is not among these parameters, which are another entry's")]
+    #[error("`{name}` is not among these parameters, which belong to another entry")]
     Foreign {
         /// The parameter that is missing.
         name: &'static str,

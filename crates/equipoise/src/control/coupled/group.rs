@@ -22,7 +22,7 @@ pub struct FlowNumber(u64);
 #[non_exhaustive]
 pub enum GroupError {
     /// The priority is not a valid weight.
-    #[error("a priority of {found}; it has to be a number from {min} to {max}")]
+    #[error("a priority of {found}; it must be a number from {min} to {max}")]
     Priority {
         /// The priority that was given.
         found: f64,
@@ -32,7 +32,7 @@ pub enum GroupError {
         max: f64,
     },
     /// There are too many flows.
-    #[error("the group has {most} flows already, which is the most")]
+    #[error("the group already has {most} flows, the maximum")]
     Full {
         /// The maximum number of flows.
         most: usize,
