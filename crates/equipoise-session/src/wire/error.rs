@@ -33,7 +33,7 @@ pub enum WireError {
         have: usize,
     },
     /// An extension does not have the expected format.
-    #[error("an extension of {found} bytes is not a {extension}, which has {need} and its own type")]
+    #[error("an extension of {found} bytes is not of the form {extension}, which has {need} bytes and its own type")]
     Extension {
         /// The expected format.
         extension: &'static str,
