@@ -168,7 +168,7 @@ impl Exchange {
         self.unreachable = true;
     }
 
-    /// Whether so many consecutive reports answered no request that someone must be guessing.
+    /// Whether enough consecutive reports answered no request to show that a peer is guessing.
     pub(crate) const fn is_guessed_at(&self) -> bool {
         self.strays >= Self::STRAYS
     }
